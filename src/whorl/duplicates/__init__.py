@@ -2,7 +2,7 @@
 
 A search (`run`) has these stages, each in one module:
 
-1. input          read the documents of files
+1. input          read documents from files
 2. sketching      hash the shingles of each document; worker_pool does so in several processes
 3. sketch_store   store the sketches, in a temporary file or in a folder for the next run
 4. prefix_filter  find candidate pairs: prefix_lengths computes its parameters, token_index finds shared hashes
@@ -10,20 +10,7 @@ A search (`run`) has these stages, each in one module:
 6. pair_search    run 4 and 5, and skip pairs of documents that are already connected
 7. clusters       group the pairs; result yields pairs and clusters, filtered_files writes them
 
-spark runs the same stages on data frames. boilerplate, passages and contamination are separate searches of the same
-documents.
-
-duplicates_among  near-duplicates among documents outside any store
-duplicates_in     near-duplicates in a store
-find_in_documents  documents that hold texts of a reference, such as a test set
-passages_among    passages repeated word for word within or across documents
-ask_pairs         options of the search: metric, threshold, recall
-ask_common        options of boilerplate: common text is reported separately or ignored
-DuplicatesOptions  all options of a search, including the options of pairs
-Keep              retention policy: the document of a cluster to keep
-superfluous       cluster members that can be deleted
-with_words        words added and lost between the versions of a cluster
-write_ids         write cluster labels into a store
+spark runs the same stages on data frames. boilerplate, passages and contamination are separate searches.
 """
 
 from typing import TYPE_CHECKING

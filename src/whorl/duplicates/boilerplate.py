@@ -1,7 +1,7 @@
-"""Finds shingles that many of the compared documents share, and removes these from the documents' sketches.
+"""Finds shingles that many of the compared documents share, and removes them from the documents' sketches.
 
 A shingle is common if more than a given number of distinct documents contain it, or if a boilerplate text contains it.
-Equal documents count once, because otherwise every shingle of a text with many copies would be common.
+Equal documents count once; otherwise, every shingle of a text with many copies would be common.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _Hashes = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class BoilerplateOptions:
-    """Definition of common text, and its effect on the search.
+    """Definition of common text, and whether the search ignores it.
 
     Args:
         above: A shingle is common above this frequency: a number of documents ("50") or a share of the distinct
             documents ("1%"), as `whorl.search.boilerplate.common_limit` reads it. None if only `boilerplate` counts.
         boilerplate: Texts whose shingles are all common.
-        is_ignored: Whether common text is ignored; otherwise, the shares with and without it are reported.
+        is_ignored: Ignore common text, instead of reporting the shares with and without it.
 
     Raises:
         ParameterError: No definition is given, or the frequency is invalid.
@@ -55,7 +55,7 @@ class BoilerplateOptions:
 def ask_common(
     above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
 ) -> BoilerplateOptions | None:
-    """Return the boilerplate options for a user's arguments, or None if no argument is given.
+    """Return the boilerplate options for a user's arguments, or None without arguments.
 
     If common text is ignored without a definition, a shingle in more than 1 % of the documents is common.
 
@@ -74,9 +74,9 @@ class Residual:
 
     Args:
         above: A shingle in more than this number of distinct documents is common. None if only boilerplate counts.
-        sketches: Sketches without the common hashes; unchanged if a document has more hashes than a sketch holds.
+        sketches: Sketches without the common hashes. Incomplete sketches are unchanged.
         share: Share of common hashes in all documents, in [0, 1].
-        bare: Number of documents that consist of common text only.
+        bare: Number of documents with only common shingles.
     """
 
     options: BoilerplateOptions
@@ -88,7 +88,6 @@ class Residual:
 
 
 def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: BoilerplateOptions, scheme: Scheme) -> Residual:
-    """Return the documents without their common shingles. `firsts` is the result of `first_of_equals`."""
     is_whole = sketches.scheme.levels(sketches.sizes) == 0
     different = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     above = None if options.above is None else common_limit(options.above, different.size)
@@ -122,7 +121,7 @@ def frequent_hashes(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
 
 
 def _without_hashes(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[np.bool_]) -> Sketches:
-    """Remove the common hashes from sketches; the others are in a temporary file that is deleted with the sketches."""
+    """Remove the common hashes from sketches; write the others to a temporary file."""
     places, counts = np.arange(len(sketches)), np.zeros(len(sketches), np.int64)
     if not common.size:
         return sketches

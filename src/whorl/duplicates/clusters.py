@@ -1,7 +1,7 @@
 """Groups duplicate pairs into clusters: connected components, complete groups, or stars around kept documents.
 
-The versions in a cluster are ordered by date. Versions usually grow, so a document without a date is placed before the
-first document with more shingles.
+Also orders the versions in a cluster by date. A document without a date precedes the first document with more shingles,
+because versions usually grow.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def groups_by_label(labels: Numbers) -> list[Numbers]:
 
 
 def complete_labels(count: int, pairs: Pairs) -> Numbers:
-    """Return labels of complete groups: any two documents of a group are a pair.
+    """Return labels of complete groups (complete-linkage clustering): any two documents of a group are a pair.
 
-    This is complete-linkage clustering. Pairs are processed by descending similarity; ties by index. A pair joins the
-    groups of its documents if each member of one group is a pair with each member of the other.
+    Pairs are processed by descending similarity; ties by index. A pair joins the groups of its documents if each member
+    of one group is a pair with each member of the other.
     """
     labels = np.arange(count)
     for a, b, order in _components(pairs):
@@ -82,7 +82,7 @@ def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.boo
     is_link = is_known_a != is_known_b
     new = np.where(is_known_a, pairs.b, pairs.a)[is_link]
     known = np.where(is_known_a, pairs.a, pairs.b)[is_link]
-    # The last write wins, so sort the best match last. The best match is the most similar document; ties by index.
+    # The last write wins, so sort the most similar document last; ties by index.
     order = np.lexsort((-known, pairs.jaccard[is_link]))
     labels = np.arange(count)
     labels[new[order]] = known[order]
@@ -94,12 +94,9 @@ def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.boo
 def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDArray[np.bool_]) -> Numbers:
     """Return labels of stars: documents to keep, each with its duplicates to remove.
 
-    Documents are processed in the given order. A document is kept unless it is a duplicate of a kept document, so no
-    two kept documents are duplicates. Every other document gets the label of the most similar document kept before it;
-    ties by order.
-
-    Documents marked by `stays` come first in the order, and are always kept. A duplicate of such documents gets the
-    label of the most similar one.
+    In the given order, a document is kept unless it is a duplicate of a kept document. Every other document gets the
+    label of the most similar document kept before it; ties by order. Documents marked by `stays` come first in the
+    order, and are always kept; their duplicates get the label of the most similar one.
     """
     ends, others = np.concatenate([pairs.a, pairs.b]), np.concatenate([pairs.b, pairs.a])
     shares = np.concatenate([pairs.jaccard, pairs.jaccard])
@@ -163,7 +160,7 @@ def _complete(firsts: list[int], seconds: list[int]) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class OwnText:
-    """The words of a text that are in no shingle of another text; `places` has their character ranges, ascending."""
+    """Words of a text that are in no shingle of another text; `places` has their character ranges, ascending."""
 
     words: int = 0
     places: tuple[tuple[int, int], ...] = ()
@@ -187,8 +184,8 @@ def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[i
 def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, OwnText, OwnText]:
-    """Compare two texts; also return the words that only the first has, and the words that only the second has."""
-    # The passages of a comparison cover only its first text, so compare in both directions.
+    """Compare two texts; also return the words that only one of them has, for each text."""
+    # A comparison has only the passages of its first text, so compare in both directions.
     there = compare_words(before[1], after[1], scheme)
     back = compare_words(after[1], before[1], scheme)
     return there, _own_text(*before, there.passages), _own_text(*after, back.passages)

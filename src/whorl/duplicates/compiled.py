@@ -1,7 +1,7 @@
 """Compiled loops that index shared hashes and select the prefixes of documents.
 
-An entry is a 64-bit integer: a hash in the upper bits, and the number of a document (a member) in the lower bits. A
-part consists of the entries with the same leading bits.
+An entry is a 64-bit integer: a hash in the upper bits, and a document's (member's) number in the lower bits. A part
+consists of the entries with the same leading bits.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ def take(
     Args:
         hashes: Ascending for each member.
         numbers: Number of each member in the entries.
-        cursors: Offset of each member's first remaining hash; the loop advances it.
+        cursors: Offset of each member's first remaining hash; updated.
         ends: End of each member's hashes.
-        state: First member to read and number of entries written; the loop updates both, and stops when `entries_read`
-            is full.
+        state: First member to read and number of entries written; updated. The loop stops when `entries_read` is full.
         upto: Index after the last member.
         last: Largest hash to read.
         bits: Right shift of the hashes, bits of a member number, and leading bits that all entries share.
-        parts: Numbers of entries; the loop adds the entries of part i to element i + 1. The size is a power of two,
-            plus one.
+        parts: Numbers of entries; the entries of part i are added to element i + 1. The size is a power of two, plus
+            one.
         entries_read: Receives the entries.
     """
     shift, part_shift = uint64(bits[0]), _part_shift(parts)
@@ -54,7 +53,7 @@ def take(
 
 @cached
 def distribute(entries_read: Any, bits: Any, parts: Any, entries: Any) -> None:
-    """Copy the entries that `take` wrote to `entries`, grouped by part; the offset of each part becomes its end."""
+    """Copy the entries of `take` to `entries`, grouped by part; the offset of each part becomes its end."""
     part_shift, lead = _part_shift(parts), uint64(bits[2])
     for i in range(entries_read.size):
         key = get(entries_read, i)
@@ -70,8 +69,7 @@ def select_shared(
 ) -> Any:  # fmt: skip
     """Write the entries of the hashes that may make a pair; return their number.
 
-    At least two members must have the hash. At least one of them may index it, and at least one may be the larger
-    document of a pair.
+    At least one member with the hash may index it, and another may be the larger document of a pair.
     """
     part_shift, member_bits, lead = _part_shift(parts), uint64(bits[1]), int64(bits[2])
     of_members = (uint64(1) << member_bits) - uint64(1)
@@ -110,13 +108,13 @@ def mark_prefixes(
     keys: Any, frequencies: Any, indexable: Any, member_bits: int, index_lengths: Any, probe_lengths: Any, begins: Any,
     slots: Any, aside: Any, is_indexed: Any, is_probed: Any,
 ) -> None:  # fmt: skip
-    """Mark the entries that the prefix filter keeps: the rarest entries of each member; ties by hash.
+    """Mark the entries in the prefixes: the rarest entries of each member; ties by hash.
 
     The entries are the result of `select_shared`. `index_lengths` counts only indexable entries. `begins` has the
     offset of each member's entries, and is overwritten. `slots` and `aside` are scratch space.
     """
     of_members = (uint64(1) << uint64(member_bits)) - uint64(1)
-    # Each offset in `begins` has advanced to the end of its member, which is the start of the next member.
+    # Each offset in `begins` has advanced to the start of the next member.
     for i in range(keys.size):
         member = int64(get(keys, i) & of_members)
         slots[begins[member]] = i

@@ -1,10 +1,9 @@
 """Finds documents that contain reference texts, such as training rows that contain items of a test set.
 
 Memory holds an inverted index of the reference's shingles, the matches, and 16 bytes for the id of each document. The
-search reads the documents once, looks up the hash of each shingle, and counts the shingles that a document shares with
-each reference text. So the time is linear in the size of the documents.
-
-The search compares words, so line breaks, case and punctuation have no effect. It ignores the numbers of list items.
+search reads the documents once, looks up the hash of each shingle, and counts the shingles shared with each reference
+text, in linear time. It compares words, so line breaks, case and punctuation have no effect, and ignores the numbers of
+list items.
 """
 
 from __future__ import annotations
@@ -35,17 +34,16 @@ from whorl.model import Document
 from whorl.operations import DuplicatesOperation
 from whorl.request_context import report_progress, require_time
 
-#: Size of the filter: slots per hash of the reference, and binary logarithms of the smallest and largest number of
-#: slots.
+#: Size of the filter: slots per hash of the reference, and binary logarithms of the fewest and most slots.
 _SLOTS, _LEAST_BITS, _MOST_BITS = 8, 16, 28
-#: Number of occurrences in reference texts to count at a time, summed over the shingles of some documents.
+#: Number of shingle occurrences in reference texts to count at a time.
 _COUNTED_AT_ONCE = 1 << 22
-#: Maximum number of positions to try for a repeated shingle in the search for the longest shared passage.
+#: Maximum number of positions of a repeated shingle to try for the longest shared passage.
 _PLACES = 64
-#: Maximum number of characters of a passage to show.
+#: Maximum length of a displayed passage, in characters.
 _SHOWN = 100
-#: Line break, blanks, and the number or letter of a list item: `12.`, `3)`, `(a)`, `B.` Possessive quantifiers make the
-#: pattern several times faster.
+#: Line break, blanks, and the number or letter of a list item: `12.`, `3)`, `(a)`, `B.` Possessive quantifiers are
+#: several times faster.
 _NUMBERING = re.compile(r"\n[ \t]*+\(?+(?:[0-9]{1,3}+[.):]|[a-zA-Z][.)])(?=[ \t])")
 
 _BY_DEFAULT = DuplicatesOperation(reference_only=True)
@@ -66,7 +64,7 @@ def unnumbered(texts: Sequence[str]) -> list[str]:
 
 
 class ReferenceIndex:
-    """Shingles of reference texts; `sizes` has the number of distinct shingles of each text."""
+    """Index of the shingles of reference texts; `sizes` has the number of distinct shingles of each text."""
 
     def __init__(self, documents: Sequence[Document], scheme: Scheme, within: str | None = None) -> None:
         self.documents, self.scheme = documents, scheme
@@ -83,15 +81,15 @@ class ReferenceIndex:
         firsts = run_starts(hashes, texts)
         hashes, self._texts = hashes[firsts], texts[firsts]
         self.sizes = np.bincount(self._texts, minlength=counts.size)
-        #: For each distinct hash, the range in `_texts` of the texts that contain it.
+        #: For each distinct hash, the range in `_texts` of the texts with this hash.
         self._starts = run_starts(hashes)
         self._counts = np.diff(self._starts, append=hashes.size)
         self._hashes = hashes[self._starts]
         bits = min(max(_LEAST_BITS, (_SLOTS * self._hashes.size).bit_length()), _MOST_BITS)
         self._shift = np.uint64(64 - bits)
-        #: Cached positions of shingles and ranges of words, for reference texts that were found.
+        #: Caches for reference texts that were found: positions of shingles, and ranges of words.
         self._known_places, self._known_spans = dict[int, dict[int, list[int]]](), dict[int, npt.NDArray[np.int64]]()
-        #: Whether the reference has a hash with these upper bits. This excludes nearly all hashes of documents.
+        #: Bit filter of the hashes' upper bits; excludes nearly all hashes of documents.
         self._filter = np.zeros(1 << bits, np.bool_)
         self._filter[self._slots(self._hashes)] = True
 
@@ -99,7 +97,7 @@ class ReferenceIndex:
         return (hashes >> self._shift).view(np.int64)
 
     def look_up(self, hashes: _Hashes) -> tuple[Numbers, Numbers]:
-        """Return the positions of the hashes that the reference contains, and their indices in the reference."""
+        """Return the positions of the hashes that are in the reference, and their indices in the reference."""
         positions = np.flatnonzero(self._filter[self._slots(hashes)])
         sought = hashes[positions]
         numbers = np.minimum(np.searchsorted(self._hashes, sought), max(self._hashes.size - 1, 0))
@@ -109,10 +107,8 @@ class ReferenceIndex:
     def count_shared(self, rows: Numbers, numbers: Numbers) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
         """Count the distinct hashes that documents share with each reference text.
 
-        `rows` has the document of each hash, ascending; `numbers` has the hashes, distinct within a document.
-
-        Yields:
-            Documents, reference texts, and numbers of shared hashes, for a batch of documents at a time.
+        `rows` has the document of each hash, ascending; `numbers` has the hashes, distinct within a document. Yields
+        batches of documents, reference texts, and numbers of shared hashes.
         """
         counts = self._counts[numbers]
         begins = run_starts(rows)
@@ -138,7 +134,7 @@ class ReferenceIndex:
         places = self._places(text)
         best, lengths = (0, 0, 0), dict[int, int]()
         for at, value in enumerate(hashes.tolist()):
-            # A shared run that ends here extends a run that ended at the previous shingle of both texts.
+            # Extend a shared run that ended at the previous shingle of both texts.
             lengths = {place: lengths.get(place - 1, 0) + 1 for place in places.get(value, ())}
             for place, length in lengths.items():
                 if length > best[2]:
@@ -214,7 +210,7 @@ class _ReferenceSearch:
         order = np.lexsort((numbers, rows))
         firsts = order[run_starts(rows[order], numbers[order])]
         rows, numbers = rows[firsts], numbers[firsts]
-        # The number of distinct shingles that a document shares with the reference is a lower bound of its size.
+        # The number of shingles that a document shares with the reference is a lower bound of its size.
         least_sizes = np.bincount(rows, minlength=len(documents))
         for row, text, shared in index.count_shared(rows, numbers):
             is_possible = shared >= pairs.least_overlap(index.sizes[text], least_sizes[row])
@@ -251,7 +247,7 @@ class _ReferenceSearch:
 
 
 def item_of(text: Member) -> str:
-    """Return the id of the item that contains a reference text, or the text's own id if it is not part of an item.
+    """Return the id of the item with a reference text, or the text's own id if it is not part of an item.
 
     >>> item_of(Member("tests.jsonl:17#answer", "answer", 12))
     'tests.jsonl:17'
@@ -263,7 +259,7 @@ def item_of(text: Member) -> str:
 class ReferenceItem:
     """An item of the reference, such as a question with its answer, and the documents that contain a part of it.
 
-    `documents` has one list for each document, with pairs of a part of the item (A) and the document (B).
+    `documents` has, for each document, its pairs: a part of the item (A) and the document (B).
     """
 
     id: str
@@ -271,10 +267,10 @@ class ReferenceItem:
 
 
 class ReferenceMatches:
-    """Documents that contain reference texts. If documents share an id, the last one counts.
+    """Documents that contain reference texts.
 
     Args:
-        on_repeated: Called with each repeated id.
+        on_repeated: Called with each repeated id; the last document with an id counts.
 
     Attributes:
         documents: Number of documents searched.
@@ -322,7 +318,7 @@ class ReferenceMatches:
         return map(self._pair, sorted(self._matches, key=self._order))
 
     def items(self) -> list[ReferenceItem]:
-        """Return the reference items that have a part in a document; the item in most documents comes first."""
+        """Return the reference items with a part in a document; the item in most documents comes first."""
         items: dict[str, dict[str, list[Pair]]] = {}
         for pair in self.pairs():
             items.setdefault(item_of(pair.a), {}).setdefault(pair.b.id, []).append(pair)
@@ -330,7 +326,7 @@ class ReferenceMatches:
         return sorted(together, key=lambda item: -len(item.documents))
 
     def clusters(self) -> Iterator[Cluster]:
-        """Yield each reference text with the documents that contain it; the text in most documents comes first."""
+        """Yield each reference text with its documents; the text in most documents comes first."""
         return self._clusters(self._matches)
 
     def clusters_by_document(self) -> Iterator[Cluster]:

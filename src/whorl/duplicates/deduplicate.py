@@ -33,7 +33,7 @@ class DeduplicationSummary:
     """Numbers of texts before and after deduplication.
 
     Args:
-        too_short: Texts with fewer words than a shingle. They are not compared, and stay.
+        too_short: Texts with fewer words than a shingle; not compared, and kept.
         removed: Texts that repeat a text that stays.
         text_bytes: Size of all texts in UTF-8.
         removed_bytes: Size of the removed texts in UTF-8.
@@ -48,7 +48,7 @@ class DeduplicationSummary:
 
     @property
     def removed_share(self) -> float:
-        """Share of the texts that are removed; fraction in [0, 1)."""
+        """Removed share of the texts; fraction in [0, 1)."""
         return self.removed / max(self.texts, 1)
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ class Deduplication:
 
     @cached_property
     def labels(self) -> Numbers:
-        """For each text, the row of the text to keep in its place: its own row if it stays; int64 array."""
+        """For each text, the row of the text to keep in its place (its own row if it stays); int64 array."""
         _, at = np.unique(self._firsts[self._order], return_index=True)
         preferred = self._order[np.sort(at)]
         # Equal texts have the rank of the best one.
@@ -129,7 +129,6 @@ class Deduplication:
 
     @cached_property
     def summary(self) -> DeduplicationSummary:
-        """Numbers of texts before and after."""
         gone = ~self.keep
         return DeduplicationSummary(
             texts=self._sizes.size,
@@ -184,7 +183,7 @@ def deduplicate(
         recall: Minimum share of the pairs just at the threshold that the search finds, in percent; read like the
             threshold.
         keep: Text of a cluster to keep: "first", "longest", or by another column of the table "newest:COLUMN",
-            "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN"; if several are equally good, the first is kept.
+            "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN"; the first of equally good texts.
         shingle: Number of words per shingle; shorter texts are not compared, and stay.
 
     Raises:

@@ -1,7 +1,4 @@
-"""Copies input files without duplicates or with cluster columns, and labels clusters in a store.
-
-In a store with cluster labels, a search can show one hit per cluster.
-"""
+"""Copies input files without duplicates or with cluster columns, and writes cluster labels into a store."""
 
 from __future__ import annotations
 
@@ -30,10 +27,9 @@ from whorl.request_context import report_progress, require_time
 #: Columns added to rows: the id of the kept document in the row's cluster (null outside clusters), whether the row is
 #: kept, and its Jaccard similarity to the kept document.
 ADDED = {"cluster": str, "is_principal": bool, "similarity": float}
-#: Values of these columns for a row that is in no cluster.
+#: Values of these columns for a row outside clusters.
 _UNIQUE = {"cluster": None, "is_principal": True, "similarity": None}
-#: Metadata files that Hugging Face's library writes next to a data set, and their entries about all rows, which are
-#: wrong if rows are missing.
+#: Metadata files of Hugging Face's library, and their entries about all rows, which are wrong if rows are missing.
 _NOTES = ("state.json", "dataset_info.json", "dataset_dict.json")
 _OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "download_checksums")
 
@@ -63,7 +59,7 @@ def decide_retention(
 
 
 def require_room(reading: InputReader, target: Path) -> None:
-    """Raise ParameterError if the files cannot be written to a folder, before a long run."""
+    """Raise ParameterError if the files cannot be written to the folder."""
     partial = _partial(target)
     try:
         for folder in (target, partial):
@@ -121,8 +117,8 @@ def write_filtered(
     """Rewrite files, and return the number of documents written and the number read.
 
     Superfluous rows, broken rows and unreadable files are left out. Superfluous paragraphs, lines or passages are cut
-    out of the texts. `with_columns` writes all rows instead, with the columns of ADDED. The files are written to a
-    temporary folder, which gets the final name when it is complete.
+    out of the texts. `with_columns` writes all rows instead, with the columns of ADDED. A temporary folder gets the
+    final name when it is complete.
 
     Raises:
         ParameterError: The folder cannot be written.
@@ -184,7 +180,7 @@ class _OutputWriter:
                     form.rewrite(opened, out, self._reading.columns, decide, self._added)
 
     def _filtered_text(self, raw: bytes, file: str) -> bytes | None:
-        """Return a text file without its superfluous parts; None to leave out the file."""
+        """Return a text file without its superfluous parts, or None to leave out the file."""
         self.read += 1
         if file in self._decisions.to_delete:
             return None
@@ -204,7 +200,7 @@ class _OutputWriter:
         return without(text, document_id, self._decisions.to_delete, self._reading.options.level)
 
     def _values(self, row: Row, file: str) -> Mapping[str, object] | None:
-        """Return the values of a row's added columns; None to leave out the row."""
+        """Return the values of a row's added columns, or None to leave out the row."""
         columns = self._reading.columns
         try:
             if isinstance(row.values, DocumentError):
@@ -254,7 +250,7 @@ def _adapted_note(note: dict[str, object], *, with_columns: bool) -> str:
     if with_columns:
         entries.pop("features", None)
     if "_fingerprint" in entries:
-        # Change the fingerprint, so that the library does not use results that it has cached for all rows.
+        # Change the fingerprint, so that the library does not use cached results for all rows.
         fingerprint = f"filtered {entries['_fingerprint']}".encode()
         entries["_fingerprint"] = hashlib.blake2b(fingerprint, digest_size=8).hexdigest()
     return json.dumps(entries, indent=2)

@@ -1,8 +1,7 @@
 """Reads the documents to compare from files, as whole documents, paragraphs or lines.
 
 A piece is a paragraph or line of a document. `report#3` is the id of the third paragraph of `report`. Pieces without a
-word are left out but numbered, so that a number identifies a paragraph of the text. The id of a passage contains its
-range of characters instead: `report#120-480`.
+word are left out but numbered. The id of a passage contains its range of characters instead: `report#120-480`.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _BETWEEN = {
 }
 #: White space and punctuation.
 _NO_WORD = re.compile(r"[\s!-/:-@\[-`{-~\u2010-\u205e\u3001-\u301f]*")
-#: White space within a line, and white space with the line break after it.
+#: White space within a line, and white space with the following line break.
 _BLANKS, _EMPTY_LINE = re.compile(r"[^\S\r\n]*"), re.compile(r"[^\S\r\n]*(?:\r\n|[\r\n])?")
 _TWO_LETTERS = re.compile(r"\w\w")
 
@@ -60,7 +59,7 @@ def pieces_of(document: Document, level: Granularity) -> list[Document]:
     """Return the pieces of a document as documents with the same name and properties.
 
     Raises:
-        DocumentError: The document's id is too long to be extended by the number of a piece.
+        DocumentError: The id is too long to add the number of a piece.
     """
     if level not in _BETWEEN:
         return [document]
@@ -82,7 +81,7 @@ def piece_id(document_id: str, number: int) -> str:
 
 
 def without(text: str, document_id: str, superfluous: Collection[str], level: Granularity) -> str | None:
-    """Return a text without the superfluous pieces; None if only white space remains."""
+    """Return a text without the superfluous pieces, or None if only white space remains."""
     remaining = [
         text[begin:after]
         for number, (begin, _, after) in enumerate(pieces(text, level), start=1)
@@ -118,8 +117,8 @@ def by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
 def without_ranges(text: str, ranges: Sequence[tuple[int, int]]) -> str | None:
     r"""Remove ranges of characters from a text; return None if no word is left.
 
-    A cut also removes the blanks after it, unless a word precedes it, and at the beginning of a line the line break
-    after it. A blank replaces a cut between two words. The ranges ascend and may overlap.
+    A cut also removes the following blanks, unless a word precedes it, and at the beginning of a line the following
+    line break. A blank replaces a cut between two words. The ranges ascend and may overlap.
 
     >>> without_ranges("one two three, four\n$five", [(4, 7), (15, 19)])
     'one three, \n$five'
@@ -144,11 +143,11 @@ def _end_of_cut(left: str, text: str, end: int) -> int:
 
 
 class InputReader:
-    """The files of a run, which are read once, and the problems found in them.
+    """Reader of the files of a run; each file is read once.
 
     Args:
-        options: Options of the run. Columns named by the options become properties of the documents. If there is a
-            folder, it keeps the dates of files for later runs.
+        options: Columns named by the options become properties of the documents. A folder keeps the dates of files for
+            later runs.
         reference_columns: Columns of the texts in rows of the reference; empty for the column of `columns`.
         is_rewritten: Whether the files are rewritten, so that ids must identify rows.
         follow_links: Whether to follow links that lead out of the named folders.
@@ -198,7 +197,7 @@ class InputReader:
         return InputPart(place.file, span, columns, self.options, is_reference, texts)
 
     def _columns_to_read(self, place: Place, *, is_reference: bool) -> tuple[RowColumns, tuple[str, ...]]:
-        """Return the columns of a file, and the names of the columns whose texts become separate documents."""
+        """Return the columns of a file, and the columns with texts that become separate documents."""
         if not is_reference:
             return self.columns, ()
         columns, names = replace(self.columns, text_option="--reference-column"), self.reference_columns
@@ -209,7 +208,7 @@ class InputReader:
         return columns, names
 
     def note_bytes(self, done: int, at: int = 0) -> None:
-        """Record that `done` more bytes were read, up to position `at` of the current file."""
+        """Record `done` more bytes read, up to position `at` of the current file."""
         self._done, self._at = self._done + done, at
 
     def note(self, report: ReadReport) -> None:
@@ -217,7 +216,7 @@ class InputReader:
         self.problems.extend(report.problems)
 
     def note_without_text(self, place: Place, rows: int, *, is_reference: bool) -> None:
-        """Record a file without any text. It is a problem if its rows lack the text column."""
+        """Record a file without any text; it is a problem if its rows lack the text column."""
         try:
             names = self._columns_of(place)
             if names:
@@ -228,7 +227,7 @@ class InputReader:
             self.count -= rows
 
     def require_reference_columns(self, used: Collection[str]) -> None:
-        """Raise ParameterError if a named column has no text, because the search would silently miss its items."""
+        """Raise ParameterError if a named column has no text; otherwise, its items would be missed silently."""
         for name in self.reference_columns:
             if name not in used:
                 there = ", ".join(
@@ -262,7 +261,7 @@ class InputReader:
             )
 
     def texts(self, ids: Sequence[str]) -> dict[str, str]:
-        """Read the texts of documents that are whole files again; skip rows."""
+        """Read texts of whole files again; skip rows."""
         texts: dict[str, str] = {}
         for document_id in ids:
             if place := self._files.get(document_id):
@@ -271,7 +270,7 @@ class InputReader:
         return texts
 
     def row_texts(self, ids: Sequence[str]) -> dict[str, str]:
-        """Read the texts of rows and pieces of small files again."""
+        """Read texts of rows and pieces of small files again."""
         if self._bytes > _SMALL_BYTES:
             return {}
         wanted, texts = set(ids), dict[str, str]()
@@ -298,7 +297,7 @@ class InputReader:
         return self._keep.is_by_value and not self._keep.column
 
     def date(self, document: Document) -> float | None:
-        """Return a file's time of change in seconds since 1970; None if it is unknown.
+        """Return a file's time of change in seconds since 1970, or None if unknown.
 
         Raises:
             ParameterError: The retention policy needs dates of files, and the document is a row of a file.
@@ -323,17 +322,17 @@ class InputReader:
         yield from filter(None, map(self._columns_of, self.places))
 
     def _columns_of(self, place: Place) -> list[str]:
-        """Return the columns of a file's first row; empty if the file has no rows or cannot be read."""
+        """Return the columns of a file's first row; empty without rows, or if the file cannot be read."""
         from whorl.ingest.rows.detection import column_names
 
         try:
-            # Do not name the columns of ids and texts, because the file may lack them.
+            # The file may lack the columns of ids and texts, so do not name them.
             return column_names(place.file, replace(self.columns, text="", id=None), file_text)
         except (DocumentError, OSError):
             return []
 
     def note_repeated(self, document_id: str) -> None:
-        """Record a repeated id as a problem, or raise ParameterError if files are rewritten by id."""
+        """Record a repeated id as a problem; raise ParameterError if files are rewritten by id."""
         if self._is_rewritten:
             raise ParameterError(
                 f"the id {document_id!r} comes more than once, so that it does not tell which row to keep; name "
@@ -405,7 +404,7 @@ class InputPart:
                 report.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 
     def _columns_of(self, document: Document) -> list[Document]:
-        """Return a document for each column of a row, with its name, and a document for all columns together."""
+        """Return a document for each text column of a row, with its name, and a document for all columns together."""
         texts = {self.texts[0]: document.text}
         for name in self.texts[1:]:
             value = document.properties.get(name, "")
@@ -480,7 +479,7 @@ class InputDocuments:
 def _once(named: Iterable[Place], known: set[object]) -> Iterator[Place]:
     """Yield the files that are not yet in `known`, and add them.
 
-    A file that is named twice, by another path or a link, would otherwise be listed for deletion as its own duplicate.
+    Otherwise, a file named twice, by another path or a link, would be listed for deletion as its own duplicate.
     """
     for place in named:
         if (identity := place.identity) not in known:

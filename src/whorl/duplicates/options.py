@@ -1,4 +1,4 @@
-"""Options of the duplicate search: metric, threshold, recall, and which document of a cluster to keep.
+"""Options of the duplicate search: metric, threshold, recall and retention policy.
 
 Two documents with a and b shingles, where a <= b, and I shared shingles are a pair if
 
@@ -28,7 +28,7 @@ from whorl.query.plan.values import UnreadableError, read_date
 
 DEFAULT_THRESHOLD = fraction_of("threshold", DuplicatesOperation.threshold)
 DEFAULT_RECALL = fraction_of("recall", DuplicatesOperation.recall)
-#: Largest denominator of a threshold, so that the int64 arithmetic below cannot overflow.
+#: Largest denominator of a threshold; prevents overflow of the int64 arithmetic below.
 _FINEST = 10**6
 
 
@@ -43,7 +43,7 @@ class PairOptions:
     Args:
         threshold: Fraction in (0, 1], in steps of a millionth.
         recall: Minimum share of the pairs just at the threshold that the search finds; fraction in (0, 1].
-        notes: Notes about the reading of ambiguous numbers.
+        notes: Notes on how ambiguous numbers were read.
 
     Raises:
         ParameterError: The metric is not in METRICS, or a fraction is outside its range.
@@ -77,7 +77,7 @@ class PairOptions:
         return at_least
 
     def smallest_partner(self, sizes: Numbers) -> Numbers:
-        """Return the smallest possible size of the smaller document of a pair for each size of the larger document."""
+        """For each size of a pair's larger document, return the minimum size of the smaller document."""
         part, whole = self.threshold.as_integer_ratio()
         if self.metric is Metric.CONTAINMENT:
             return np.ones_like(sizes)
@@ -86,13 +86,13 @@ class PairOptions:
 
     @property
     def share_of_smaller(self) -> Fraction:
-        """Minimum share of the smaller document that a pair of documents of any sizes has in common."""
+        """Minimum share of the smaller document's shingles that any pair has in common."""
         threshold = self.threshold
         return 2 * threshold / (1 + threshold) if self.metric is Metric.JACCARD else threshold
 
 
 def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> PairOptions:
-    """Return the options for the metric and the percentages of a user.
+    """Return the options for a user's metric and percentages.
 
     Args:
         metric: "jaccard" (or "similarity"), or "containment" (share of the smaller document found in the larger one).
@@ -107,19 +107,19 @@ def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> Pair
     return PairOptions(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), notes)
 
 
-#: Policies, and whether each must, may or cannot have a column. Without a date column, the file's modification
-#: time counts.
+#: Policies, and whether each must, may or cannot have a column. Without a date column, the file's time of change
+#: counts.
 _COLUMNS = {"first": "none", "longest": "none", "newest": "may", "oldest": "may", "largest": "must", "smallest": "must"}
 _DATES, _DESCENDING = ("newest", "oldest"), ("oldest", "smallest")
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Retention policy: which document of a cluster to keep; ties by order.
+    """Retention policy: selects the document of a cluster to keep; ties by order.
 
     Args:
         by: "first", "longest" (with most distinct shingles), "newest", "oldest", "largest" or "smallest".
-        column: Column, or property, of the date or number; "" if the policy needs none.
+        column: Column or property with the date or number; "" if the policy needs none.
 
     Raises:
         ParameterError: The policy is unknown, or its column is missing or not allowed.
@@ -159,7 +159,7 @@ class Keep:
         return "date" if self.is_by_date else "number"
 
     def worth(self, value: object) -> float | None:
-        """Return the rank of a document; larger is better. None if the value is not a date or number.
+        """Return the rank of a document (larger is better), or None if the value is not a date or number.
 
         `value` is the column's value, or seconds since 1970; the first of several values counts.
         """
@@ -188,7 +188,7 @@ def _number(value: object) -> float | None:
 
 
 class Granularity(StrEnum):
-    """The compared units."""
+    """Compared units."""
 
     DOCUMENT = "document"
     PARAGRAPH = "paragraph"
@@ -202,18 +202,17 @@ class DuplicatesOptions:
 
     Args:
         scheme: Scheme of words and shingles of documents outside a store.
-        keep: Retention policy for clusters; its column is a property, or a field of the store. None to keep the first.
-        date: Property or field with the dates of documents; None for the dates of files, or if dates do not matter.
+        keep: Retention policy; its column is a property, or a field of the store. None keeps the first document.
+        date: Property or field with the dates of documents; None for the dates of files.
         within: Property in which compared documents must agree. Documents without the property are compared with each
             other.
-        level: The compared units; they must be the same in all runs with a folder.
-        common: Options of boilerplate. With a folder, the documents of all runs count; if common text is ignored, each
-            run searches for all pairs again, because new documents change what is common.
-        spanning_only: Whether only clusters are needed, so that the search may skip pairs of documents that are already
-            connected.
+        level: Compared units; the same in all runs with a folder.
+        common: Boilerplate options. With a folder, the documents of all runs count. If common text is ignored, each run
+            searches for all pairs again, because new documents can make shingles common.
+        spanning_only: Find only clusters; the search may skip pairs of documents that are already connected.
         state: Folder of the persistent sketch store. The next run continues from it: it completes an interrupted run,
             and compares new documents with all earlier documents. None for a temporary store.
-        reference_only: Whether documents are compared with the reference only, not with each other.
+        reference_only: Compare documents with the reference only, not with each other.
         workers: Number of processes that read and sketch, and of threads that compare. With a folder, one process
             reads.
     """
@@ -237,7 +236,7 @@ class DuplicatesOptions:
 
     @classmethod
     def of(cls, options: PairOptions | DuplicatesOperation | DuplicatesOptions) -> DuplicatesOptions:
-        """Return the options of a search for options of pairs, or for an operation of a front end.
+        """Return the search options for options of pairs, or for an operation of a front end.
 
         Raises:
             ParameterError: An option of the operation is invalid, or two contradict each other.
@@ -267,7 +266,7 @@ class DuplicatesOptions:
 
 
 def _keep_of(operation: DuplicatesOperation) -> Keep | None:
-    """Return the retention policy of an operation; None if there is none and no file is rewritten."""
+    """Return the retention policy of an operation; None without a policy if no file is rewritten."""
     keep = None if operation.keep is None else Keep.named(operation.keep)
     if keep in (Keep("newest"), Keep("oldest")):
         return Keep(operation.keep or "", operation.date or "")
@@ -277,6 +276,6 @@ def _keep_of(operation: DuplicatesOperation) -> Keep | None:
 
 
 def require_property(keep: Keep | None) -> None:
-    """Raise ParameterError if a policy by date or number does not name the property that holds it."""
+    """Raise ParameterError if a policy by date or number does not name its property."""
     if keep is not None and keep.is_by_value and not keep.column:
         raise ParameterError(f"documents of a store have dates in a property: keep {keep}:PROPERTY")

@@ -23,7 +23,7 @@ _SAMPLE = 64
 
 
 def first_of_equals(keys: Numbers, sizes: Numbers) -> Numbers:
-    """Return the index of the first document with an equal key, for each document.
+    """For each document, return the index of the first document with an equal key.
 
     A document without shingles equals only itself.
     """
@@ -50,8 +50,8 @@ def find_pairs(
         firsts: Result of `first_of_equals`. Only the first of equal documents are compared.
         known: Pairs found by an earlier run.
         is_known: Mask of the documents among which all pairs are in `known`.
-        keys: As in `first_of_equals`. They order documents of one size, so that the result does not depend on the order
-            of input.
+        keys: As in `first_of_equals`. They order documents of one size, so the result does not depend on the input
+            order.
     """
     places = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     if keys is not None:
@@ -108,8 +108,8 @@ class _SpanningPairs:
     def among_candidates(self, a: Numbers, b: Numbers, workers: int) -> Iterator[Pairs]:
         """Yield spanning pairs among candidates.
 
-        Each document is compared with one partner, then two more, then four, and so on, but never with a document of
-        its own component. So n near-copies take about n comparisons. Equal documents are adjacent in `a`.
+        Each document is compared with one partner, then two more, then four, and so on, but never within its own
+        component. So n near-copies take about n comparisons. Equal documents are adjacent in `a`.
         """
         most = 1
         while a.size:
@@ -121,7 +121,7 @@ class _SpanningPairs:
             a, b, most = a[~is_next], b[~is_next], 2 * most
 
     def within_block(self, hash_block: Numbers) -> Iterator[Pairs]:
-        """Yield spanning pairs within a block. Each pair has at least one new document."""
+        """Yield spanning pairs within a block, each with at least one new document."""
         yield from self._with_pivots(hash_block)
         for outside, others in self._products_left(hash_block):
             portion = max(1, AT_ONCE // 8 // max(1, others.size))
@@ -130,7 +130,7 @@ class _SpanningPairs:
                 yield self._verify_unconnected(np.repeat(rows, others.size), np.tile(others, rows.size))
 
     def probe_block(self, hash_block: Numbers) -> tuple[list[Pairs], bool]:
-        """Return spanning pairs within a block, and whether they are all spanning pairs of the block.
+        """Return spanning pairs within a block, and whether they are complete.
 
         If most documents of the block are near-copies of each other, this takes about one comparison per document and
         finds all spanning pairs. If a sample shows that they share only boilerplate, the search needs more of their
@@ -163,9 +163,7 @@ class _SpanningPairs:
             left = left[1:]
 
     def _products_left(self, hash_block: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
-        """Return the remaining comparisons within a block as two pairs of groups.
-
-        Each document of the first group is compared with each document of the second.
+        """Return the remaining comparisons within a block: two pairs of groups, to compare each document with each.
 
         Most documents were compared only with the pivots. If two documents are not connected, one of them is outside
         the block's largest component, so it suffices to compare the documents outside this component with all others.

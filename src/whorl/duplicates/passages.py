@@ -5,8 +5,8 @@ text or in an earlier text. A passage is a maximal run of consecutive windows th
 source is the first occurrence of its words. So passages cover exactly the repeated words.
 
 Winnowing (`fingerprint.winnowing`) keeps at least one hash of any N consecutive words, and the same hash wherever these
-words occur. So the search hashes and sorts only windows around repeated hashes. Finally, it compares the words of each
-passage with the words of its source.
+words occur. So the search hashes and sorts only windows around repeated hashes, then compares the words of each passage
+with the words of its source.
 
 A `TemporarySketchStore` holds the hashes of each text's words in place of a sketch. It also holds the text and its
 length in bytes, to locate the words of passages.
@@ -42,7 +42,7 @@ from whorl.fingerprint.words.tokenizer import spans
 from whorl.model import Document
 from whorl.request_context import report_progress, require_time
 
-#: Shortest passage to report, in words: default, minimum and maximum of this option.
+#: Minimum length of a passage in words: default, minimum and maximum of this option.
 WORDS, LEAST_WORDS, MOST_WORDS = 50, 2, 999
 #: Number of words to hash at a time, and of windows to sort at a time.
 _WORDS_AT_ONCE, _WINDOWS_AT_ONCE = 1 << 20, 1 << 23
@@ -95,7 +95,7 @@ def passages_among(
 
 @dataclass(frozen=True, slots=True)
 class _WordReader:
-    """Converts documents to columns of a sketch store: the hashes of their words, and their texts."""
+    """Converts documents to columns of a sketch store: hashes of words, and texts."""
 
     scheme: Scheme
     within: str | None
@@ -133,7 +133,7 @@ class _WordReader:
 
 
 class _WordStream:
-    """Words of all texts as one sequence, each word addressed by its position.
+    """Words of all texts as one sequence, addressed by position.
 
     `begins` has the position of each text's first word, and the total number of words at the end.
     """
@@ -175,10 +175,7 @@ class _WordStream:
 
 
 def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numbers:
-    """Return the position of each window's source plus 1; 0 for a window without a source.
-
-    The array is mapped from a sparse file.
-    """
+    """Return the position of each window's source plus 1, or 0 without a source, in a memory-mapped sparse file."""
     total = int(stream.begins[-1])
     if not total:
         return np.zeros(0, np.int64)
@@ -242,7 +239,7 @@ def _windows_around(places: Numbers, before: int, is_window: _Bools) -> _Bools:
 def _record_sources(
     stream: _WordStream, hashes: _Hashes, windows: Numbers, sources: Numbers, *, reference_only: bool
 ) -> None:
-    """Record the sources of windows. A call must contain all windows with equal words."""
+    """Record the sources of windows; all windows with equal words must be in the same call."""
     order = np.argsort(hashes, kind="stable")
     # Windows ascend, so the first of equal windows is the source.
     starts = run_starts(hashes[order])
@@ -259,7 +256,7 @@ def _record_sources(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RepeatedRanges:
-    """Positions of passages, positions of their sources, and lengths in words, in the order of the texts."""
+    """Positions of passages and of their sources, and lengths in words, in the order of the texts."""
 
     places: Numbers
     sources: Numbers

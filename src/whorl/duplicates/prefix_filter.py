@@ -10,7 +10,7 @@ licence, a menu, a footer) is used only for documents that contain little else.
 
 If a hash still produces more than `most` pairs, its documents are deferred to another round with four times the hashes,
 which separates documents above the threshold from documents just below it, until the sketches are exhausted. Documents
-that share such a hash even then are mostly true duplicates. They are returned as one block (`HashBlock`).
+that share such a hash even then are mostly true duplicates. They form one block (`HashBlock`).
 
 Sources: S. Chaudhuri, V. Ganti, R. Kaushik, A primitive operator for similarity joins in data cleaning (ICDE 2006); R.
 Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007), for the prefix filter.
@@ -52,7 +52,7 @@ class CandidatePairs(NamedTuple):
 class HashBlock(NamedTuple):
     """Documents that share a frequent hash and cannot be separated by other hashes, sorted by size.
 
-    Any two of these documents are a candidate pair.
+    Any two of them are a candidate pair.
     """
 
     places: Numbers
@@ -63,7 +63,7 @@ def find_candidates(
 ) -> Iterator[CandidatePairs | HashBlock]:
     """Yield the pairs that may reach the threshold, a few pairs several times.
 
-    If only spanning pairs are needed, yield a block instead of its pairs. `connect_block` may decide a block before
+    If only spanning pairs are needed, yield blocks instead of their pairs. `connect_block` may decide a block before
     more of its hashes are used: if it returns True, the block is dropped.
     """
     places = np.flatnonzero(sketches.sizes > 0)
@@ -101,7 +101,7 @@ class _FilterRound:
             yield from self._compare(*self._participants(places, levels, level), level)
 
     def _participants(self, places: Numbers, levels: Numbers, level: int) -> tuple[Numbers, Bools]:
-        """Return the documents that are compared at a level, and whether it is their home level."""
+        """Return the documents to compare at a level, and whether it is their home level."""
         is_home, sizes = levels == level, self._sketches.sizes[places]
         participates = self._round.participants(sizes, levels, level, int(sizes[is_home].min()))
         return places[participates], is_home[participates]
@@ -127,7 +127,7 @@ class _FilterRound:
         )
 
     def _mark_prefixes(self, members: LevelMembers, tokens: IndexedTokens, member_bits: int) -> tuple[Hashes, Hashes]:
-        """Return the keys of the index prefixes, and the keys of the probe prefixes."""
+        """Return the keys of the index prefixes and of the probe prefixes."""
         entries = tokens.entries
         index_lengths, probe_lengths = members.lengths.prefixes(members.is_larger, tokens.counts, tokens.indexable)
         if is_fast(entries.keys.size):
@@ -212,7 +212,7 @@ def _candidate_pairs(
 def mark_prefixes(
     owners: Numbers, frequency: npt.NDArray[Any], is_indexable: Bools, index_lengths: Numbers, probe_lengths: Numbers
 ) -> tuple[Bools, Bools]:
-    """Return two masks of entries: index prefixes and probe prefixes of the members.
+    """Return two masks of entries: the index prefixes and the probe prefixes of the members.
 
     A prefix has the rarest entries of a member; ties by hash.
 

@@ -1,7 +1,7 @@
 """Chooses the prefix lengths for each round of the prefix filter, on one machine and on Spark.
 
-`prefix_filter` describes the algorithm. A prefix length depends only on the document and on the size of the largest
-sketch, so every machine of a cluster computes the same lengths.
+A prefix length depends only on the document and on the size of the largest sketch, so every machine of a cluster
+computes the same lengths. `prefix_filter` describes the algorithm.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from whorl.fingerprint.statistics.metric import Metric
 FIRST_AIM = 64
 #: Number of pairs that one hash may produce before its documents are deferred to the next round.
 MOST_PAIRS = 20_000
-#: The candidate search may cause this share of the allowed misses; verification may cause the others.
+#: Share of the allowed misses that the candidate search may cause; verification may cause the others.
 _OF_MISSES = Fraction(1, 5)
 _GROWTH = 4
-#: Size of a population that is so large that drawing from it has a binomial distribution.
+#: Population size for which the hypergeometric distribution is practically binomial.
 _ENDLESS = 1 << 39
 
 
@@ -37,9 +37,9 @@ class PrefixLengths(NamedTuple):
     Attributes:
         counts: Hashes below the bound of the level.
         indexable: Number of these hashes, the smallest first, that may be in the index prefix.
-        min_indexable_shared: Smallest number of indexable hashes that a larger partner has, with probability
+        min_indexable_shared: Minimum number of indexable hashes that a larger partner has, with probability
             `Round.recall`.
-        min_shared: Smallest number of hashes that a smaller partner has, with probability `Round.recall`.
+        min_shared: Minimum number of hashes that a smaller partner has, with probability `Round.recall`.
     """
 
     counts: Numbers
@@ -54,10 +54,10 @@ class PrefixLengths(NamedTuple):
     def prefixes(
         self, is_larger: npt.NDArray[np.bool_], shared: Numbers, shared_indexable: Numbers
     ) -> tuple[Numbers, Numbers]:
-        """Return the lengths of the index prefixes and of the probe prefixes; 0 or less is an empty prefix.
+        """Return the lengths of the index prefixes and of the probe prefixes; a prefix of length 0 or less is empty.
 
         Args:
-            shared: For each document, the number of hashes that it shares with other documents.
+            shared: For each document, the number of hashes shared with other documents.
             shared_indexable: The number of these hashes that are indexable.
         """
         index_lengths = np.where(self.indexable > 0, shared_indexable - self.min_indexable_shared + 1, 0)
@@ -78,17 +78,17 @@ class Round:
 
     @property
     def is_jaccard(self) -> bool:
-        """Whether the metric is Jaccard, so that the documents of a pair have similar sizes."""
+        """Whether the documents of a pair have similar sizes, as with Jaccard."""
         return self.pair_options.metric is Metric.JACCARD
 
     def home_levels(self, sketches: Sketches, sizes: Numbers) -> Numbers:
-        """Return each document's home level, at which it is compared as the larger document of a pair."""
+        """Return each document's home level: the level at which it may be the larger document of a pair."""
         # A level below the sketch's own level would add no hashes.
         own = sketches.scheme.levels(sizes)
         return np.maximum(own, level_beyond(sizes, self.aim)) if self.is_jaccard else own
 
     def participants(self, sizes: Numbers, homes: Numbers, level: int, smallest_size: int) -> npt.NDArray[np.bool_]:
-        """Return a mask of the documents compared at a level: its home documents, and their smaller partners.
+        """Return a mask of the documents to compare at a level: its home documents, and their smaller partners.
 
         `smallest_size` is the size of the smallest document with this home level.
         """
@@ -100,7 +100,7 @@ class Round:
         counts = sketches.at_level(places, np.full(places.shape, level))
         indexable = counts if self.is_jaccard else np.minimum(counts, self.aim)
         min_indexable_shared = self._min_shared(sizes, indexable, self.pair_options.share_of_smaller)
-        # With containment, the smaller document may have any size, so a pair may share only one hash.
+        # With containment, the smaller document may have any size, so a pair may share a single hash.
         alone = np.ones_like(counts)
         least = self._min_shared(sizes, counts, self.pair_options.threshold) if self.is_jaccard else alone
         return PrefixLengths(counts, indexable, min_indexable_shared, least)
@@ -138,10 +138,9 @@ class JoinOptions:
     """Options of the similarity join.
 
     Args:
-        spanning_only: Whether only spanning pairs are needed within a block of near-copies, which takes linear instead
-            of quadratic time.
-        spanning_everywhere: Whether only spanning pairs are needed among all documents. Then exact verification must
-            not reject pairs later.
+        spanning_only: Find only spanning pairs within a block of near-copies, in linear instead of quadratic time.
+        spanning_everywhere: Find only spanning pairs among all documents. Exact verification must not reject pairs
+            later.
         most: Number of pairs that one hash may produce in a round. In the last round, the documents of a hash with more
             pairs become a block.
         rounds: Remaining rounds, if earlier rounds ran elsewhere; None for all rounds.

@@ -1,4 +1,4 @@
-"""Result of a duplicate search: pairs, clusters, versions of a document, and documents to delete."""
+"""Results of a duplicate search: pairs, clusters, versions of a document, and documents to delete."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from whorl.fingerprint.statistics.metric import Intervals, Shares
 
 #: Number of pairs, and of members of clusters, to describe at a time.
 _PAIRS_AT_ONCE, _MEMBERS_AT_ONCE = 1 << 15, 1 << 18
-#: Number of texts to read at a time, to find the words that versions add and lose.
+#: Number of texts to read at a time for the words that versions add and lose.
 _TEXTS_AT_ONCE = 32
-#: Function that reads texts by their ids; it leaves out documents without a text.
+#: Function that reads texts by id; it leaves out documents without a text.
 ReadTexts: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
 #: Function that reads the rank and the date of documents by their ids; see `Member`.
 ReadProperties: TypeAlias = Callable[[Sequence[str]], Mapping[str, tuple[float | None, float | None]]]
@@ -112,8 +112,8 @@ class Version:
 
     Args:
         match: Pair of the previous version (A) and this version (B); None for the first version.
-        added: Words of this text that the previous text lacks; None without a previous version or without texts.
-        lost: Words of the previous text that this text lacks; None without a previous version or without texts.
+        added: Words that only this text has, not the previous one; None without a previous version or texts.
+        lost: Words that only the previous text has; None without a previous version or texts.
     """
 
     member: Member
@@ -165,14 +165,14 @@ class Duplicates:
         self._grouped: tuple[tuple[bool, bool, Keep | None], tuple[Numbers, list[Numbers]]] | None = None
         self._store, self._stored, self._pairs, self._firsts = store, stored, pairs, firsts
         self._is_new, self.scheme, self.residual = stored.is_new, scheme, residual
-        #: Numbers of documents that were left out because they have no sketch, or no text.
+        #: Numbers of documents left out because they have no sketch, or no text.
         self.without_sketch = self.without_text = 0
         #: Name of the compared units.
         self.kind = "document"
         #: Reads texts by id.
         self.read_texts: ReadTexts = lambda ids: {}
         self.documents = len(stored.sketches)
-        #: Number of documents with fewer words than a shingle. They cannot be compared.
+        #: Number of documents with fewer words than a shingle, which cannot be compared.
         self.too_short = int(np.count_nonzero(stored.sketches.sizes == 0))
         inside = np.flatnonzero(np.bincount(firsts, minlength=1)[firsts] > 1)
         #: Exact copies, grouped by text, and the start of each group.
@@ -187,7 +187,7 @@ class Duplicates:
         return among_equal + int((sizes[self._pairs.a] * sizes[self._pairs.b]).sum())
 
     def pairs(self, *, new: bool = False) -> Iterator[Pair]:
-        """Yield all pairs, each once, by descending similarity; ties in the order of their documents.
+        """Yield each pair once, by descending similarity; ties in the order of the documents.
 
         With `new`, leave out pairs of two documents of an earlier run.
         """
@@ -195,7 +195,7 @@ class Duplicates:
 
     @property
     def is_counted(self) -> bool:
-        """Whether the counts of all pairs are exact and boilerplate is not separated."""
+        """Whether all counts of pairs are exact and boilerplate is not separated."""
         sketches = self._stored.sketches
         return self.residual is None and not sketches.scheme.levels(sketches.sizes).any()
 
@@ -215,7 +215,7 @@ class Duplicates:
     def _by_similarity(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
         """Yield batches of pairs, most similar first, including a pair of each document of `firsts` with itself.
 
-        If common text is ignored, it does not count for the similarity.
+        Ignored common text does not count for the similarity.
         """
         is_ignored = self.residual is not None and self.residual.options.is_ignored
         compared = self.residual.sketches if self.residual is not None and is_ignored else self._stored.sketches
@@ -243,7 +243,7 @@ class Duplicates:
         return [Shares.of_counts(*pair_counts) for pair_counts in counts]
 
     def _expand_copies(self, pairs: Pairs, *, new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
-        """Yield batches of the pairs of all copies of given pairs: both indices, and the index of the given pair."""
+        """Yield batches of the pairs of all copies: both indices, and the index of the given pair."""
         counts_b = self._copies_of(pairs.b)[1]
         counts = self._copies_of(pairs.a)[1] * counts_b
         ends = np.cumsum(counts)
@@ -282,19 +282,17 @@ class Duplicates:
         with_pairs_up_to: int = 0,
         versions: bool = False,
     ) -> Iterator[Cluster]:
-        """Yield the clusters, the largest first, ties by their first documents.
+        """Yield the clusters, the largest first; ties by first document.
 
         Args:
-            complete: Whether any two members must be a pair; otherwise clusters are connected components. With `keep`,
-                clusters are stars instead: every member is a duplicate of the kept document, and no two kept documents
-                are a pair.
-            new: Whether to leave out clusters without a new document, and to keep all earlier documents. In complete
-                clusters, a new document joins the most similar earlier document that it duplicates; the other new
-                documents form complete clusters among themselves.
-            keep: Retention policy. Members are compared with the kept document, or with the first document if there is
-                no policy.
+            complete: Make any two members a pair; otherwise, clusters are connected components. With `keep`, clusters
+                are stars: every member is a duplicate of the kept document, and no two kept documents are a pair.
+            new: Leave out clusters without a new document, and keep all earlier documents. In complete clusters, a new
+                document joins the most similar earlier document that it duplicates; the other new documents form
+                complete clusters.
+            keep: Retention policy. Members are compared with the kept document; without a policy, with the first.
             with_pairs_up_to: Include the pairs of clusters up to this size.
-            versions: Whether to include the versions; `with_words` adds the words that changed.
+            versions: Include the versions; `with_words` adds the changed words.
         """
         labels, groups = self._groups(complete=complete, new=new, keep=keep)
         inside = np.flatnonzero(labels[self._pairs.a] == labels[self._pairs.b])
@@ -346,9 +344,9 @@ class Duplicates:
         return removed.size, float(sizes[removed].sum() / max(1, sizes.sum()))
 
     def _groups(self, *, complete: bool, new: bool, keep: Keep | None = None) -> tuple[Numbers, list[Numbers]]:
-        """Return the cluster label of each document, and the documents of each cluster."""
+        """Return each document's cluster label, and the documents of each cluster."""
         options = complete, new, keep
-        # Keep the result, because several outputs need the same clusters.
+        # Cache the result, because several outputs need the same clusters.
         if self._grouped is None or self._grouped[0] != options:
             labels = self._labels(complete=complete, new=new, keep=keep)
             groups = groups_by_label(labels)
@@ -373,7 +371,7 @@ class Duplicates:
             yield tuple(map(Version, (members[place] for place in order.tolist()), chain([None], pairs)))
 
     def _labels(self, *, complete: bool, new: bool, keep: Keep | None) -> Numbers:
-        """Return the cluster label of each document: the first member, or the center of a star."""
+        """Return each document's cluster label: the first member, or the center of a star."""
         if complete and keep is not None:
             return self._labels_around_kept(keep, new=new)
         if complete and new:
@@ -431,7 +429,7 @@ def arrays_of(duplicates: Duplicates) -> tuple[Pairs, Numbers, Numbers]:
 
 
 def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
-    """Add the words that each version of a cluster adds and loses, if the texts can be read."""
+    """Add the words that each version of a cluster adds and loses, if the texts are readable."""
     versions: list[Version] = []
     before: tuple[str, TextWords] | None = None
     if scheme.unit != "words":
@@ -461,8 +459,7 @@ def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Membe
     """Yield the members of clusters to remove: all except kept, earlier and reference documents.
 
     Args:
-        clusters: Complete clusters that were found with the same policy, so that each member is a duplicate of the kept
-            document.
+        clusters: Complete clusters found with the same policy, so each member is a duplicate of the kept document.
 
     Raises:
         ParameterError: The policy is unknown, or no member of a cluster has a rank.
@@ -532,7 +529,7 @@ class ClusterColumns:
     """Clusters: the first document of each, paired with every member, including itself.
 
     Args:
-        counts: Number of members of each cluster, whose pairs are adjacent; int64 array of shape (clusters,).
+        counts: Number of members of each cluster; int64 array of shape (clusters,). Their pairs are adjacent.
         pairs: Pairs with the first document of the cluster as A.
     """
 

@@ -34,7 +34,7 @@ from whorl.request_context import report_progress, require_time
 
 #: Sketch scheme of documents outside a store. Documents of up to `k` shingles are compared exactly.
 FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
-#: Maximum number of documents to compare in a request. Larger stores need the command line.
+#: Maximum number of documents to compare in a request; larger stores need the command line.
 MOST_DOCUMENTS = 200_000
 #: Number of texts to fetch from a store in one request.
 _TEXTS_AT_ONCE = 50
@@ -56,16 +56,15 @@ def duplicates_among(
 
     Args:
         documents: Documents, read lazily. If documents share an id, the last one counts.
-        reference: Documents to compare with the others, but not with each other. They count as documents of an earlier
-            run. Cannot be combined with a folder.
-        dates: Returns a document's time of creation or change in seconds since 1970, None if unknown.
+        reference: Documents to compare with the others, but not with each other, as documents of an earlier run. Cannot
+            be combined with a folder.
+        dates: Returns a document's time of creation or change in seconds since 1970, or None.
         texts: Reads texts by id, for the words that versions add and lose.
         on_repeated: Called with each repeated id of this run.
 
     Raises:
         StoreError: The folder cannot be used.
-        ParameterError: The folder belongs to another origin; or a folder is combined with a reference, or boilerplate
-            with `within`.
+        ParameterError: The folder belongs to another origin, or two options cannot be combined.
     """
     options = DuplicatesOptions.of(options)
     if options.within and options.common and options.common.boilerplate:
@@ -114,8 +113,8 @@ def duplicates_in(
     """Find the near-duplicates in a store, by its sketches, and by texts where sketches cannot decide.
 
     Args:
-        options: Options of the search. Fields are named as in a query. With boilerplate options, all texts are read, or
-            only new texts if there is a folder. Documents deleted from the store are also deleted from the folder.
+        options: Fields are named as in a query. Boilerplate options read all texts, with a folder only new texts.
+            Documents deleted from the store are also deleted from the folder.
         origin: Name of the store.
         names: Maps field names to field names in the store, as in a query.
 
@@ -224,7 +223,7 @@ def _whole_sketches(engine: Engine, ids: Sequence[str]) -> dict[str, Sketch]:
 
 
 def texts_of(engine: Engine) -> ReadTexts:
-    """Return a function that reads texts of a store; it returns an empty mapping if the store keeps no texts."""
+    """Return a function that reads texts of a store; it returns an empty mapping for a store without texts."""
 
     def read(ids: Sequence[str]) -> Mapping[str, str]:
         try:
@@ -236,10 +235,7 @@ def texts_of(engine: Engine) -> ReadTexts:
 
 
 def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[str, str], origin: str) -> None:
-    """Raise ParameterError if a store lacks a field, before a long run.
-
-    `sought` maps each field to its kind of value: date or number.
-    """
+    """Raise ParameterError if a store lacks a field. `sought` maps each field to its kind of value: date or number."""
     if not sought or not engine.count():
         return
     fields = engine.fields()
@@ -355,8 +351,9 @@ def _find_duplicates(
 ) -> Duplicates:
     """Find the pairs of the documents in a sketch store.
 
-    `read` returns all hashes of texts, for exact verification; None if sketches are complete. `properties` returns
-    ranks and dates of documents that the sketch store lacks.
+    Args:
+        read: Returns all hashes of texts, for exact verification; None if sketches are complete.
+        properties: Returns ranks and dates of documents that the sketch store lacks.
     """
     _set_options(store, options)
     stored, common = store.stored(), options.common
@@ -365,8 +362,7 @@ def _find_duplicates(
     firsts = first_of_equals(stored.keys, stored.sketches.sizes)
     known, is_known = store.pairs(stored), stored.is_paired
     if read is None:
-        # An earlier document that equals a new one may lack pairs, because it was not compared with all other
-        # documents.
+        # An earlier document that equals a new one was not compared with all others, so it may lack pairs.
         is_known = np.bincount(firsts, ~is_known, minlength=firsts.size)[firsts] == 0
     residual = None if common is None else remove_boilerplate(stored.sketches, firsts, common, options.scheme)
     if common is not None and common.is_ignored and isinstance(store, PersistentSketchStore):

@@ -16,16 +16,16 @@ from whorl.errors import StoreError
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
-#: Number of bytes of a mapped file that may stay in memory: usually, and with very many documents.
+#: Number of bytes of a mapped file that may stay in memory: by default, and with very many documents.
 MUCH, _MUCH_OF_SHORT = 1 << 26, 1 << 28
-#: Number of bytes per document that may stay in memory, within these two limits.
+#: Bytes of memory per document, within these two limits.
 _LONG = 1 << 11
-#: The file is mapped in ranges: their smallest size in bytes, and their largest number.
+#: Smallest size in bytes of a mapped range of the file, and largest number of ranges.
 _RANGE, _MOST_RANGES = 1 << 22, 256
 #: Number of bytes that the system maps when it reads a page.
 _WITH_A_PAGE = 1 << 16
-#: Smallest and largest number of hashes to copy from the file at a time, and the share of all hashes (1 in N) to copy
-#: within these limits. They are large, so that each page has hashes of several of the documents.
+#: Minimum and maximum number of hashes to copy from the file at a time, and the share of all hashes (1 in N) within
+#: these limits. They are large, so that each page has hashes of several documents.
 _LEAST_TOGETHER, _MOST_TOGETHER, _OF_ALL = 1 << 20, 1 << 24, 16
 
 
@@ -63,13 +63,9 @@ class Sketches:
         return Sketch(self.scheme, int(self.sizes[place]), hashes)
 
     def portions(self, a: Numbers, b: Numbers) -> Iterator[tuple[slice, npt.NDArray[np.uint64], Numbers, Numbers]]:
-        """Yield batches of pairs with their hashes in memory.
+        """Yield batches of pairs with their hashes in memory: slice of pairs, hashes, and offsets of both documents.
 
-        Mapping a page takes longer than comparing two documents, so this copies the hashes of many pairs in the order
-        of the file.
-
-        Yields:
-            The slice of pairs, an array of hashes, and the offsets in it of the first and of the second documents.
+        Mapping a page takes longer than comparing two documents, so this copies the hashes of many pairs in file order.
         """
         if not self.exceeds_memory:
             yield slice(0, a.size), self.hashes.view(np.ndarray), self.starts[a], self.starts[b]
@@ -93,10 +89,7 @@ class Sketches:
         return max(_LEAST_TOGETHER, min(_MOST_TOGETHER, self.hashes.size // _OF_ALL))
 
     def together(self, starts: Numbers, ends: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
-        """Copy ascending ranges of the file into memory.
-
-        Returns:
-            The hashes of the ranges, and the offset of each range among them.
+        """Copy ascending ranges of the file into memory; return the hashes, and the offset of each range among them.
 
         Raises:
             StoreError: The file has become shorter.
@@ -136,7 +129,7 @@ class Sketches:
     def ranges(self, starts: Numbers) -> Iterator[slice]:
         """Yield slices of ascending offsets, one for each part of the file.
 
-        Pages of a mapped file stay in memory after reading, so they are released after each slice.
+        After each slice, release the mapped pages, which would otherwise stay in memory.
         """
         cuts = [0]
         if self.exceeds_memory and starts.size:
@@ -189,11 +182,7 @@ class Sketches:
         return counts
 
     def gathered(self, places: Numbers, skipped: Numbers, counts: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
-        """Return `counts` hashes of each document, after the `skipped` smallest.
-
-        Returns:
-            The hashes, document by document, and the index in `places` of each hash's document.
-        """
+        """Return each document's hashes after the `skipped` smallest, and the index in `places` of each hash."""
         owners = np.repeat(np.arange(places.size), counts)
         within = np.arange(owners.size) - (np.cumsum(counts) - counts)[owners]
         return np.asarray(self.hashes[(self.starts[places] + skipped)[owners] + within]), owners

@@ -1,9 +1,9 @@
 """Stores the sketches of many documents, in a permanent folder or in temporary files.
 
 In a folder, `documents.sqlite` holds the documents and their pairs, so that the next run compares only new documents.
-`hashes-N.u64` has the concatenated hashes, little-endian. The hashes are written before the rows with their offsets, so
-bytes after the hashes of the last row come from a crash and are cut off. Hashes of replaced documents stay in the file
-until it is mostly garbage and is rewritten under the next number.
+`hashes-N.u64` has the concatenated hashes, little-endian. They are written before the rows with their offsets, so bytes
+after the last row's hashes come from a crash and are cut off. Hashes of replaced documents stay in the file until it is
+mostly garbage and is rewritten under the next number.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _TABLES = """
 """
 HASH = np.dtype("<u8")
 _CHUNK, _ROWS_AT_ONCE, _BYTES_AT_ONCE = 500, 50_000, 1 << 22
-#: Values of `is_paired`: the document was not compared yet; it was compared with all others of this value; or it must
-#: be compared again, because some of its pairs may have been deleted with another document.
+#: Values of `is_paired`: not compared yet; compared with all others of this value; or to compare again, because some
+#: pairs may have been deleted with another document.
 _NEW, _PAIRED, _TO_PAIR_AGAIN = 0, 1, 2
 _PAIR_CLUSTERS_AGAIN = f"""
     WITH RECURSIVE cluster (number) AS (
@@ -60,7 +60,7 @@ _PAIR_CLUSTERS_AGAIN = f"""
 """
 #: Prefix of the recorded options if only spanning pairs are stored.
 _SPANNING = "links of "
-#: Rewrite the file when the documents have less than this fraction (1 in N) of its hashes.
+#: Rewrite the file when less than this fraction (1 in N) of its hashes is in use.
 _GARBAGE = 2
 
 
@@ -89,7 +89,7 @@ class PersistentSketchStore:
     """Sketch store in a folder, for documents of one origin and scheme; open in one process at a time.
 
     Raises:
-        StoreError: The folder holds other files, cannot be used, or is used by another process.
+        StoreError: The folder holds other files, is not usable, or is in use by another process.
         ParameterError: The folder belongs to another origin.
     """
 
@@ -191,7 +191,7 @@ class PersistentSketchStore:
     def seen_unchanged(
         self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
     ) -> dict[str, bool]:
-        """Mark unchanged documents as seen; return their ids, and for each whether this scan has seen it before.
+        """Mark unchanged documents as seen; return their ids, and whether this scan has already seen them.
 
         A document is (id, digest, name, rank, date). Names, ranks and dates are updated.
         """
@@ -214,10 +214,9 @@ class PersistentSketchStore:
         return unchanged
 
     def put(self, entries: Sequence[SketchEntry], mark: str | None = None) -> list[str]:
-        """Store documents, replacing documents with the same ids, in one durable transaction.
+        """Store or replace documents in one durable transaction; return ids already stored in the current scan.
 
-        Return the ids that the current scan had already stored. `mark` is saved, so that an interrupted scan can
-        continue.
+        `mark` is saved, so that an interrupted scan can continue.
         """
         # Write the sketch of equal texts only once.
         sketches = {id(entry.sketch): entry.sketch for entry in entries}
@@ -260,13 +259,13 @@ class PersistentSketchStore:
         for number, key in list(self._by_id("SELECT number, key FROM document WHERE id IN ({})", ids)):
             self._database.execute("DELETE FROM pair WHERE a = :number OR b = :number", {"number": number})
             self._database.execute("DELETE FROM document WHERE number = ?", (number,))
-            # Only one of several equal documents was compared. It may have been deleted, so compare the others again.
+            # Only one of several equal documents was compared, and may now be deleted, so compare the others again.
             self._database.execute(
                 f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE key = ? AND is_paired = {_PAIRED}", (key,)
             )
 
     def begin_partial_scan(self) -> None:
-        """Begin a scan that keeps documents that it does not see; `end_scan` is not called."""
+        """Begin a scan that keeps unseen documents; `end_scan` is not called."""
         with self._writing():
             self._set("scan", str(self._scan() + 1))
 
@@ -299,7 +298,7 @@ class PersistentSketchStore:
         return StoredSketches(numbers, sketches, keys, is_paired == _PAIRED, is_paired == _NEW)
 
     def replace_keys(self, keys: Sequence[tuple[int, int]]) -> None:
-        """Replace the keys of documents, given as pairs (key, document number)."""
+        """Replace document keys by pairs (key, document number)."""
         with self._writing():
             self._database.executemany("UPDATE document SET key = ? WHERE number = ?", keys)
 
@@ -318,7 +317,7 @@ class PersistentSketchStore:
         if self._meta("question") != question:
             with self._writing():
                 self._database.execute("DELETE FROM pair")
-                # Find their pairs again; the documents are still not new.
+                # Compare them again, although they are not new.
                 self._database.execute(f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE is_paired = {_PAIRED}")
                 self._set("question", question)
 
@@ -326,7 +325,7 @@ class PersistentSketchStore:
         """Replace the stored pairs, and mark all documents as compared."""
         columns = (numbers[pairs.a], numbers[pairs.b], pairs.shared, pairs.low, pairs.high)
         with self._writing():
-            # Exact verification may have rejected stored pairs.
+            # Exact verification may have rejected some stored pairs.
             self._database.execute("DELETE FROM pair")
             self._database.executemany(
                 "INSERT INTO pair VALUES (?, ?, ?, ?, ?)",
@@ -427,7 +426,7 @@ def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None =
 class TemporarySketchStore:
     """Temporary sketch store in a folder, with the interface of `PersistentSketchStore`.
 
-    A document takes some tens of bytes of memory.
+    Needs some tens of bytes of memory per document.
     """
 
     def __init__(self, path: Path, scheme: SketchScheme) -> None:
@@ -462,7 +461,7 @@ class TemporarySketchStore:
             self.end += batch.hashes.size
         self._numbers.append(np.stack([batch.sizes, batch.starts + offset, batch.counts, batch.keys]))
         values = np.stack([batch.worths, batch.dates])
-        # All values are usually NaN, and then take no memory.
+        # All values are usually NaN, and then need no memory.
         self._values.append(np.broadcast_to(np.nan, values.shape) if np.isnan(values).all() else values)
         self._names.extend(batch.names)
         return self._ids.add(batch.ids)
@@ -556,7 +555,7 @@ def _write_failures(folder: Path) -> Iterator[None]:
 
 
 class _StringFile:
-    """Concatenated strings in a file, with their ends in memory."""
+    """Concatenated strings in a file; their ends are in memory."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -613,7 +612,7 @@ _FIRST_SEARCH = 1 << 14
 class IdFile(_StringFile):
     """Ids of documents in order of arrival; finds repeated ids.
 
-    An id takes 16 bytes of memory; in a dictionary it would take several times more.
+    An id takes 16 bytes of memory, several times less than in a dictionary.
     """
 
     def __init__(self, path: Path) -> None:
@@ -629,7 +628,7 @@ class IdFile(_StringFile):
     def add(self, ids: Sequence[str]) -> list[str]:
         """Append ids, and return repeated ids, once for each repetition.
 
-        The search for repeated ids runs at growing intervals, so most calls return none; `repeated` returns the others.
+        The search for them runs at growing intervals, so most calls return none; `repeated` returns the others.
         """
         self.extend(ids)
         self._identities.append(np.fromiter(map(hash, ids), np.int64, len(ids)))

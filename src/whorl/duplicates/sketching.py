@@ -19,7 +19,7 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
 from whorl.model import Document
 
-#: Factors that mix bits. They are odd, so that no bit is lost; one is from the golden ratio, two are from murmur3.
+#: Odd factors that mix bits without loss: the golden ratio, and two from murmur3.
 _OF_SIZES, _OF_HASHES = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
 
 
@@ -29,7 +29,7 @@ class SketchEntry:
 
     Args:
         digest: Digest of the document's source; an unchanged digest means an unchanged document.
-        worth: Rank by the column of the retention policy, where larger is better; None if unknown.
+        worth: Rank by the retention policy, where larger is better; None if unknown.
         date: Time of creation or change in seconds since 1970; None if unknown.
     """
 
@@ -46,7 +46,7 @@ class SketchBatch:
     """Documents and their sketches in columns.
 
     Args:
-        worths: Rank by the column of the retention policy, where larger is better; float64, NaN if unknown.
+        worths: Rank by the retention policy, where larger is better; float64, NaN if unknown.
         dates: Creation or modification time in seconds since 1970; float64, NaN if unknown.
         sizes: Distinct shingles of each document; int64 array of shape (documents,).
         starts: Offset of each document's hashes in `hashes`; documents with equal texts share one range.
@@ -66,7 +66,7 @@ class SketchBatch:
     offset: int | None = None
 
     def entries(self, scheme: SketchScheme, digests: Sequence[bytes]) -> Iterator[SketchEntry]:
-        """Yield the documents one by one; documents with equal texts share one sketch."""
+        """Yield the documents one by one; equal texts share one sketch."""
         sketches: dict[tuple[int, int], Sketch] = {}
         numbers = zip(self.sizes.tolist(), self.starts.tolist(), self.counts.tolist(), strict=True)
         worths, dates = (list(map(number_or_none, column.tolist())) for column in (self.worths, self.dates))
@@ -89,7 +89,7 @@ class Sketching:
     """Makes sketches from batches of documents.
 
     Args:
-        dates: Returns a document's time of creation or change in seconds since 1970, None if unknown.
+        dates: Returns a document's time of creation or change in seconds since 1970, or None.
         date_column: Property with this time.
         within: Property in which compared documents must agree. Documents without the property are compared with each
             other.
@@ -138,7 +138,7 @@ class _Distinct(NamedTuple):
     """A batch of documents and their distinct texts.
 
     Attributes:
-        texts: Distinct texts of each part, so that repeated texts are processed once.
+        texts: Distinct texts of each part.
         parts: Part of the collection for each text.
         which: Index of each document's text in `texts`.
     """
@@ -161,13 +161,13 @@ def _distinct(documents: Sequence[Document], within: str | None) -> _Distinct:
 
 
 def part_of(document: Document, within: str | None) -> str:
-    """Return the part of the collection that a document belongs to: its value of `within`, or ""."""
+    """Return a document's part of the collection: its value of `within`, or ""."""
     value = None if within is None else document.properties.get(within)
     return "" if value is None else "\0".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def bits_of(part: str) -> np.uint64:
-    """Return the bits to flip in all hashes of a part, so that documents of different parts have no hash in common."""
+    """Return the bits to flip in all hashes of a part, so that different parts have no hash in common."""
     return np.uint64(int.from_bytes(hashlib.blake2b(part.encode(), digest_size=8).digest()) if part else 0)
 
 
@@ -198,7 +198,6 @@ def _retained_hashes(batch: Together, scheme: SketchScheme) -> tuple[npt.NDArray
 
 
 def _keys(hashes: npt.NDArray[np.uint64], counts: Numbers, sizes: Numbers) -> Numbers:
-    """Return 64-bit hashes of sketches."""
     mixed = hashes + _OF_SIZES
     for factor in _OF_HASHES:
         mixed ^= mixed >> np.uint64(33)

@@ -2,9 +2,8 @@
 
 Hashes are read range by range, in ascending order. A document and its entries are pruned if it could not reach the
 threshold even if all remaining hashes matched; most documents are pruned after a quarter of their hashes. Pruning does
-not change the pairs that the prefix filter finds, because all documents use the same frequency of a hash.
-
-Documents are read in the order of the file, so that only a small part of it must be in memory.
+not change the pairs that the prefix filter finds, because all documents use the same frequency of a hash. Documents are
+read in file order, so that only a small part of the file must be in memory.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ Bools = npt.NDArray[np.bool_]
 
 #: Approximate number of hashes to read in one range; bounds the memory.
 AT_ONCE = 1 << 22
-#: Least and greatest number of ranges of hash values, each read in a pass over all remaining documents; number of
+#: Minimum and maximum number of ranges of hash values, each read in a pass over all remaining documents; number of
 #: prunings, evenly spaced between them.
 _LEAST_RANGES, _MOST_RANGES, _PRUNINGS = 8, 32, 8
-#: Number of entries to sort at a time, as a power of two; they fit into the processor's cache.
+#: Number of entries to sort at a time, as a power of two; they fit into the processor cache.
 _PART_BITS = 12
 _HEAD_BITS = 16
 #: Number of entries per block of memory.
@@ -39,10 +38,10 @@ _ROOM = 1 << 19
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelMembers:
-    """The documents compared at one level, ordered by size, then by index.
+    """Documents compared at one level, ordered by size, then by index.
 
     Attributes:
-        lengths: Number of hashes of each document that are used.
+        lengths: Number of used hashes of each document.
         is_larger: Whether this is the document's home level, where it may be the larger document of a pair.
         first: For each member, the smallest member that is large enough for a pair with it.
     """
@@ -75,8 +74,8 @@ class IndexedTokens(NamedTuple):
     """Index of the hashes of members that may be in a pair.
 
     Args:
-        counts: For each member, the number of its hashes in the index.
-        indexable: For each member, the number of these hashes that are indexable.
+        counts: Number of each member's hashes in the index.
+        indexable: Number of these hashes that are indexable.
     """
 
     entries: TokenEntries
@@ -89,8 +88,7 @@ def index_tokens(
 ) -> IndexedTokens:
     """Index the hashes that could make a pair, without entries of pruned members.
 
-    At least one document with such a hash has it in its index prefix, and at least one may be the larger document of a
-    pair.
+    At least one document has the hash in its index prefix, and at least one may be the larger document of a pair.
     """
     total = int(members.lengths.used_hashes(members.is_larger).sum())
     ranges = min(_MOST_RANGES, max(_LEAST_RANGES, -(-total // AT_ONCE)))
@@ -107,7 +105,7 @@ def index_tokens(
 
 
 class _TokenSweep:
-    """Reads the hashes of the members range by range, in the order of the file, and counts each member's entries."""
+    """Reads the members' hashes range by range, in file order, and counts each member's entries."""
 
     def __init__(
         self, sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int, *, fast: bool
@@ -166,7 +164,7 @@ class _TokenSweep:
         return is_open
 
     def _load_if_small(self) -> None:
-        """Copy the remaining hashes into memory if they fit. Before that, each range reads the whole file."""
+        """Copy the remaining hashes into memory if they fit; otherwise each range reads the whole file."""
         left, most = int((self._ends - self._cursors).sum()), self._sketches.together_at_most
         if self._is_fast and self._is_in_file and left <= most:
             self._hashes, begins = self._sketches.together(self._cursors, self._ends)
@@ -268,7 +266,7 @@ def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes,
 
 
 def _join_entries(portions: list[TokenEntries]) -> TokenEntries:
-    """Join the entries, and empty the list to save memory."""
+    """Join the entries; empty the list to save memory."""
     keys, frequency = [portion.keys for portion in portions], [portion.frequency for portion in portions]
     is_indexable = [portion.is_indexable for portion in portions]
     portions.clear()

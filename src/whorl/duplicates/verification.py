@@ -21,7 +21,7 @@ from whorl.fingerprint.statistics.estimate import CONFIDENCE, shared_shingles
 from whorl.fingerprint.statistics.hypergeometric import reaches
 from whorl.request_context import require_time
 
-#: Verification may cause this share of the allowed misses; the candidate search may cause the others.
+#: Share of the allowed misses that verification may cause; the candidate search may cause the others.
 _OF_MISSES = Fraction(4, 5)
 #: Smallest number of pairs for which importing numba pays off.
 LARGE = 20_000
@@ -31,7 +31,7 @@ _AT_ONCE = 1 << 19
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairOverlaps:
-    """Numbers of hashes below the bound of the common level in both sketches of a pair, and of shared hashes."""
+    """Hashes below the bound of a pair's common level: numbers in each sketch, and number shared."""
 
     levels: Numbers
     counts_a: Numbers
@@ -47,7 +47,7 @@ def overlaps(
 ) -> PairOverlaps:
     """Count the shared hashes of pairs of documents.
 
-    The count stops early, and is then too small, if complete sketches cannot share `needed` hashes.
+    If complete sketches cannot share `needed` hashes, the count stops early and is too small.
     """
     levels = sketches.scheme.levels(np.maximum(sketches.sizes[a], sketches.sizes[b]))
     counts_a, counts_b = sketches.at_level(a, levels), sketches.at_level(b, levels)
@@ -59,7 +59,7 @@ def overlaps(
 
 
 def is_fast(amount: int) -> bool:
-    """Check whether the compiled loops are available and pay off for this number of pairs or hashes."""
+    """Check whether the compiled loops are available and faster for this number of pairs or hashes."""
     return kernel.is_available() and (amount >= LARGE or kernel.is_loaded())
 
 
@@ -101,7 +101,7 @@ class Pairs:
 
     Args:
         a: Indices of the first documents; in verified pairs smaller than `b`.
-        shared: Number of shared shingles: an exact count, or the most likely number if it is estimated from sketches.
+        shared: Number of shared shingles: an exact count, or the most likely number by the sketches.
         low: Lower end of the interval of `shared`, by default with 95 % confidence.
         high: Upper end of that interval; equal to `low` if all shingles were compared.
     """
@@ -147,7 +147,7 @@ class Pairs:
 
     @classmethod
     def together(cls, several: Iterable[Pairs]) -> Pairs:
-        """Join several collections of pairs into one without repeats, ordered by documents."""
+        """Join collections of pairs into one without repeats, ordered by documents."""
         columns = [pairs._parts() for pairs in several] or [(np.empty(0, np.int64),) * 7]
         joined = cls(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
         order = np.lexsort((joined.b, joined.a))
@@ -155,15 +155,15 @@ class Pairs:
 
 
 def measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, confidence: float = CONFIDENCE) -> Pairs:
-    """Count the shared shingles of any pairs of documents, with intervals of this confidence, in (0, 1)."""
+    """Count the shared shingles of any pairs, with intervals of the given confidence, in (0, 1)."""
     return _with_intervals(sketches, a, b, overlaps(sketches, a, b), confidence)
 
 
 def verify_pairs(sketches: Sketches, a: Numbers, b: Numbers, pair_options: PairOptions, workers: int = 1) -> Pairs:
     """Return the candidates that are pairs.
 
-    If both sketches are complete, all shingles are compared. Otherwise a pair just at the threshold is accepted with
-    the wanted recall, by the hypergeometric distribution for the smaller document (see `reaches`).
+    Complete sketches are compared exactly. Otherwise, a pair just at the threshold is accepted with the wanted recall,
+    by the hypergeometric distribution for the smaller document (see `reaches`).
     """
     a, b = np.minimum(a, b), np.maximum(a, b)
     sizes_a, sizes_b = sketches.sizes[a], sketches.sizes[b]
@@ -199,10 +199,9 @@ _LEAST = 1 << 20
 
 
 def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
-    """Return half-open ranges that partition the items, each with about the same amount of work.
+    """Partition items into at most `most` half-open ranges with about the same amount of work, one if it is small.
 
-    `totals` has the cumulative work up to and including each item. Return at most `most` ranges, one if the work is
-    small.
+    `totals` has the cumulative work up to and including each item.
 
     >>> split_evenly(np.array([10, 20, 1_000_000, 2_000_000]), 2)
     [(0, 3), (3, 4)]

@@ -1,4 +1,4 @@
-"""Compares whole texts to verify the pairs that sketches cannot decide."""
+"""Verifies the pairs that sketches cannot decide by comparing their whole texts."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from whorl.duplicates.verification import Pairs, measure_pairs
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.request_context import report_progress, require_time
 
-#: Function that takes ids and returns all 64-bit hashes of each text, ascending; it leaves out documents without a
-#: text.
+#: Function that returns all 64-bit hashes of each text by id, ascending; it leaves out documents without a text.
 ReadHashes: TypeAlias = Callable[[Sequence[str]], Mapping[str, npt.NDArray[np.uint64]]]
 
-#: A pair is accepted without reading its texts if its interval with this confidence lies above the threshold. With
-#: 95 %, too many of the thousands of candidates just below the threshold would be accepted.
+#: Confidence of the interval above the threshold that accepts a pair without reading its texts. With 95 %, too many of
+#: the thousands of candidates just below the threshold would be accepted.
 _SURE = 0.9999
-#: Maximum number of documents to read at a time for exact verification, and approximate number of their shingles.
+#: Maximum number of documents to read at a time for exact verification, and their approximate number of shingles.
 _READ_AT_ONCE, _SHINGLES_AT_ONCE = 64, 500_000
 
 

@@ -29,7 +29,7 @@ from whorl.request_context import require_time
 
 Result = TypeVar("Result")
 
-#: Number of documents to sketch at a time, and number to send to a process if they are not read in parts.
+#: Number of documents to sketch at a time, and number per task if they are not read in parts.
 AT_ONCE, _GIVEN = 512, 4096
 #: Number of parts queued for each process, including the part in progress.
 _WAITING = 3
@@ -40,7 +40,7 @@ _LARGE = 32_000_000
 
 
 def worthwhile_workers(size: int) -> int:
-    """Return the number of processes for `size` bytes: 1 for few bytes, otherwise one for each available core."""
+    """Return the number of processes for `size` bytes: one for small inputs, otherwise one per available core."""
     return processors() if size >= _LARGE else 1
 
 
@@ -86,7 +86,7 @@ def map_in_processes(
     """
     fast = kernel_if_ready(scheme)
     if fast:
-        # Load the kernel before forking, so that the child processes have it.
+        # Load the kernel before forking, so that the child processes inherit it.
         give_back(fast)
     parts = documents.parts() if isinstance(documents, DivisibleDocuments) else batches(documents, _GIVEN)
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context(method), _start_worker, (work,))
@@ -160,7 +160,7 @@ def sketch_in_processes(
 class _HashWriter:
     """Makes sketches, and writes their hashes to ranges of a file, reserved under a shared lock.
 
-    `end` is the number of hashes in the file, shared by the processes.
+    `end` is the shared number of hashes in the file.
     """
 
     sketching: SketchMaker

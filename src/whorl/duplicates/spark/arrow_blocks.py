@@ -1,7 +1,7 @@
-"""Packs many documents or hashes into one Arrow row, so that Spark moves a few large rows.
+"""Packs many documents or hashes into one Arrow row, so that Spark moves few large rows.
 
-Documents and hashes are divided into parts, one for each partition. A block has the documents of a part. A row
-belongs to one part; each of its binary columns is an array as raw bytes, which numpy decodes in one step.
+Documents and hashes are divided into parts, one for each partition. A block has the documents of a part. A row belongs
+to one part; each of its binary columns is an array as raw bytes, which numpy decodes in one step.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 Step: TypeAlias = Callable[[Batches], Batches]
-#: Function of a block and of the rows that other blocks have sent to it.
+#: Function of a block and of the rows sent to it by other blocks.
 BlockStep: TypeAlias = Callable[[pa.Table, pa.Table], Batches]
 Columns: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
@@ -42,7 +42,7 @@ _TYPES = {
     "boolean": pa.bool_(),
 }  # fmt: skip
 _TYPES |= {f"array<{name}>": pa.list_(kind) for name, kind in _TYPES.items()}
-#: Number of integers per partition to try as part numbers at a time.
+#: Number of integers per partition to try as part numbers.
 _TRIED = 32
 #: Counter of the steps of this worker process.
 _steps = count(1)
@@ -50,7 +50,7 @@ _steps = count(1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partitioning:
-    """Numbers of the parts, chosen so that Spark's hash puts each part into a different partition."""
+    """Part numbers that Spark's hash puts into different partitions."""
 
     names: npt.NDArray[np.int32]
 
@@ -93,8 +93,8 @@ def _turned(numbers: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32
 class MaterialisedRows:
     """Computed rows, kept until `release` is called.
 
-    If the session has a checkpoint folder, which outlives executors, the rows are stored there. Otherwise they are
-    stored on the disks of the executors, and Spark recomputes the rows of an executor that is lost.
+    They are stored in the session's checkpoint folder, which outlives executors, or on the disks of the executors; then
+    Spark recomputes the rows of a lost executor.
     """
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class MaterialisedRows:
     def materialise(self, frame: DataFrame) -> DataFrame:
         """Compute rows, persist them, and drop their lineage.
 
-        Spark prints the plan of each query, with the plans of all persisted rows in it. Nested plans would soon be too
+        Spark prints the plan of each query, including the plans of all persisted rows; nested plans would soon be too
         long for the driver.
         """
         materialised = self.materialise_in_place(frame)
@@ -115,7 +115,7 @@ class MaterialisedRows:
         return DataFrame(session._jsparkSession.internalCreateDataFrame(rows, java.schema(), False), session)
 
     def materialise_in_place(self, frame: DataFrame) -> DataFrame:
-        """Compute and keep rows together with their plan, so that Spark still knows their partitioning."""
+        """Compute and persist rows with their plan, so that Spark still knows their partitioning."""
         if frame.sparkSession.sparkContext.getCheckpointDir():
             return frame.checkpoint()
         self._frames.append(frame.persist(StorageLevel.DISK_ONLY))
@@ -127,7 +127,7 @@ class MaterialisedRows:
 
 
 def cut_off(frame: DataFrame) -> DataFrame:
-    """Compute and keep rows, and cut off their lineage, which would grow with each iteration of a loop.
+    """Compute and persist rows, and drop their lineage, which would grow with each iteration of a loop.
 
     If an executor is lost, its rows are lost, unless the session has a checkpoint folder.
     """
@@ -149,8 +149,8 @@ def _carried_out(batches: Batches, step: Step) -> Batches:
 def _freeze_imports() -> None:
     """Exclude imported modules from the garbage collections that PySpark runs after each task.
 
-    Visiting all objects of the libraries takes longer than many tasks. Later steps import more modules, so this is
-    repeated at steps 1, 2, 4, 8 and so on. Garbage that exists at that time is never freed.
+    Visiting all objects of the libraries takes longer than many tasks. Later steps import more modules, so this runs at
+    steps 1, 2, 4, 8 and so on. Existing garbage is never freed.
     """
     number = next(_steps)
     if number & (number - 1) == 0:
@@ -179,8 +179,8 @@ def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: 
 def group_by_part(frame: DataFrame, parts: Partitioning, *, part_of: str, **columns: str) -> DataFrame:
     """Pack many rows of integers into one row for each part.
 
-    `part_of` is the column that determines the part. `columns` maps new names to columns; the result adds an s to each
-    new name.
+    `part_of` is the column that determines the part. `columns` maps new names to columns; the result adds an s to new
+    names.
     """
     step = partial(_addressed, parts=parts, part_of=part_of, columns=columns)
     schema = ", ".join(["part int", *(f"{name}s binary" for name in columns)])
@@ -204,7 +204,7 @@ def arrow_schema(schema: str) -> pa.Schema:
 
 def rows_by_part(parts: npt.NDArray[np.int32], columns: Columns, **same: int) -> pa.RecordBatch:
     """Group numbers by part, one row for each part. `same` adds constant columns after the part."""
-    # Use 16-bit integers, because numpy sorts them by counting, which is several times faster.
+    # numpy sorts 16-bit integers by counting, which is several times faster.
     order = np.argsort(parts.astype(np.uint16) if parts.max(initial=0) < 1 << 16 else parts, kind="stable")
     starts = run_starts(parts[order])
     ends = np.append(starts[1:], order.size)
@@ -224,10 +224,7 @@ def cut(together: npt.NDArray[Any], starts: Numbers, ends: Numbers) -> pa.Array:
 
 
 def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) -> list[npt.NDArray[Any]]:
-    """Decode binary columns, each into one array for all rows.
-
-    `names` and `types` (numpy) are space-separated.
-    """
+    """Decode binary columns, each into one array for all rows; `names` and `types` (numpy) are space-separated."""
     batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
     columns = []
     for name, kind in zip(names.split(), types.split(), strict=True):
@@ -237,7 +234,7 @@ def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) ->
 
 
 def repeated(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int) -> Numbers:
-    """Repeat the value of column `name` in each row, once for each element (of `size` bytes) of its column `other`."""
+    """Repeat column `name` in each row, once for each element (of `size` bytes) of its column `other`."""
     values, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
         values.append(whole_numbers(batch[name]))
@@ -246,7 +243,7 @@ def repeated(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int
 
 
 def narrowed(hashes: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[Any]:
-    """Pack each hash into the smallest number of whole bytes that holds its bits, the lowest byte first."""
+    """Pack each hash into the smallest number of whole bytes, the lowest byte first."""
     kind = np.dtype(narrow_type(bits))
     packed, whole = np.empty((hashes.size, kind.itemsize), np.uint8), _bytes_of(hashes.astype("<u8", copy=False))
     # Copying one byte of all hashes at a time is several times faster than copying hash by hash.
@@ -301,7 +298,7 @@ class Block:
         return np.searchsorted(self.keys, keys)
 
     def only(self, places: Numbers, new: Numbers) -> Block:
-        """Return a block with some of the documents; documents with a key in `new` are new."""
+        """Return a block with some of the documents; mark documents with a key in `new` as new."""
         sketches, keys = self.sketches, self.keys[places]
         chosen = replace(
             sketches, sizes=sketches.sizes[places], starts=sketches.starts[places], counts=sketches.counts[places]
@@ -322,12 +319,12 @@ class Block:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockMembers:
-    """The documents of a block before copies are merged: each copy has its own id.
+    """Documents of a block before copies are merged: each copy has its own id.
 
     Args:
         keys: Document keys. Documents too short to be compared have a key, but no sketch in the block.
         identities: 64-bit hashes of the ids.
-        worths: Values that the retention policy ranks by; NaN if a document has none.
+        worths: Ranks by the retention policy; NaN if unknown.
         runs: Number of the run that read each document; 0 for reference documents.
         digests: 64-bit digests of the texts; 0 if no later run needs them.
     """
@@ -342,7 +339,7 @@ class BlockMembers:
 
     @classmethod
     def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table) -> tuple[BlockMembers, Numbers]:
-        """Decode the members in rows. Return each (id, key) once, with its number of occurrences."""
+        """Decode the members in rows; return each (id, key) once, with its number of occurrences."""
         batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
         names = "members identities worths runs digests"
         keys, identities, worths, runs, digests = joined(batches, names, "i8 u8 f8 u4 u8")
@@ -354,10 +351,10 @@ class BlockMembers:
         if (times == 1).all():
             return whole, times
         # Copies with the same id may differ in name. Take the largest name of the last run, which does not depend on
-        # the order of rows.
+        # row order.
         groups = [group.tolist() for group in np.split(order, starts[1:])]
         chosen = np.array([max(group, key=lambda at: (runs[at], names_of[at], digests[at])) for group in groups])
-        # If the text of a document has not changed, keep the number of the run that first read it.
+        # For a document with an unchanged text, keep the number of the run that first read it.
         firsts = [runs[group][digests[group] == digests[at]].min() for group, at in zip(groups, chosen, strict=True)]
         return replace(whole.only(chosen), runs=np.array(firsts, np.uint32)), times
 
@@ -383,7 +380,7 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
         parts.of(np.where(has_sketch, members.keys, members.identities.view(np.int64))),
     )
     chosen, order = np.argsort(homes, kind="stable"), np.argsort(parts_of, kind="stable")
-    # A part may have only members that are too short for a sketch.
+    # A part may have only members too short for a sketch.
     present = np.unique(parts_of)
     begins, ends = (np.searchsorted(homes[chosen], present, side) for side in ("left", "right"))
     first, last = (np.searchsorted(parts_of[order], present, side) for side in ("left", "right"))

@@ -1,7 +1,7 @@
-"""Builds clusters on Spark: rows of members, each with its overlap with the retained document.
+"""Builds clusters on Spark: rows of members with their overlap with the retained document.
 
-A cluster is one row with a list for each column of its members, ordered by run and id, because Spark handles a few long
-rows faster than millions of short rows.
+A cluster is one row with a list for each column of its members, ordered by run and id: Spark handles few long rows
+faster than millions of short ones.
 
 Connected components: union-find first reduces the links of each partition to one per document. If the remaining links
 fit into one worker, it merges them. Otherwise, two steps alternate. Large-star links the larger neighbours of each node
@@ -9,8 +9,8 @@ to the smallest node among the node and its neighbours. Small-star links the nod
 smallest node. In the end, each component is a star around its smallest node. A chain of n nodes takes about log2(n)
 rounds.
 
-Source: R. Kiveris, S. Lattanzi, V. Mirrokni, V. Rastogi, S. Vassilvitskii, Connected components in MapReduce and
-beyond (SoCC 2014), the alternating algorithm.
+Source: R. Kiveris, S. Lattanzi, V. Mirrokni, V. Rastogi, S. Vassilvitskii, Connected components in MapReduce and beyond
+(SoCC 2014), the alternating algorithm.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ _OWN = "id array<string>, name array<string>, shingles array<long>, stays array<
 _CLUSTERS = f"part int, first long, is_unknown boolean, key array<long>, cluster string, documents long, {_OWN}"
 _SHARES = "jaccard array<double>, a_in_b array<double>, b_in_a array<double>, exact array<boolean>"
 _MEASURED = f"cluster string, documents long, {_OWN}, {_SHARES}"
-#: Shares are truncated to multiples of 1 / _PARTS, as in `whorl.output.formatting`. The slack absorbs rounding errors.
+#: Shares are truncated to multiples of 1 / _PARTS, as in `whorl.output.formatting`; the slack absorbs rounding errors.
 _PARTS, _SLACK = 1_000_000, 1e-9
 
 
 def clustered(members: DataFrame, keep: Keep, parts: Partitioning) -> DataFrame:
-    """Return the clusters that have a removable member, as input for `with_shares`.
+    """Return the clusters with a removable member, as input for `with_shares`.
 
     Members that stay, such as reference documents, are not removable. Members with one root form a cluster, named after
-    the first member (column cluster). If is_unknown is true, no member has a value for the retention policy.
+    the first member (column cluster). If is_unknown is true, no member has a rank.
     """
     step = partial(_clustered, keep=keep, parts=parts)
     return map_batches(members.repartition(len(parts), "root"), step, _CLUSTERS)
@@ -135,7 +135,7 @@ def _clustered(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
 
 
 def _loss(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float64]:
-    """Return the rank of each member, infinity if its value is missing. The member with the lowest rank is retained."""
+    """Return each member's rank, infinity if its value is missing. The member with the lowest rank is retained."""
     if keep.by == "longest":
         return -sizes.astype(np.float64)
     if keep.is_by_value:
@@ -145,7 +145,7 @@ def _loss(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float
 
 
 def loss_of(keep: Keep) -> Column:
-    """Return `_loss` as a Spark column, whose order puts members that stay first."""
+    """Return `_loss` as a Spark column that sorts members that stay first."""
     loss = f.lit(0.0)
     if keep.by == "longest":
         loss = -f.col("size").cast("double")
@@ -203,7 +203,7 @@ def _unlisted(column: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[Any], Num
     return np.asarray(values), np.asarray(column.value_lengths()).astype(np.int64)
 
 
-#: Maximum number of links that one worker merges. A link takes 16 bytes, and several times more during the merge.
+#: Maximum number of links that one worker merges; each takes 16 bytes, and several times more during the merge.
 MOST_LINKS = 1 << 25
 #: Number of links of a partition to merge at once.
 _PORTION = 1 << 20
@@ -212,7 +212,7 @@ _PORTION = 1 << 20
 def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS) -> DataFrame:
     """Return the smallest node of each node's connected component, in the columns key and root.
 
-    Links have the columns a and b. One worker merges at most `most` of them.
+    Links have the columns a and b. One worker merges at most `most` links.
     """
     edges = cache.materialise(map_batches(links.select("a", "b"), _forest, "node long, to long"))
     if edges.count() <= most:
@@ -226,7 +226,7 @@ def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS
 
 
 def _forest(batches: Batches) -> Batches:
-    """Link every node to the smallest node of its connected component."""
+    """Link each node to the smallest node of its connected component."""
     nodes, to = np.empty(0, np.int64), np.empty(0, np.int64)
     waiting: list[tuple[Numbers, Numbers]] = []
     for batch in batches:
@@ -257,7 +257,7 @@ def _large_star(edges: DataFrame) -> DataFrame:
 
 
 def _small_star(edges: DataFrame) -> DataFrame:
-    """Link every node and its smaller neighbours to the smallest neighbour. Edges lead to the smaller node."""
+    """Link each node and its smaller neighbours to the smallest neighbour. Edges lead to the smaller node."""
     smallest = edges.groupBy("node").agg(f.min("to").alias("smallest"))
     others = edges.join(smallest, "node").where(f.col("to") != f.col("smallest"))
     return (
@@ -268,7 +268,7 @@ def _small_star(edges: DataFrame) -> DataFrame:
 
 
 def _are_stars(edges: DataFrame) -> bool:
-    """Check whether each node has a single edge, to a node without edges of its own."""
+    """Check whether each node has a single edge, to a node without edges."""
     outgoing = edges.select("node", f.lit(1).alias("out"), f.lit(0).alias("into"))
     ends = outgoing.unionByName(edges.select(f.col("to").alias("node"), f.lit(0).alias("out"), f.lit(1).alias("into")))
     counts = ends.groupBy("node").agg(f.sum("out").alias("out"), f.max("into").alias("into"))

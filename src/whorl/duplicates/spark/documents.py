@@ -18,9 +18,9 @@ from whorl.ingest.files import file_text
 from whorl.model import Document
 from whorl.model import documents_of as documents_of_columns
 
-#: Input formats, each with its file name suffixes.
+#: Input formats with their file name suffixes.
 KINDS = {"parquet": (".parquet",), "json": (".jsonl", ".ndjson", ".json"), "text": ()}
-#: Suffixes of compressed files that Spark unpacks by itself.
+#: Suffixes of compressed files that Spark unpacks.
 _PACKED = frozenset({".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy"})
 #: Columns of a document. All other columns are properties.
 _COLUMNS = ("id", "name", "text", "content")
@@ -48,12 +48,11 @@ def read(
     excluded: frozenset[str] = frozenset(),
     is_reference: bool = False,
 ) -> DataFrame:
-    """Read documents into the columns id, name, text and content. Either text or content is null.
+    """Read documents into the columns id, name, text and content; either text or content is null.
 
-    Paths are files and folders on any file system that Spark reads. The format is one of KINDS: Parquet, JSON lines, or
-    a text or HTML file for each document, with its path as the id. By default, the suffix of each path decides.
-    `excluded` files are left out. The ids of reference rows begin with the path of their file, so that they differ from
-    other ids.
+    Paths are files and folders on any file system that Spark reads. The format is one of KINDS, by default by each
+    path's suffix: Parquet, JSON lines, or a text or HTML file for each document, with its path as the id. `excluded`
+    files are left out. The ids of reference rows begin with their file's path, so that they differ from other ids.
 
     Raises:
         ParameterError: No paths are given, or a column is missing.
@@ -93,7 +92,7 @@ def _kind_of(path: str) -> str:
 
 
 def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> DataFrame:
-    """Return the documents of any data frame, in the columns of `read`."""
+    """Return the documents of a data frame, in the columns of `read`."""
     missing = [column for column in (columns.id, columns.text, columns.worth) if column and column not in frame.columns]
     if missing:
         raise ParameterError(f"there is no column {', '.join(missing)}; those there are: {', '.join(frame.columns)}")
@@ -108,7 +107,7 @@ def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> Data
 
 
 def _comparable(frame: DataFrame, name: str) -> Column:
-    """Convert a column to numbers, or to strings if it has strings or dates."""
+    """Convert a column to numbers, or strings and dates to strings."""
     kind = frame.schema[name].dataType.typeName()
     return frame[name].cast("string" if kind in ("string", "date") else "double").alias(name)
 
@@ -155,7 +154,7 @@ def without(
 ) -> tuple[DataFrame, str]:
     """Return the rows of files without some ids, and their format: "parquet", or "text" for unchanged lines.
 
-    All paths have one format. The other arguments are the same as for `read`.
+    All paths have one format. The other arguments are as for `read`.
     """
     if "parquet" in {kind or _kind_of(path) for path in paths}:
         rows, own = session.read.parquet(*paths), f.col(f"`{columns.id}`").cast("string")
@@ -169,10 +168,7 @@ def without(
 
 
 def parts_of(*frames: DataFrame) -> Partitioning:
-    """Choose the number of parts: input partitions, the session's parallelism, or spark.sql.shuffle.partitions.
-
-    The largest of these three numbers is used.
-    """
+    """Choose the number of parts: the largest of input partitions, parallelism and spark.sql.shuffle.partitions."""
     context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)
     return Partitioning.into(

@@ -36,14 +36,14 @@ from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candid
 from whorl.duplicates.verification import Pairs
 from whorl.errors import ParameterError
 
-#: Number of pivots. A crowd consists of the documents of one frequent hash. Its pivots are compared with the whole
-#: crowd, and then the documents that are still unconnected, if their number is not larger.
+#: Number of pivots of a crowd (the documents of one frequent hash), which are compared with the whole crowd; then the
+#: unconnected documents are, if they are not more than this.
 _PIVOTS = 16
 _PAIR_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 
 
 class CandidateLimits(NamedTuple):
-    """Maximum numbers of pairs of one hash in a round, and of hashes for one worker."""
+    """Maximum numbers of pairs per hash in a round, and of hashes for one worker."""
 
     pairs_of_hash: int = MOST_PAIRS
     hashes_of_worker: int = MOST_AT_ONCE
@@ -54,16 +54,16 @@ class SparkDuplicates:
 
     Args:
         documents: Rows of `documents.read` or `documents.documents_of`.
-        options: Options of the search, as on one machine. Folder, dates, boilerplate and workers have no effect.
+        options: Folder, dates, boilerplate and workers have no effect.
         reference: Documents to compare with `documents`, but not with each other; with the same columns and other ids.
             Cannot be combined with a state.
-        state: Folder of earlier runs, on any file system that Spark reaches; None for a single run. With a folder, the
-            result covers the documents of all runs.
-        new: Whether to return only pairs and clusters with a new or changed document. Earlier documents then stay, like
-            reference documents.
+        state: Folder of earlier runs, on any of Spark's file systems; None for a single run. The result then covers the
+            documents of all runs.
+        new: Return only pairs and clusters with a new or changed document; earlier documents stay, like reference
+            documents.
 
     Raises:
-        StoreError: The state folder holds other files, or cannot be used.
+        StoreError: The state folder holds other files, or is not usable.
         ParameterError: The state was made with other parameters, or is combined with a reference.
     """
 
@@ -115,7 +115,7 @@ class SparkDuplicates:
         return self._links if len(self._found) == 1 else self.materialise(self._links.dropDuplicates(["a", "b"]))
 
     def release(self) -> None:
-        """Delete the rows that are kept on the disks of the executors."""
+        """Delete the persisted rows from the disks of the executors."""
         self._documents.cache.release()
 
     # Input statistics.
@@ -138,7 +138,7 @@ class SparkDuplicates:
     # Results.
 
     def pairs(self) -> DataFrame:
-        """Return all pairs, including equal documents, each once and in no order.
+        """Return all pairs, including equal documents, each once and unordered.
 
         Two documents that stay are never a pair.
 
@@ -170,21 +170,21 @@ class SparkDuplicates:
         )
 
     def clusters(self, *, complete: bool = False) -> DataFrame:
-        """Return the clusters, one row for each member; clusters of only documents that stay are omitted.
+        """Return the clusters, one row for each member; omit clusters of documents that all stay.
 
-        In a cluster, documents that stay come first, and one of them is the principal if there is any.
+        Documents that stay come first, and one of them is the principal.
 
         Args:
-            complete: Whether any two members must be a pair; otherwise, clusters are connected components. With a
-                retention policy: whether every member is a duplicate of the retained one.
+            complete: Make any two members a pair, or with a retention policy, every member a duplicate of the retained
+                one. Otherwise, clusters are connected components.
 
         Returns:
             Columns cluster (id of the first document), documents (number of members), id, name, shingles, stays
-            (whether it is a reference document, or an earlier one with `new`), is_principal (whether it is the
-            retained document), and jaccard, a_in_b, b_in_a and exact, where A is the retained document.
+            (reference document, or an earlier one with `new`), is_principal (the retained document), and jaccard,
+            a_in_b, b_in_a and exact, where A is the retained document.
 
         Raises:
-            ParameterError: No document of a cluster has a value for the retention policy.
+            ParameterError: No document of a cluster has a rank.
         """
         return member_by_member(self.clusters_in_lists(complete=complete))
 
@@ -205,7 +205,7 @@ class SparkDuplicates:
         return with_shares(clusters, self._documents)
 
     def remember(self) -> None:
-        """Write the state for the next run. Without a state, do nothing.
+        """Write the state for the next run, if any.
 
         Call this after all results are written, so that a failed run leaves the state unchanged.
 
@@ -236,15 +236,11 @@ class SparkDuplicates:
         self._found.append(self.materialise(verify_candidates(candidates, self._documents, self._pair_options)))
 
     def _link(self, crowds: DataFrame, *, is_open: bool = True) -> DataFrame:
-        """Verify enough pairs of each crowd to connect its components.
+        """Verify enough pairs of each crowd to connect its components; return crowds that need more hashes.
 
         The pivots of a crowd have been compared with the whole crowd. Now the documents outside its largest component
-        are compared with the whole crowd, if they are few or no further hashes exist.
-
-        Crowds have the columns of `prefix_filter.RoundResult`. `is_open` is True if further hashes exist.
-
-        Returns:
-            The crowds whose further hashes are needed, in a column crowd.
+        are compared with the whole crowd, if they are few or no further hashes exist. Crowds have the columns of
+        `prefix_filter.RoundResult`; the result has the column crowd. `is_open` is True if further hashes exist.
         """
         crowds = self.materialise(crowds)
         known = components(reduce(DataFrame.unionByName, self._found), self._documents.cache)
@@ -264,7 +260,7 @@ class SparkDuplicates:
         return most.where(f.col("outside") > _PIVOTS).select("crowd")
 
     def _complete(self, members: DataFrame) -> DataFrame:
-        """Return a new root for each key. All documents of a root are pairs, or a star around a retained document."""
+        """Return a new root for each key. A root's documents form a complete group or a star around a kept document."""
         loss = loss_of(self._keep) if self._is_kept else f.lit(0.0)
         firsts = members.groupBy("key").agg(
             f.min(f.struct(loss.alias("loss"), "run", "id")).alias("first"),
@@ -296,7 +292,7 @@ def _shares() -> tuple[Column, ...]:
 
 
 def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
-    """Yield rows of MEMBERS. Documents of runs before run number `before` stay."""
+    """Yield rows of MEMBERS; documents of runs before run number `before` stay."""
     members, _ = BlockMembers.of(block)
     keys, of_keys = joined(roots, "keys roots", "i8 i8")
     sizes = sizes_in(block, members.keys)
@@ -316,10 +312,7 @@ def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
 
 
 def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
-    """Divide connected components into complete groups, or into stars around retained documents.
-
-    Documents are processed by rank, run and id.
-    """
+    """Divide connected components into complete groups or stars around retained documents, by rank, run and id."""
     rows = list(batches)
     if not any(batch.num_rows for batch in rows):
         return
@@ -334,7 +327,7 @@ def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
     places[order] = np.arange(order.size)
     a, b = np.split(places[which], 2)
     numbers = [whole_numbers(pairs[name]) for name in _PAIR_NAMES[2:]]
-    # From here on, the numbers of documents follow this order.
+    # From here on, document numbers follow this order.
     at = at[order]
     in_order = np.arange(at.size)
     own = Pairs(a, b, *numbers).at(in_order)

@@ -1,7 +1,7 @@
 """Counts the documents of each hash on Spark, and selects each document's prefix of rare hashes.
 
-The hashes to examine depend only on a document's sketch and the round (`whorl.duplicates.prefix_lengths`), so each
-block computes them again in each step.
+The hashes to examine depend only on the sketch and the round (`whorl.duplicates.prefix_lengths`), so each block
+computes them again in each step.
 """
 
 from __future__ import annotations
@@ -40,13 +40,12 @@ _IS_INDEXABLE, _IS_LARGER = 1, 2
 IS_INDEXED, IS_PROBED, HAS_MORE_HASHES, IS_NEW = 1, 2, 4, 8
 #: Shift that packs a level and a hash into one integer.
 _LEVEL_SHIFT = 58
-#: Factor that mixes bits, from the golden ratio. It is odd, so that no bit is lost.
+#: Odd factor that mixes bits without loss, from the golden ratio.
 SCATTERED = np.uint64(0x9E3779B97F4A7C15)
-#: The second count covers the share `_OF_THRESHOLD` * threshold of the hashes, the first count the others. If that is
-#: more than the share `_MOST_AT_FIRST`, the first count covers all hashes.
+#: The second count covers the share `_OF_THRESHOLD` * threshold of the hashes, the first count the others, or all
+#: hashes if the others are more than the share `_MOST_AT_FIRST`.
 _OF_THRESHOLD, _MOST_AT_FIRST = Fraction(4, 5), Fraction(3, 4)
-#: Bits that address the table of hash prefixes: maximum number, and number in addition to the bits of the number of
-#: hashes.
+#: Maximum number of bits that address the table of hash prefixes, and number in addition to the bits of the hash count.
 _MOST_HEAD_BITS, _SPARE_BITS = 22, 3
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -73,8 +72,8 @@ class _LevelDocuments:
     """Documents of a block that are compared at one level.
 
     Args:
-        counts: Number of hashes to examine of each document.
-        first: Number of these hashes that the first count covers.
+        counts: Number of each document's hashes to examine.
+        first: Number of these hashes in the first count.
     """
 
     level: int
@@ -86,7 +85,7 @@ class _LevelDocuments:
     first: Numbers
 
     def entries(self, skipped: Numbers, counts: Numbers) -> _Entries:
-        """Return the next `counts` hashes of each document after the smallest `skipped`."""
+        """Return the next `counts` hashes of each document after the `skipped` smallest."""
         tokens, owners = self.sketches.gathered(self.places, skipped, counts)
         return _Entries(tokens, owners, spread(skipped, counts) < self.lengths.indexable[owners])
 
@@ -99,7 +98,7 @@ class _LevelDocuments:
         Decision 0050 describes this pruning.
         """
         if self.first is self.counts:
-            # If the first count covers all hashes, only the prefix filter decides.
+            # After a first count of all hashes, only the prefix filter decides.
             return np.ones(self.places.size, np.bool_)
         entries = self.at_first()
         shared, shared_indexable = self.counts_of(entries.only(known.frequencies(entries.tokens) > 0))
@@ -128,7 +127,7 @@ class _FrequencyTable:
         self._heads[tokens >> self._shift] = True
 
     def frequencies(self, tokens: npt.NDArray[np.uint64]) -> Numbers:
-        """Return the frequency of each hash; 0 for a hash of only one document."""
+        """Return the frequency of each hash; 0 for a hash of one document."""
         frequencies = np.zeros(tokens.size, np.int64)
         may_be = np.flatnonzero(self._heads[tokens >> self._shift])
         if may_be.size:
@@ -152,7 +151,7 @@ class FrequencyCounter:
 
     @property
     def first(self) -> Fraction:
-        """Share of the hashes, the smallest first, that the first count covers; 1 for all."""
+        """Share of the hashes, the smallest first, in the first count; 1 for all."""
         if not self.one.is_jaccard:
             # With other metrics, one shared hash can be enough for a pair, so no document could be pruned.
             return Fraction(1)
@@ -162,7 +161,7 @@ class FrequencyCounter:
         return share if share < _MOST_AT_FIRST else Fraction(1)
 
     def counts(self, batches: Batches) -> Batches:
-        """Count the hashes that the first count covers, block by block."""
+        """Count the hashes of the first count, block by block."""
         by_source: dict[int, list[pa.RecordBatch]] = {}
         for batch in batches:
             for at, part in enumerate(batch["part"].to_pylist()):

@@ -15,7 +15,7 @@ from whorl.operations import DuplicatesOperation
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Output formats with options of Spark's writers. By default, Spark does not escape quotes in CSV as other programs do.
+#: Output formats with their Spark writer options. By default, Spark escapes quotes in CSV in an unusual way.
 FORMATS: dict[str, dict[str, str]] = {"json": {}, "csv": {"header": "true", "escape": '"'}, "parquet": {}}
 #: Maximum number of bad rows to report with a reason.
 _PROBLEMS_SHOWN = 10
@@ -23,10 +23,10 @@ SETTINGS = {
     # In local mode, the driver runs only briefly, and Java's second compiler costs more time than it saves. The user's
     # own Java options come after these.
     "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    # Divide oversized partitions, so that tasks take about the same time.
+    # Divide oversized partitions, so that tasks take similar time.
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.skewJoin.enabled": "true",
-    # Spark prints the plan of each query. The plans of many rounds would fill the driver's memory.
+    # Spark prints the plan of each query; the plans of many rounds would fill the driver's memory.
     "spark.sql.maxPlanStringLength": "20000",
     "spark.python.daemon.module": "whorl.duplicates.spark.worker_daemon",
 }
@@ -34,7 +34,7 @@ SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Numbers of documents and rows that a job has read and written, with examples of problems."""
+    """Numbers of documents and rows read and written, with examples of problems."""
 
     documents: int
     too_short: int
@@ -50,14 +50,13 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
 
     Args:
         paths: Files and folders on any file system that the session reads.
-        operation: The options. `output` and `filtered` are folders that do not exist yet, `state` and `checkpoints` any
-            folders.
-        session: Spark session. None uses the running session, or starts one.
+        operation: `output` and `filtered` are folders that do not exist yet, `state` and `checkpoints` any folders.
+        session: None uses the running session, or starts one.
 
     Raises:
         ParameterError: PySpark is missing, an option is invalid, a path or a column does not exist, the output exists
             already, or the state was made with other parameters.
-        StoreError: The state folder holds other files, or cannot be used.
+        StoreError: The state folder holds other files, or is not usable.
         EngineError: Java is missing, or Spark failed.
     """
     options, form, output = DuplicatesOptions.of(operation), operation.format or "json", operation.output
@@ -116,7 +115,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             superfluous = member_by_member(rows).where("not is_principal and not stays").select("id")
             remaining = without(own, paths, operation.input, columns, superfluous, excluded=excluded)
             left = _write(*remaining, filtered)
-        # Write JSON with one line per cluster, and names of pairs only in tables, as `whorl duplicates` does.
+        # Write JSON with one line per cluster, and names in tables only, as `whorl duplicates` does.
         if clusters:
             rows = nested(rows) if form == "json" else member_by_member(rows).drop("stays")
         elif form == "json":
@@ -145,7 +144,7 @@ def _session() -> SparkSession:
 
 
 def _require_absent(session: SparkSession, output: str) -> None:
-    """Raise ParameterError if the output folder exists, before a long run."""
+    """Raise ParameterError if the output folder exists."""
     context = session.sparkContext
     path = context._jvm.org.apache.hadoop.fs.Path(output)  # type: ignore[union-attr]
     if path.getFileSystem(context._jsc.hadoopConfiguration()).exists(path):

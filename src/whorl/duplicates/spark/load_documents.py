@@ -1,7 +1,7 @@
 """Reads documents in Spark, sketches their texts, divides them into blocks, and keeps one document per id.
 
-The key of a document determines its part, so every step knows where to send data. Sketches are sent to their blocks
-once; later steps send only numbers, and sketches to be compared with documents of another block.
+A document's key determines its part, so every step knows where to send data. Sketches are sent to their blocks once;
+later steps send only numbers, and sketches to compare with documents of another block.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from whorl.model import Document
 #: Property that marks reference documents, which belong to run 0 and are not compared with each other.
 STAYS = "whorl_stays"
 REFERENCE_RUN = 0
-#: Function that converts rows to documents, and calls its second argument with the id and problem of each bad row.
+#: Function that converts rows to documents, and calls its second argument with each bad row's id and problem.
 Documents: TypeAlias = Callable[[pa.RecordBatch, Callable[[str | None, str], None]], list[Document]]
 
 _IDENTITIES = "part int, largest long, identities binary, sizes binary, keys binary, runs binary"
@@ -56,7 +56,7 @@ _VERDICT = (
     "part int, documents long, too_short long, repeated long, lost long, again long, largest long, keys binary, "
     "identities binary"
 )
-#: Maximum number of bad rows that a partition lists; further bad rows are only counted.
+#: Maximum number of bad rows that a partition lists; further ones are only counted.
 PROBLEMS_LISTED = 100
 #: Maximum number of documents, and of hashes, to divide among the parts at once.
 _AT_ONCE, _HASHES_AT_ONCE = 1 << 14, 1 << 22
@@ -64,13 +64,13 @@ _AT_ONCE, _HASHES_AT_ONCE = 1 << 14, 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class RunNumber:
-    """Position of this search in a series of searches that share a state.
+    """Position in a series of searches that share a state.
 
     Args:
         number: Number of this run, from 1.
-        since: First run whose documents are new. It is smaller than `number` if the stored pairs were found with other
+        since: First run whose documents are new; smaller than `number` if the stored pairs were found with other
             options.
-        lasts: Whether a later run continues from this one, so that digests of the texts are kept.
+        lasts: Keep digests of the texts, because a later run continues from this one.
     """
 
     number: int = 1
@@ -109,14 +109,14 @@ class LoadedDocuments:
         return self.blocks.select("part", "keys", "sizes", *arrow_schema(MEMBERS).names)
 
     def compared_again(self, keys: DataFrame) -> LoadedDocuments:
-        """Mark the documents with these keys as new, to compare them with all others."""
+        """Mark documents as new, to compare them with all others."""
         rows = group_by_part(keys, self.parts, part_of="key", key="key")
         blocks = partition_by_part(cogroup_blocks(self.blocks, rows, _compared_again, BLOCKS, self.parts), self.parts)
         return replace(self, blocks=self.cache.materialise_in_place(blocks))
 
     @property
     def unfit(self) -> DataFrame:
-        """Bad rows, in the columns id and problem: the first ones of each partition."""
+        """Bad rows, in the columns id and problem: the first of each partition."""
         return self.blocks.where("problem <> ''").select(f.col("problem_id").alias("id"), "problem")
 
     def count_unfit(self) -> int:
@@ -134,8 +134,8 @@ def load_documents(
 ) -> LoadedDocuments:
     """Convert rows to documents and sketches, and divide them into blocks.
 
-    `earlier` has the blocks of earlier runs, which may be divided differently. A document with a new text replaces the
-    earlier document of its id.
+    `earlier` has the blocks of earlier runs, which may be divided differently. A new text replaces the earlier document
+    of its id.
     """
     scheme, cache = sketching.sketch_scheme, MaterialisedRows()
     step = partial(_sketched, documents=documents, sketching=sketching, parts=parts, run=run)
@@ -260,7 +260,7 @@ def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
     identities, sizes, keys, runs = identities[order], sizes[order], keys[order], runs[order]
     starts, of_runs = run_starts(identities), run_starts(identities, runs)
     lasts = np.append(starts[1:], order.size) - 1
-    # Equal documents with the same id are one document, so none is replaced.
+    # Equal documents with the same id are one document, so nothing is replaced.
     is_lost = keys != np.repeat(keys[lasts], np.diff(starts, append=order.size))
     counts = {
         "documents": starts.size,

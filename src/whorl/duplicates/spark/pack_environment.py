@@ -19,9 +19,9 @@ import click
 import whorl
 from whorl.errors import ParameterError
 
-#: Packages of the spark extra, and packages that every Spark installation already has.
+#: Packages of the spark extra, and packages that every Spark installation has.
 _EXTRA, _THERE = ("pandas", "pyarrow"), frozenset({"pyspark", "py4j"})
-#: Folders for developers and tests, and suffixes of files that no program reads.
+#: Folders for developers and tests, and suffixes of files that are not needed at run time.
 _FOLDERS = frozenset({"__pycache__", "bin", "include", "src", "test", "tests"})
 _SUFFIXES = frozenset({".a", ".c", ".h", ".hpp", ".js", ".map", ".md", ".pxd", ".pyc", ".pyi", ".pyx"})
 #: Unused parts of pyarrow: clients of remote services, and Gandiva's execution plans.
@@ -50,7 +50,7 @@ def pack(target: Path) -> int:
 
 
 def _needed() -> list[Distribution]:
-    """Return the installed distributions that whorl depends on, directly or not."""
+    """Return the installed direct and indirect dependencies of whorl."""
     distributions: dict[str, Distribution] = {}
     wanted = ["whorl", *_EXTRA]
     while wanted:

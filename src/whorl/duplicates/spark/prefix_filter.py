@@ -1,17 +1,14 @@
 """Finds candidate pairs on Spark with the prefix filter, on documents split into blocks.
 
 A round first counts the documents of each hash: each block sends its counts to the part of the hash, which adds them up
-and returns the hashes that several documents have. This happens twice: for the smallest hashes of all documents, then
-for the other hashes of the few documents that can still reach the threshold.
+and returns the hashes of several documents. This happens twice: for the smallest hashes of all documents, then for the
+other hashes of the few documents that can still reach the threshold.
 
-Then each block knows the frequencies of its hashes, and sends the hashes that pass the prefix filter. The part of a
-hash sorts its documents by size and key, and pairs each with all smaller documents that are large enough.
-
-A crowd is the set of documents of one frequent hash. Crowds, and documents deferred to further rounds, go to one worker
-if they fit into its memory (`LocalRemainder`), because a distributed step costs far more than a few thousand documents.
-
-If a hash makes too many pairs, its documents are deferred to the next round, or returned as a crowd. The number of
-pairs follows from positions in the sorted order.
+Then each block sends the hashes that pass the prefix filter. The part of a hash sorts its documents by size and key,
+and pairs each with all smaller documents that are large enough; the sorted positions give the number of pairs. If a
+hash makes too many pairs, its documents are deferred to the next round, or returned as a crowd: the set of documents of
+one frequent hash. Crowds and deferred documents go to one worker if they fit into its memory (`LocalRemainder`),
+because a distributed step costs far more than a few thousand documents.
 """
 
 from __future__ import annotations
@@ -72,17 +69,17 @@ _CANDIDATES = "part int, kind long, crowd string, travellers binary, homes binar
 _KEYS = "part int, keys binary"
 _CANDIDATE_NAMES = [part.split()[0] for part in _CANDIDATES.split(", ")]
 _PAIRS, _CROWD, _OPEN_CROWD = 0, 1, 2
-#: Shift that packs the number of a hash and a size into one integer.
+#: Shift that packs a hash number and a size into one integer.
 _SIZE_BITS = 32
 #: Maximum number of pairs in one batch.
 _AT_ONCE = 1 << 20
 
-#: Maximum number of hashes for one worker; each takes 8 bytes, and several times as much during the search.
+#: Maximum number of hashes for one worker; each takes 8 bytes, and several times more during the search.
 MOST_AT_ONCE = 1 << 25
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]
-#: Function that decides crowds, given in the columns of `RoundResult.crowds`. It returns the crowds whose further
-#: hashes are needed, in a column crowd.
+#: Function that returns the crowds (column crowd) that need more hashes, given crowds in the columns of
+#: `RoundResult.crowds`.
 Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 
 
@@ -90,7 +87,7 @@ Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 class LocalRemainder:
     """Documents that one worker compares with each other in the remaining rounds.
 
-    If no round is left, the worker runs the last one again, which returns crowds.
+    Without a remaining round, the worker repeats the last one, which returns crowds.
     """
 
     sketches: DataFrame
@@ -114,11 +111,11 @@ class RoundResult:
     """Result of one round.
 
     Args:
-        pairs: Columns part (of the travellers), travellers and homes: keys of documents whose sketches are sent, and of
-            the documents to compare them with.
-        crowds: Columns crowd, key and is_new. Two documents of a crowd are candidates if one is new. None if there are
-            no crowds, or if one worker finds their pairs.
-        remainder: Work for one worker that completes the search; None if the search continues or is complete.
+        pairs: Columns part (of the travellers), travellers (keys of sketches to send) and homes (keys of their
+            partners).
+        crowds: Columns crowd, key and is_new. Two documents of a crowd are candidates if one is new. None without
+            crowds, or if one worker finds their pairs.
+        remainder: Work for one worker to complete the search; None if the search continues or is complete.
     """
 
     pairs: DataFrame
@@ -133,9 +130,9 @@ def find_candidates(
     pivots: int = 0,
     most_at_once: int = MOST_AT_ONCE,
 ) -> Iterator[RoundResult]:
-    """Yield the pairs that may reach the threshold, round by round, and a few pairs several times.
+    """Yield the pairs that may reach the threshold, round by round, a few of them several times.
 
-    With `spanning_only`, return crowds instead of their pairs.
+    With `spanning_only`, yield crowds instead of their pairs.
 
     Args:
         decide: Called with the crowds of a round before their further hashes are examined.
@@ -169,7 +166,7 @@ def find_candidates(
         )
         in_bytes = blocks.agg(f.sum(f.length("hashes"))).collect()[0][0]
         if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
-            # The search in one worker finds the same crowds again.
+            # A worker's search finds the same crowds again.
             local = replace(options, rounds=rounds_left[number + 1 :] or [one])
             yield RoundResult(pairs, None, LocalRemainder(blocks, local))
             return
@@ -217,7 +214,7 @@ def _one_by_one(batches: Batches) -> Batches:
 def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict[int, int]:
     levels = map_batches(blocks.select("sizes"), partial(_home_levels, scheme=scheme, one=one), "level int, size long")
     smallest = levels.groupBy("level").agg(f.min("size").alias("size")).collect()
-    # These are few rows, because the number of levels is at most the number of bits of a size.
+    # These are few rows: at most one level per bit of a size.
     return dict(sorted((row["level"], row["size"]) for row in smallest))
 
 

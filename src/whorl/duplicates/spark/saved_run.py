@@ -6,8 +6,8 @@ The state is a folder on any file system that Spark reaches. After the second ru
     run-2-5f0c…/documents   blocks as Parquet: ids, names, digests of the texts, and sketches
     run-2-5f0c…/pairs       pairs of sketches, by their keys
 
-Each run writes into a folder with a unique name, and then renames a small JSON file to become the last run. So the
-folder always has a complete state, even if a run is killed.
+Each run writes into a folder with a unique name, then renames a small JSON file to become the last run. So the state is
+always complete, even if a run is killed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FOREIGN = "{} holds something else than what was found before; name a new folde
 
 
 class SearchState:
-    """A folder with the state of the last run, which the next run continues. It is created if it does not exist.
+    """Folder with the state of the last run; created if it does not exist.
 
     Raises:
         StoreError: The folder contains other files, or cannot be used.
@@ -61,9 +61,9 @@ class SearchState:
         answers = before["question"] == self._description["question"]
         #: The current run.
         self.run = RunNumber(last + 1, last + 1 if answers else 1, lasts=True)
-        #: Blocks of the documents of earlier runs; None in the first run.
+        #: Blocks of earlier documents; None in the first run.
         self.blocks: DataFrame | None = None
-        #: Pairs of these documents, in the columns of `verify.PAIRS`; None if they must be found again.
+        #: Pairs of earlier documents, in the columns of `verify.PAIRS`; None to find them again.
         self.pairs: DataFrame | None = None
         if last:
             folder = before["folder"]
@@ -92,7 +92,7 @@ class SearchState:
         return description
 
     def keep(self, blocks: DataFrame, pairs: DataFrame) -> None:
-        """Replace the state for the next run. Raise StoreError if another run has finished first."""
+        """Replace the state for the next run; raise StoreError if another run has finished first."""
         number = self.run.number
         own = f"run-{number}-{uuid4().hex}"
         blocks.write.parquet(self._folder.within(own, _DOCUMENTS))
@@ -110,8 +110,7 @@ class SearchState:
 def drop_removed(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -> tuple[LoadedDocuments, DataFrame]:
     """Drop the pairs of removed documents, and mark documents to compare again.
 
-    With `links`, the pairs only connect clusters. So if a cluster has lost a member, all of its documents must be
-    compared again.
+    With `links`, the pairs only connect clusters, so if a cluster has lost a member, all its documents are marked.
     """
     if documents.removed is None:
         return documents, pairs
@@ -127,8 +126,6 @@ def drop_removed(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -
 
 
 class _Folder:
-    """A folder on any of Spark's file systems."""
-
     def __init__(self, session: SparkSession, path: str) -> None:
         context = session.sparkContext
         self._session, self._path, self._paths = session, path, context._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
@@ -142,7 +139,6 @@ class _Folder:
         return "/".join([self._root.toString(), *names])
 
     def names(self) -> list[str]:
-        """Return the names of all entries, without hidden files."""
         with self._failures():
             names = [str(status.getPath().getName()) for status in self._files.listStatus(self._root)]
         return [name for name in names if not name.startswith(".")]
@@ -160,7 +156,7 @@ class _Folder:
             stream.write(bytearray(content))
 
     def rename(self, name: str, to: str) -> bool:
-        """Rename a file. Return False if the new name exists."""
+        """Rename a file; return False if the new name exists."""
         with self._failures():
             target = self._paths(self._root, to)
             # Check this here, because some file systems do not.

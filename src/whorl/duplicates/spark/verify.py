@@ -38,18 +38,18 @@ _TRAVELLING = f"{SKETCHES}, whose binary, homes binary"
 #: Maximum number of hashes in a row of sent sketches, and of bytes of sketches to compare at a time.
 _HASHES_AT_ONCE, _BYTES_AT_ONCE = 1 << 22, 1 << 24
 
-#: Function that compares pairs. Its arguments are sketches, positions of sent documents and of their partners, and the
-#: keys of all documents.
+#: Function that compares pairs, given sketches, positions of sent documents and of their partners, and the keys of all
+#: documents.
 _Compare = Callable[[Sketches, Numbers, Numbers, Numbers], Pairs]
 
 
 def verify_candidates(candidates: DataFrame, documents: LoadedDocuments, pair_options: PairOptions) -> DataFrame:
-    """Return the candidates that reach the threshold, in the columns of PAIRS. The smaller key is a."""
+    """Return the candidates that reach the threshold, in the columns of PAIRS; a is the smaller key."""
     return _compared(candidates, documents, partial(_verified, pair_options=pair_options))
 
 
 def measure_overlaps(pairs: DataFrame, documents: LoadedDocuments) -> DataFrame:
-    """Measure the overlap of pairs, even below the threshold. Spark sends the sketch of document a to document b."""
+    """Measure the overlap of pairs, even below the threshold. The sketch of document a is sent to document b."""
     return _compared(pairs, documents, _measured)
 
 
@@ -106,7 +106,7 @@ def _compare_at_home(block: pa.Table, travelling: pa.Table, scheme: SketchScheme
 def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme, compare: _Compare) -> pa.RecordBatch:
     whose, homes = joined(rows, "whose homes", "i8 i8")
     (keys,) = joined(rows, "keys", "i8")
-    # Positions refer to one row. Add an offset, so that they refer to all sent documents.
+    # Positions refer to one row; add its offset among all sent documents.
     rows_of = [len(row["keys"][0].as_buffer()) // 8 for row in rows]
     pairs_of = [len(row["homes"][0].as_buffer()) // 8 for row in rows]
     whose = whose + np.repeat(np.cumsum(rows_of) - rows_of, pairs_of)
