@@ -1,8 +1,8 @@
 """Detects text that is common in a collection (licences, forms, letterheads), and compares texts with and without it.
 
 Text is common if more than a given number of documents contain it, by the document frequencies of passage hashes
-(`fingerprint.winnowing`) in the index, or if a text that the user names as boilerplate contains it. Words between two
-adjacent common passages are also common.
+(`fingerprint.winnowing`), or if it is in a text that the user names as boilerplate. Words between two adjacent common
+passages are also common.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: Default limit if common text is ignored.
 DEFAULT_ABOVE = "1%"
-#: Smallest limit for a share, because one percent of a small collection would be a single document.
+#: Minimum limit for a share; one percent of a small collection would be a single document.
 LEAST_DOCUMENTS = 10
 #: Minimum number of words of a passage shared with a boilerplate text.
 _LEAST_WORDS = 8
@@ -42,8 +42,8 @@ class CommonOptions(TypedDict, total=False):
         common_above: Text in more documents than this is common: a number ("50") or a share of the store ("1%", but at
             least `LEAST_DOCUMENTS`). None for no limit.
         boilerplate: Texts whose passages are common.
-        ignore_common: Whether to ignore common text. Without a limit, text in more than `DEFAULT_ABOVE` of the
-            documents is common.
+        ignore_common: Ignore common text. Without a limit, text in more than `DEFAULT_ABOVE` of the documents is
+            common.
     """
 
     common_above: str | None
@@ -71,7 +71,7 @@ class Frequencies:
         """Return a mask of the common passage numbers; bool array of the same shape."""
         distinct, inverse = np.unique(numbers, return_inverse=True)
         wanted = distinct.tolist()
-        # Compared texts often share passages, so cache the counts.
+        # Compared texts often share passages, so cache the frequencies.
         unknown = [number for number in wanted if number not in self._known]
         if unknown:
             self._known.update(zip(unknown, self.engine.passage_counts(unknown), strict=True))
@@ -110,7 +110,7 @@ class BoilerplateDetector:
 
 
 class Comparer:
-    """Compares one text, as A, with other texts, as B; with a detector, also without common text."""
+    """Compares a text, as A, with other texts, as B; with a detector, also without common text."""
 
     def __init__(self, text: TextWords, scheme: Scheme, detector: BoilerplateDetector | None) -> None:
         self._index, self._scheme, self._detector = ShingleIndex(text, scheme), scheme, detector
@@ -129,11 +129,10 @@ class Comparer:
 
     @cached_property
     def _pairs(self) -> frozenset[tuple[str, str]]:
-        """The pairs of neighbouring words of A."""
         return frozenset(pairwise(self._index.text.words))
 
     def compare(self, words: TextWords, min_words: int = 0) -> Comparison:
-        """Compare with the words of another text, as B; see `compare_words` for `min_words`."""
+        """Compare with the words of another text, as B; `compare_words` explains `min_words`."""
         common, words = None, self.rejoined(words)
         if self._detector is not None:
             common = CommonWords(self.is_common, self._detector.words(words), self._detector.edge)
@@ -156,7 +155,7 @@ def _mark_runs(
 def boilerplate_detector(
     engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
 ) -> BoilerplateDetector | None:
-    """Return a detector of common words, or None if there is neither a limit nor a boilerplate text.
+    """Return a detector of common words, or None without a limit and boilerplate texts.
 
     Raises:
         ParameterError: The limit is neither a number nor a share, or the store keeps no passages.
@@ -164,7 +163,7 @@ def boilerplate_detector(
     if common_above is None and not boilerplate and ignore_common:
         common_above = DEFAULT_ABOVE
     if common_above is None and not boilerplate:
-        # Do not call the engine, which may be unavailable; the query may also be invalid.
+        # Do not call the engine, which may be unavailable.
         return None
     named = detector_of_texts(boilerplate, engine.scheme)
     if common_above is None:
@@ -181,7 +180,7 @@ def boilerplate_detector(
 def detector_for_comparison(
     engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = ()
 ) -> BoilerplateDetector | None:
-    """Return the `boilerplate_detector` for responses without warnings, where an incomplete index is an error.
+    """Return the `boilerplate_detector` for responses without warnings; an incomplete index is an error.
 
     Raises:
         ParameterError: As for `boilerplate_detector`.

@@ -1,6 +1,6 @@
 """Marks a query's words in snippets and fragments of texts, and suggests spellings for words that are not found.
 
-Texts are tokenised as for the index, so on every engine, exactly the words that the query found are marked.
+Texts are tokenised as for the index, so every engine marks exactly the words that the query found.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TEXTS_AT_ONCE = 20
 _SHOWN = 40
 #: Number of words of context before the first matching word.
 _BEFORE = 8
-#: For suggestions: maximum number of words to check, of documents to read, and of characters to read of each document.
+#: Limits of suggestions: words to check, documents to read, and characters to read of each document.
 _MOST_WORDS, _MOST_DOCUMENTS, _MOST_CHARACTERS = 20, 10, 100_000
 #: Minimum length of a word to check (shorter words have too many neighbours), and minimum length for two edits.
 _SHORTEST, _FEW_LETTERS = 3, 5
@@ -41,7 +41,7 @@ _IsMeant: TypeAlias = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A part of a text that shows why a query finds it.
+    """Part of a text that shows why a query finds it.
 
     Args:
         text: The part.
@@ -86,7 +86,7 @@ def snippet(text: str, clauses: Sequence[WordClause], profile: str) -> Snippet |
         if (count := (len(set(near)), len(near))) > most:
             best, most = place, count
     first = max(0, matches[best][0] - _BEFORE)
-    # A phrase longer than the snippet is cut.
+    # Cut a phrase longer than the snippet.
     last = min(len(words), first + _SHOWN)
     begin, stop = int(spans[first, 0]), int(spans[last - 1, 1])
     meant = {at for start, end, _ in matches for at in range(max(start, first), min(end, last))}
@@ -104,7 +104,7 @@ def runs(words: Sequence[str], clause: WordClause, profile: str) -> Iterator[tup
         case FuzzyWord(word=word, edits=edits):
             meant, slop = [lambda other: is_near(word, other, edits)], 0
     if slop:
-        # With a slop, each matching word is a separate range.
+        # With a slop, yield a range for each matching word.
         yield from ((at, at + 1) for at, word in enumerate(timely(words)) if any(is_meant(word) for is_meant in meant))
         return
     for at in timely(range(len(words) - len(meant) + 1 if meant else 0)):
@@ -130,13 +130,12 @@ class Marking:
     """Highlighting options of a field.
 
     Args:
-        prefix: Text before a marked word.
-        postfix: Text after a marked word.
+        prefix, postfix: Text before and after a marked word.
         snippets: Maximum number of fragments per text.
         size: Approximate length of a fragment in characters; 0 for the whole text.
-        joins: Whether to join adjacent fragments.
+        joins: Join adjacent fragments.
         longest: Maximum number of characters read per text.
-        has_phrases: Whether to mark the words of a phrase only where they are adjacent.
+        has_phrases: Mark the words of a phrase only where they are adjacent.
     """
 
     prefix: str = "<em>"
@@ -150,7 +149,7 @@ class Marking:
 
 @dataclass(frozen=True, slots=True)
 class Highlights:
-    """The fragments with marked words of each hit, by field, and warnings for the user."""
+    """Fragments with marked words of each hit, by field, and warnings for the user."""
 
     by_id: Mapping[str, Sequence[tuple[str, Sequence[str]]]]
     warnings: tuple[str, ...]
@@ -166,10 +165,9 @@ def highlights(
 ) -> Highlights:
     """Return the highlighted fragments of hits.
 
-    Words of the plan are marked in every named field, even if the query searches them in another field.
+    Words of the plan are marked in every field of `fields`, even if the query searches them in another field.
 
     Args:
-        engine: The engine with the texts.
         plan: The plan of the query without its filters.
         places_of: Function like `QueryReader.places`.
         documents: The hits by id.
@@ -188,7 +186,7 @@ def highlights(
     }
 
     def reader(field: str, batch: Mapping[str, Stored]) -> Callable[[str], str]:
-        """Return a function from the id of a document to the text of a field."""
+        """Return a function from document ids to texts of a field."""
         places = places_of(field)
         if places is None:
             warnings.append(f"the store has no field {field!r:.80}, so nothing is marked in it")
@@ -262,7 +260,7 @@ def _fragments(
         margin = max(marking.size - (end - start), 0) // 2
         earliest = max(start - margin, last_end)
         latest = max(earliest + marking.size, end)
-        # The first word that starts in the fragment, and the last word that ends in it.
+        # First word that starts in the fragment, and last word that ends in it.
         first = bisect_left(starts, earliest)
         fragment = (min(starts[first], start), max(ends[bisect_right(ends, latest) - 1], end))
         if marking.joins and fragments and bisect_left(starts, last_end) == first:
@@ -284,8 +282,8 @@ def _marked(text: str, fragment: _Range, marks: Sequence[_Range], marking: Marki
 def corrected(engine: Engine, text: str) -> str | None:
     """Return a text with unknown words replaced by known words, or None if no word is replaced.
 
-    A word is known if a document has it in its name or text. An unknown word is replaced by the nearest known word
-    within two edits (one edit for short words); ties go to the most frequent word.
+    A word is known if a document has it in its name or text. It is replaced by the nearest known word within two edits
+    (one edit for short words); ties go to the most frequent word.
     """
     profile = engine.scheme.profile
     words, spans = tokens_and_spans(text, profile)

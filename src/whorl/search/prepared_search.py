@@ -64,19 +64,19 @@ from whorl.search.similar.search import (
 )
 from whorl.search.similar.verify import MOST_PAGE_CHARACTERS, residuals
 
-# Import these modules where they are needed, so that searches start faster.
+# Import these modules when needed, so that searches start faster.
 if TYPE_CHECKING:
     from whorl.search.highlight import Highlights, Marking, Snippet
 
-#: Types for sorting by a field, by preference; integers and floats are sorted together.
+#: Types to sort a field by, in order of preference; integers and floats are sorted together.
 _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
 #: Default threshold of a calibrated FINGERPRINT without numbers.
 _OVERLAP = Fraction(1, 5)
-#: Number of texts fetched in one request for snippets.
+#: Number of texts to fetch in one request for snippets.
 _TEXTS_AT_ONCE = 25
-#: Minimum and maximum number of hits fetched in one request for collapsed hits.
+#: Minimum and maximum number of hits to fetch in one request for collapsed hits.
 _FEWEST, _MOST = 50, 1000
-#: A filter query, or several alternatives.
+#: A filter query, or a list of alternatives.
 Filter: TypeAlias = str | Sequence[str]
 #: Sort keys, or a text such as "cm:modified desc, name"; None to sort by score.
 Sort: TypeAlias = str | Sequence[Order] | None
@@ -125,7 +125,7 @@ def _sort_key(text: str) -> Order:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Explanation of a query; the query is not run.
+    """Explanation of a query, without running it.
 
     Args:
         plan: Description in words and numbers, line by line.
@@ -177,7 +177,7 @@ class QueryReader:
         return replace(bound, warnings=(*bound.warnings, *warnings))
 
     def places(self, field: str) -> Places | None:
-        """Return the types and engine fields of a name in a query; None if the store lacks the field."""
+        """Return the types and engine fields of a name in a query, or None if the store lacks the field."""
         named = self._defaults.named(field)
         places = self._engine.fields().named(named, self.names)
         return places or self._engine.fields(latest=True).named(named, self.names)
@@ -271,27 +271,26 @@ class PreparedQuery:
         self._warnings = (*warnings, *(warning for _, of_filter in chosen for warning in of_filter), *unused)
         self._searches: dict[tuple[str, SimilarCriteria], SimilarSearch | str] = {}
         self._verified: dict[tuple[str, SimilarCriteria], Verified] = {}
-        #: Numbers of shared tokens by id, if the scores of the last page are these numbers.
+        #: Numbers of shared tokens by id, if the last page is scored by them.
         self._counts: Mapping[str, int] = {}
         self._is_whole = True
 
     @cached_property
     def bound(self) -> BoundPlan:
-        """The plan for the engine. The first access runs the searches of calibrated FINGERPRINTs."""
+        """Plan for the engine. The first access runs the searches of calibrated FINGERPRINTs."""
         bound = self._bind(self._plan)
         return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *self._warnings))))
 
     def search(
         self, *, start: int = 0, rows: int = 10, sort: Sort = None, with_shared: bool = False, collapse: bool = False
     ) -> Page:
-        """Return one page of the documents that match.
+        """Return one page of matching documents.
 
         Args:
             start: Hits to skip.
             rows: Hits on the page.
-            with_shared: Also count the tokens that each hit shares with the source, if the query has exactly one
-                source.
-            collapse: Whether to return only the best hit of each labelled cluster.
+            with_shared: Count the tokens that each hit shares with the source, if the query has exactly one source.
+            collapse: Return only the best hit of each labelled cluster.
 
         Raises:
             ParameterError: The page is out of range, a sort field does not exist, or no document has a cluster label.
@@ -312,12 +311,12 @@ class PreparedQuery:
         return self._with_shared(page) if with_shared and page.hits and self._metric is None else page
 
     def measured(self, ids: Collection[str]) -> Mapping[str, Measured]:
-        """Return the hits' overlap with the query's source, by id; empty unless the query has exactly one source."""
+        """Return each hit's overlap with the query's source, by id; empty unless the query has exactly one source."""
         if len(self.references) != 1:
             return {}
         counts = {document_id: self._counts[document_id] for document_id in ids if document_id in self._counts}
         measured = measure(self._sources, self.references[0], ids, counts)
-        # Prefer exact counts of the verification, because an estimate could be below the threshold.
+        # Prefer exact counts of the verification; an estimate could be below the threshold.
         exact = {
             similar.hit.id: similar.estimate
             for (reference, _), verified in self._verified.items()
@@ -333,7 +332,7 @@ class PreparedQuery:
     def snippets(self, ids: Collection[str]) -> Iterator[tuple[str, Snippet]]:
         """Yield the hits whose texts contain words of the query, each with a snippet.
 
-        Hits without a stored text are left out, and the last hits if the texts exceed a total length.
+        Omit hits without a stored text, and the last hits if the texts exceed a total length.
         """
         from whorl.search.highlight import snippet, word_clauses
 
@@ -436,8 +435,8 @@ class PreparedQuery:
 def collapsed_page(engine: Engine, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
     """Return one page of a plan's hits, with only the best hit of each cluster.
 
-    The clusters were written by `whorl duplicates --write-ids`. A hit is skipped if an earlier hit is in the same
-    cluster. The total is computed from the engine's counts of hits per cluster.
+    A hit is skipped if an earlier hit is in the same cluster, as labelled by `whorl duplicates --write-ids`. The total
+    is computed from the engine's counts of hits per cluster.
 
     Raises:
         ParameterError: No document of the store has a cluster label.
@@ -485,12 +484,11 @@ def highlighted(prepared: PreparedQuery, documents: Mapping[str, Stored], fields
 def measure(
     sources: Sources, reference: str, ids: Collection[str], counts: Mapping[str, int] = MappingProxyType({})
 ) -> Mapping[str, Measured]:
-    """Return the shared content of each document and a source, by id; only documents with a fingerprint.
+    """Return the shared content of each document with a fingerprint and a source, by id.
 
-    Estimates are from sketches if both have one, otherwise from the less precise MinHash tokens.
-
-    An unknown source gives an empty result. `counts` has known numbers of shared tokens by id, so that these hits need
-    no signature if they have a sketch.
+    Estimates are from sketches if both have one, otherwise from the less precise MinHash tokens. An unknown source
+    gives an empty result. `counts` has known numbers of shared tokens by id, so that these hits need no signature if
+    they have a sketch.
     """
     try:
         source = sources.source(reference)
@@ -551,7 +549,7 @@ def bound_filter(prepared: PreparedQuery, chosen: Filter) -> BoundPlan:
 
 
 class PreparedSimilar:
-    """A calibrated search, with its source and its parsed filter; created by `Store.prepare_similar`."""
+    """A calibrated search with its source and parsed filter; created by `Store.prepare_similar`."""
 
     def __init__(
         self,
@@ -580,8 +578,7 @@ class PreparedSimilar:
         Args:
             start: Hits to skip, 0 to 1,000,000.
             rows: Hits on the page, 0 to 10,000.
-            exact: Whether to compare the whole texts of the hits on the page; otherwise, shares are estimates from
-                sketches.
+            exact: Compare the whole texts of the hits on the page, instead of estimating shares from sketches.
 
         Raises:
             ParameterError: The page is out of range.

@@ -46,13 +46,12 @@ class Repeats:
 
 
 class RepeatSearch:
-    """Searches a store for documents that new documents repeat.
+    """Searches a store for stored documents that new documents repeat.
 
     Args:
-        store: The store with the earlier documents.
         threshold: Minimum share of a repetition in percent, above 0, at most 100; a number up to 1 is a fraction.
-        metric: Metric of the share, as in `Store.similar`: "jaccard", "a_in_b" (share of the new document that is in
-            the stored document) or "b_in_a" (share of the stored document that is in the new document).
+        metric: "jaccard", "a_in_b" (share of the new document in the stored one) or "b_in_a" (share of the stored
+            document in the new one).
 
     Raises:
         ParameterError: The metric is unknown, or the threshold is out of its range.
@@ -65,7 +64,7 @@ class RepeatSearch:
         self._store, self._threshold, self._metric = store, threshold, metric
 
     def of_new(self, document: Document) -> Repeats | None:
-        """Return the documents that a new document, which is not stored yet, repeats; None if there are none."""
+        """Return the stored documents that a new document repeats, or None."""
         repeated = self._repeated(document.text, {document.id})
         return Repeats(document.id, repeated) if repeated else None
 
@@ -73,7 +72,7 @@ class RepeatSearch:
         """Yield the given documents that repeat earlier documents.
 
         Args:
-            ids: Distinct ids of the documents just stored, in their order.
+            ids: Distinct ids of the documents just stored, in order.
         """
         later = dict.fromkeys(ids)
         total = len(later)

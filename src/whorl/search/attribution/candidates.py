@@ -1,7 +1,7 @@
 """Finds candidate sources of a text: by passage hashes, and by containment of the text's windows.
 
-If the store keeps passage hashes, `by_passages` finds every document with a long passage, and only windows with other
-words are searched.
+If the store keeps passage hashes, `by_passages` finds every document with a long passage, and the other words are
+searched in windows.
 
 A single search for a whole book would miss a document with one of its paragraphs. So the text is cut into windows of
 `WINDOW` shingles, and each search looks for documents that contain a small part of one window. Neighbouring windows
@@ -9,10 +9,10 @@ overlap by a quarter, and the required part is at most a quarter of a window. So
 this part, at least one window contains enough of the passage.
 
 Documents keep only their winnowed passage hashes ("passage numbers"), but the search looks up every passage hash of the
-text. A document that keeps a hash contains the words of the hash. So the hashes alone give a lower bound of the words
-that a document shares. They also give an upper bound, because any shared run of `run_words` words has a hash every few
-words. All documents of a rare hash become candidates. A hash in more than `MANY` documents is common text: only the
-documents that share most with that part of the text become candidates.
+text. A document that keeps a hash contains its words. So the hashes give a lower bound of the shared words, and an
+upper bound, because any shared run of `run_words` words has a hash every few words. All documents of a rare hash become
+candidates. A hash in more than `MANY` documents is common text: only the documents that share most with that part of
+the text become candidates.
 """
 
 from __future__ import annotations
@@ -44,12 +44,11 @@ from whorl.search.similar.plan import SketchPlan, reach
 from whorl.search.similar.results import SimilarHit
 from whorl.search.similar.search import look_ups, search_for
 
-#: Number of shingles in a window, and maximum number of windows of a text; longer texts get larger windows.
+#: Number of shingles in a window, and maximum number of windows of a text; long texts get larger windows.
 WINDOW, MOST_WINDOWS = 256, 200
-#: Minimum number of shingles that a candidate must share. For documents of some thousand shingles, sketches cannot
-#: guarantee to find a smaller number.
+#: Minimum number of shingles that a candidate must share; sketches of long documents cannot guarantee to find fewer.
 LEAST_SHARED = 20
-#: Smallest and largest part of a window that a candidate must share; within these limits, most look-ups can keep the
+#: Minimum and maximum part of a window that a candidate must share; within these limits, most look-ups keep the
 #: promised recall.
 _LEAST_PART, _MOST_PART = Fraction(1, 50), Fraction(1, 4)
 #: Name of a window in messages about look-ups.
@@ -61,8 +60,8 @@ class Candidates:
     """Documents that may have a passage of a text.
 
     Args:
-        found: Hits in the order in which they are read: the best hit of each part of the text, then the second best of
-            each part, and so on.
+        found: Hits in reading order: the best hit of each part of the text, then the second best of each part, and so
+            on.
         promise: The promised chance that a document with a passage is a candidate.
         warnings: Warnings for the user.
     """
@@ -113,9 +112,8 @@ def find_candidates(
     """Find the documents that may have a passage of the searched parts of a text.
 
     Args:
-        of_text: The words of the text.
-        searched: Parts of the text to search, as ranges of words; int64 array of shape (parts, 2). They are searched
-            as one text.
+        searched: Parts of the text to search, as ranges of words; int64 array of shape (parts, 2). They are searched as
+            one text.
         recall: Required chance that a document with a passage is found, a fraction in (0, 1].
         min_words: Words of the shortest passage that counts.
         left_out: Documents to exclude.
@@ -154,7 +152,7 @@ class _Best:
 
 
 class _Windows:
-    """Searches each window of a text, and computes the recall that the searches can promise.
+    """Searches each window of a text, and computes the promised recall.
 
     Attributes:
         promised_words: See `Promise.words`; set by the search.
@@ -176,7 +174,7 @@ class _Windows:
         self.warnings: list[str] = []
 
     def found(self) -> Iterator[list[SimilarHit]]:
-        """Search window by window, and yield the hits of each window, best first."""
+        """Yield the hits of each window, best first."""
         size = self._engine.scheme.shingle_size
         places = windows(len(self._of_text.words) - size + 1)
         if not places:
@@ -193,7 +191,7 @@ class _Windows:
             search = search_for(Sources(self._engine, {_WINDOW: part}), _WINDOW, question)
             plan = look_ups(search, self._others)
             if isinstance(plan.root, Nothing):
-                # All documents are too short, or the part has fewer words by itself than in the text.
+                # All documents are too short, or the part has fewer words on its own than in the text.
                 continue
             batch = search.batch(plan, 0, frozenset())
             while batch is None:
@@ -208,14 +206,13 @@ class _Windows:
                 f"{crowded} of {len(places)} parts of the text have more candidates than are looked at; those with "
                 "most in common were, and leaving out by a query what is not wanted makes room for others"
             )
-        # A passage that is longer than the overlap of two windows may have only as many shingles as the overlap in each
-        # window.
+        # A passage longer than the overlap of two windows may have only as many shingles as the overlap in each window.
         is_promised = longest <= max(window // 4, shared)
         self.promised_words = math.ceil(longest) + size - 1 if is_promised else None
 
 
 def _promised(plan: SketchPlan | MinHashPlan, shared: int) -> float:
-    """Return the smallest number of shared shingles with the promised recall; infinity if there is no promise."""
+    """Return the smallest number of shared shingles with the promised recall, or infinity without a promise."""
     if isinstance(plan, MinHashPlan):
         return shared if plan.promised else math.inf
     reaches = [reach(plan, branch) for branch in plan.branches if not branch.promised]
@@ -226,9 +223,9 @@ def _rounded_up(number: Fraction) -> int:
     return -(-number.numerator // number.denominator)
 
 
-#: Maximum number of documents with a hash. If more documents have the hash, only some of them become candidates.
+#: Maximum number of documents with a hash; for a more frequent hash, only some of them become candidates.
 MANY = 5_000
-#: Number of candidates from each crowded part of the text, and maximum number of look-ups of crowded parts.
+#: Number of candidates from each crowded part of the text, and maximum number of look-ups of these parts.
 TAKEN, _MOST_LOOK_UPS = 50, 200
 
 
@@ -276,7 +273,6 @@ def by_passages(
 
     Args:
         scheme: The scheme of the store's passage hashes.
-        of_text: The words of the text.
         left_out: Documents to exclude.
     """
     in_order = all_numbers(join(of_text.words), scheme)
@@ -329,15 +325,15 @@ def _grouped(
     """Group documents that keep the same hashes, as most near-copies do.
 
     Args:
-        holders: The documents, with hashes by their index in `numbers`.
+        holders: Documents, with hashes by their index in `numbers`.
         numbers: Distinct passage hashes of the text.
-        in_order: The passage hash at each position of the text.
+        in_order: Passage hash at each position of the text.
     """
     if not holders.ids:
         return ()
     by_owner = order_of(holders.owners.view(np.uint64), len(holders.ids).bit_length())
     owners, kept = holders.owners[by_owner], holders.numbers[by_owner]
-    # Identify each set of hashes by the sum of 64-bit random numbers, one per hash.
+    # Identify each set of hashes by the sum of random 64-bit numbers, one per hash.
     sums, starts = np.zeros(len(holders.ids), np.int64), run_starts(owners)
     sums[owners[starts]] = np.add.reduceat(np.random.default_rng().integers(1 << 63, size=len(numbers))[kept], starts)
     _, firsts, group_of = np.unique(sums, return_index=True, return_inverse=True)

@@ -17,7 +17,7 @@ from whorl.fingerprint.compiled.kernel import loops_at_hand
 from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.int64]
-#: If there are more ranges than this, one pass over the words is faster than checking each range.
+#: With more ranges, one pass over the words is faster than checking each range.
 _MANY_RANGES = 50
 NO_RANGES: Numbers = np.empty((0, 2), np.int64)
 
@@ -53,10 +53,7 @@ def marked(ranges: Numbers, words: int) -> npt.NDArray[np.bool_]:
 def ranges_by_owner(owners: Numbers, starts: Numbers, ends: Numbers, many: int) -> list[Numbers]:
     """Merge overlapping and adjacent ranges of each owner; return the ranges of each owner.
 
-    Args:
-        owners: Owner of each range, numbered from 0, ascending.
-        starts: Starts of the ranges, ascending for each owner.
-        ends: Ends of the ranges, ascending for each owner.
+    Owners are numbered from 0. `owners` ascend; `starts` and `ends` ascend for each owner.
 
     >>> a, b = ranges_by_owner(np.array([0, 0, 1]), np.array([1, 2, 5]), np.array([3, 6, 9]), 2)
     >>> a.tolist(), b.tolist()
@@ -80,7 +77,7 @@ def places_of(ranges: Numbers) -> Numbers:
 
 
 def owners_of(ranges: Sequence[Numbers]) -> Numbers:
-    """Return, for the concatenated ranges of several lists, the index of each range's list."""
+    """For concatenated ranges of several lists, return the index of each range's list."""
     return np.repeat(np.arange(len(ranges)), np.fromiter(map(len, ranges), np.int64, len(ranges)))
 
 
@@ -97,9 +94,7 @@ def counted_before(is_counted: npt.NDArray[np.bool_]) -> Numbers:
 def words_in(ranges: Numbers, before: Numbers) -> Numbers:
     """Return the number of counted words in each range.
 
-    Args:
-        ranges: int64 array of shape (n, 2), half-open.
-        before: Result of `counted_before`.
+    `ranges` is an int64 array of shape (n, 2), half-open; `before` is a result of `counted_before`.
     """
     counts: Numbers = before[ranges[:, 1]] - before[ranges[:, 0]]
     return counts
@@ -112,12 +107,12 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     gains of the documents that share words with it; only these gains are counted again.
 
     Args:
-        covers: The ranges that each document covers, as `joined` returns them.
+        covers: Ranges that each document covers, as `joined` returns them.
         is_counted: Mask of the words to cover; bool array of shape (words,).
 
     Returns:
-        Indices in `covers`, each with the number of words that the document adds to the documents before it, at least
-        1. Together they cover every counted word that any document covers.
+        Indices in `covers`, each with the number of words that the document adds to the earlier ones, at least 1.
+        Together they cover every counted word that any document covers.
 
     >>> greedy_cover([np.array([[0, 4]]), np.array([[3, 9]]), np.array([[5, 9]])], np.full(10, True))
     [(1, 6), (0, 3)]
@@ -151,7 +146,7 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
         cover = covers[best]
         if len(cover) > _MANY_RANGES:
             first = int(cover[0, 0])
-            # `reduceat` has a result for each range and each gap between two; keep every second result.
+            # `reduceat` has a result for each range and for each gap; keep every second result.
             edges, span = cover.ravel()[:-1] - first, is_open[first : cover[-1, 1]]
             cover = cover[np.logical_or.reduceat(span, edges)[::2]]
         closed = [(start, end) for start, end in cover.tolist() if is_open[start:end].any()]

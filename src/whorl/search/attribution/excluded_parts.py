@@ -1,4 +1,4 @@
-"""Finds parts of a text that can be left out: quotations and the list of references.
+"""Finds excluded parts of a text: quotations and the list of references.
 
 They are recognised by their notation, so quotations without marks are not found. The members of `Exclusion` state the
 rules.
@@ -22,7 +22,7 @@ _MARKS = {"“": "”", "„": "“”", "«": "»", "»": "«", "「": "」", "
 _OPENING = re.compile(f"[{''.join(_MARKS)}]")
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
 _QUOTED_LINES = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
-#: A heading that fills a line, with or without a number or Markdown's signs.
+#: A heading that fills a line, optionally with a number or Markdown's signs.
 _HEADING = r"^[ \t]*(?:#{1,6}[ \t]*)?(?:(?:\d+|[A-Z]|[IVX]+)(?:\.\d+)*\.?[ \t]+)?(?:%s)[ \t]*:?[ \t]*(?:#*)$"
 _REFERENCES = re.compile(
     _HEADING % "references|bibliography|works cited|literature cited|literature|literatur|literaturverzeichnis|quellen|"
@@ -47,11 +47,6 @@ class Exclusion(Enum):
 
 
 def exclusion_named(name: Exclusion | str) -> Exclusion:
-    """Return an exclusion by its name.
-
-    Raises:
-        ParameterError: No exclusion has this name.
-    """
     try:
         return Exclusion(name)
     except ValueError:
@@ -90,7 +85,7 @@ def quotations_between_marks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _marked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the quotations in a paragraph with their marks; an opening mark without a closing mark is ignored."""
+    """Yield the quotations in a paragraph with their marks; ignore an opening mark without a closing mark."""
     # Cache the next position of each closing mark, so that the run time is linear.
     places: dict[str, int] = {}
     at = start

@@ -1,9 +1,9 @@
 """Finds the sources of a text: looks up candidates, compares them, and chooses a few that cover the text.
 
-Passage hashes give a lower and an upper bound of the words that each candidate shares. A greedy cover over the known
-words chooses documents to read. Further candidates are read while they may have a word that no candidate is known to
-have. Sketches then search windows of the remaining words, unless the index of words shows that no document has a
-passage there. Only the documents that are likely to be sources are compared word by word.
+Passage hashes give bounds of the words that each candidate shares. A greedy cover over the known words chooses
+documents to read. Further candidates are read while they may have a word that no candidate is known to have. Sketches
+then search windows of the remaining words, unless the index of words excludes a passage there. Only likely sources are
+compared word by word.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ MIN_WORDS = SourcesOperation.min_words
 #: Default and upper limit of the number of documents to read for one text.
 DEFAULT_READ, MOST_READ = SourcesOperation.most_read, 10_000
 DEFAULT_RECALL = fraction_of("recall", SourcesOperation.recall)
-#: Maximum number of documents to list that share passages, but add nothing to the sources.
+#: Maximum number of listed documents that share passages, but add nothing to the sources.
 MOST_ALSO = 300
 #: Maximum number of words broken at line ends to look up for a text, and in one request.
 MOST_LOOKED_UP, _AT_ONCE = 1_000, 50
 #: Number of documents to read between two counts of the words that further documents would add.
 READ_AT_ONCE = 4
-#: Up to this number, looking up phrases takes less time than searching windows of the text.
+#: Up to this number, looking up phrases is faster than searching windows of the text.
 MOST_PHRASES = 100
-#: Up to this number, reading the sketches of candidates takes less time than reading one text.
+#: Up to this number, reading the sketches of candidates is faster than reading one text.
 FEW_SKETCHES = 20
 
 
@@ -67,9 +67,9 @@ class SourceCriteria:
 
     Args:
         recall: Wanted chance that a document with a passage becomes a candidate, a fraction in (0, 1].
-        min_words: Words of the shortest passage that counts, at least 1. No passage is shorter than a shingle.
+        min_words: Words of the shortest passage that counts, at least 1; no passage is shorter than a shingle.
         most_read: Maximum number of documents to read, 1 to 10,000.
-        ignore_common: Whether the sources account only for words that are not boilerplate.
+        ignore_common: Account only for words that are not boilerplate.
         without: Parts of the text to leave out.
 
     Raises:
@@ -102,7 +102,7 @@ def find_sources(
 
     Args:
         left_out: Documents to exclude as sources.
-        own_id: The id of the document that the text comes from; excluded as a source.
+        own_id: Id of the document that the text comes from; excluded as a source.
     """
     count_search(engine.scheme)
     min_words, ignore_common = criteria.min_words, criteria.ignore_common
@@ -119,7 +119,7 @@ def find_sources(
     unknown, certain_words, crowded = ranges_of(np.full(len(of_text.words), True)), None, 0
     scheme = engine.passage_scheme
     if not engine.keeps_texts and (scheme is None or scheme.bits < PROOF_BITS):
-        # Shorter hashes prove nothing without the texts: raise the engine's error.
+        # Shorter hashes prove nothing without texts, so raise the engine's error.
         engine.texts(())
     if scheme is not None:
         certain = by_passages(engine, scheme, of_text, left_out=left_out)
@@ -136,7 +136,7 @@ def find_sources(
             warnings.append(_hashes_only(scheme))
         chooser.settle()
         unknown = ranges_of(chooser.uncovered())
-        # Windows find shorter passages than the passage hashes do, and passages at crowded places.
+        # Windows find shorter passages than passage hashes do, and passages at crowded places.
         is_needed = engine.keeps_texts and (min_words < certain_words or crowded > 0)
         unknown = unknown[unknown[:, 1] - unknown[:, 0] >= min_words] if is_needed else NO_RANGES
     holders = None if certain_words is None else chooser.holders(unknown, own_id)
@@ -190,9 +190,9 @@ class _Chooser:
         self, engine: Engine, reader: CandidateReader, words: Sequence[str], is_counted: npt.NDArray[np.bool_]
     ) -> None:
         self._engine, self._reader, self._text_words, self._is_counted = engine, reader, words, is_counted
-        #: The candidates. If several cover the same words, the first is chosen.
+        #: Candidates; if several cover the same words, the first is chosen.
         self.candidates: list[Candidate] = []
-        #: Number of words of a passage hash, if every candidate's passages cover whole hashes; otherwise 0.
+        #: Number of words of a passage hash, if all candidates' passages cover whole hashes; otherwise 0.
         self._proven_words = 0
         #: Mask of the words that no unread candidate has in a passage, except candidates with `is_holder`.
         self._is_closed = np.zeros_like(is_counted)
@@ -207,7 +207,7 @@ class _Chooser:
             if self._engine.keeps_texts:
                 self.candidates.append(Candidate(group.ids, cover, group.possible))
             else:
-                # The first document of a group can become a source.
+                # Only the first document of a group can become a source.
                 parts = filter(None, (group.ids[:1], group.ids[1:]))
                 self.candidates += [Candidate(ids, cover, NO_RANGES, is_read=True) for ids in parts]
 
@@ -218,10 +218,9 @@ class _Chooser:
         self.candidates += [Candidate([own], NO_RANGES, possible, is_holder=True) for own in ids if own not in known]
 
     def holders(self, gaps: Numbers, own_id: str | None) -> set[str] | None:
-        """Use the index of words to find documents with a passage in a gap that are not candidates yet.
+        """Use the word index to find documents with a passage in a gap that are not candidates yet.
 
-        Returns:
-            None if the engine cannot look up phrases, or the gaps have too many.
+        Return None if the engine cannot look up phrases, or the gaps have too many.
         """
         if not gaps.size:
             return set()
@@ -233,7 +232,7 @@ class _Chooser:
         if len(phrases) > MOST_PHRASES or (known := self._engine.known_phrases(phrases)) is None:
             return None
         known = set(known)
-        # Most phrases are in no document. A passage contains at least one of the other phrases.
+        # Most phrases are in no document. A passage contains at least one phrase that is.
         reached = {
             first
             for start in starts
@@ -267,10 +266,9 @@ class _Chooser:
         return [(read[place], new_words) for place, new_words in cover]
 
     def others(self, chosen: Sequence[tuple[Candidate, int]]) -> tuple[list[str], int]:
-        """Return the documents that share passages but are not chosen.
+        """Return the ids of documents that share passages but are not chosen, and their number.
 
-        Returns:
-            The ids of `MOST_ALSO` of them at most, the largest overlap first, and their number.
+        The result has at most `MOST_ALSO` ids, the largest overlap first.
         """
         is_chosen = {candidate.id for candidate, _ in chosen}
         words = self._count_words([candidate.cover for candidate in self.candidates], self._is_counted).tolist()
@@ -300,8 +298,7 @@ class _Chooser:
     def _read_known(self) -> bool:
         """Read candidates with words that no read document has; return whether any was read.
 
-        A candidate is postponed if documents read just before it contain more than half of the words for which it would
-        be read.
+        A candidate is postponed if documents read just before it contain more than half of its new words.
         """
         is_open, is_any = self.uncovered(), False
         unread = [candidate for candidate in self.candidates if not candidate.is_read]
@@ -331,7 +328,7 @@ class _Chooser:
         return self.chosen()
 
     def promising(self, is_open: npt.NDArray[np.bool_], among: Sequence[Candidate]) -> list[Candidate]:
-        """Return the unread candidates that can have open words."""
+        """Return the unread candidates that may have open words."""
         if not among or not is_open.any():
             return []
         possible = [candidate.possible for candidate in among]
@@ -342,17 +339,16 @@ class _Chooser:
         return [among[place] for place in np.flatnonzero(open_words).tolist()]
 
     def _close_gaps(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
-        """Ask the index of words, if there is one, which candidates may have words that no source covers.
+        """Use the word index, if any, to find candidates with words that no source covers.
 
-        Returns:
-            The given candidates, and the new candidates made by splitting them.
+        Return the given candidates, and new candidates split from them.
         """
         # Documents without passage hashes were found by the word index or by windows.
         unknown = [candidate for candidate in promising if candidate.cover.size or not candidate.is_holder]
         is_asked = is_open & marked(concatenated([candidate.possible for candidate in unknown]), is_open.size)
         starts, length = phrases_at(ranges_of(is_asked), self._reader.run, self._proven_words)
         if self.count(unknown) <= len(starts):
-            # For few candidates, reading their sketches takes less time than the look-up.
+            # For few candidates, reading their sketches is faster than the look-up.
             return promising
         holders = self._phrase_holders(starts, length)
         if holders is None:
@@ -400,7 +396,7 @@ class _Chooser:
         return is_any
 
     def _with_runs(self, promising: Sequence[Candidate], is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
-        """Use the index of words to find the candidates with a passage that has an open word."""
+        """Use the word index to find the candidates with a passage that has an open word."""
         is_possible = marked(concatenated([candidate.possible for candidate in promising]), is_open.size)
         holders = self._phrase_holders(runs_with(is_open, is_possible, self._reader.run), self._reader.run)
         if holders is None:
@@ -411,7 +407,7 @@ class _Chooser:
         return [candidate for candidate in promising if candidate.possible.size]
 
     def _split(self, candidate: Candidate, ids: Sequence[str]) -> list[Candidate]:
-        """Move documents of a candidate to a new candidate; return a list of it, or an empty list."""
+        """Move documents of a candidate to a new candidate; return it in a list, empty without documents."""
         others = [candidate.split(ids)] if ids else []
         self.candidates += others
         return others
@@ -423,7 +419,7 @@ class _Chooser:
 
 
 def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
-    """Return the starts and the length of phrases: each run that can cover a word of a gap contains a phrase.
+    """Return the starts and the length of phrases; each run that can cover a word of a gap contains one of them.
 
     Args:
         gaps: Words that no source is known to have.
@@ -433,7 +429,7 @@ def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
     if proven:
         # The run contains the words of a hash outside the gap, and the first or last word of the gap.
         return {*(gaps[:, 0] - proven + 1).tolist(), *(gaps[:, 1] - 1).tolist()}, proven
-    # A run that crosses the border of a gap has half of its words on one side, and at least one word on the other.
+    # A run that crosses the border of a gap has half of its words on one side, and at least one on the other.
     half, step = run // 2, run - run // 2
     starts = {int(border) - before for border in gaps.ravel() for before in (half, 1)}
     for start, end in gaps[gaps[:, 1] - gaps[:, 0] >= run].tolist():
@@ -494,7 +490,7 @@ def _hashed_passages(of_text: TextWords, cover: Numbers) -> tuple[HashedPassage,
 def rejoin(engine: Engine, of_text: TextWords) -> TextWords:
     """Join the halves of each broken word if a document has the joined word.
 
-    A hyphen that belongs to the word, as in `well-known`, is kept: hardly any document has `wellknown`.
+    Keep a hyphen that belongs to the word, as in `well-known`: hardly any document has `wellknown`.
     """
     if not of_text.broken.size:
         return of_text

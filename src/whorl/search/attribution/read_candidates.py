@@ -1,7 +1,7 @@
-"""Reads candidates and compares them with the text; skips candidates whose sketches show that they share too little.
+"""Reads candidates and compares them with the text; skips candidates that share too little by their sketches.
 
-Passage hashes and the sketch give an upper bound of the words that a candidate shares. Reading its text gives the exact
-words. Hashes of runs of words compare texts quickly; only the returned sources are compared word by word.
+Passage hashes and the sketch give an upper bound of the words that a candidate shares; its text gives the exact words.
+Hashes of runs of words compare texts quickly; only the returned sources are compared word by word.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from whorl.search.attribution.cover import (
 )
 from whorl.search.boilerplate import Comparer
 
-#: Maximum total number of characters to read; when it is exceeded, no further document is read.
+#: Maximum total number of characters to read.
 MOST_CHARACTERS = 50_000_000
-#: Maximum total number of characters of texts kept in memory for the comparison; further texts are fetched again.
+#: Maximum total number of characters of texts kept in memory for the comparison; others are fetched again.
 _MOST_KEPT = 5_000_000
 #: Number of texts, and of sketches, to fetch in one request.
 _TEXTS_AT_ONCE, _SKETCHES_AT_ONCE = 25, 500
@@ -45,18 +45,17 @@ _SHINGLES_AT_ONCE = 1 << 20
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """One or several documents that may share words with the text; several have the same cover and possible words.
+    """Documents that may share the same words with the text.
 
     Args:
         ids: The documents, ascending; one if it was read.
         cover: Known words of the text in passages that count: half-open ranges, ascending, not adjacent.
         possible: Words that may be in further passages, as ranges of the same form; empty once the text was read.
-        is_holder: Whether the index of words shows that the documents may have words in `possible`.
+        is_holder: Whether the documents may have words in `possible` by the word index.
         is_narrowed: Whether the sketch has been used to narrow `possible`.
-        is_read: Whether the text was read, or was found to be missing.
-        words: Words of the document's text, if they are kept for the comparison.
-        content: The document's text, if it is kept for the comparison or was compared.
-        comparison: The comparison of both texts.
+        is_read: Whether the text was read, or is missing.
+        words: Words of the document's text, if kept for the comparison.
+        content: The document's text, if kept for the comparison or compared.
         passages: The passages that count.
     """
 
@@ -94,12 +93,10 @@ class CandidateReader:
     """Reads candidates, within the limits on documents and characters for one search.
 
     Args:
-        engine: The engine of the store.
-        of_text: The words of the text.
         comparer: Compares the text with others.
         min_words: Words of the shortest passage that counts.
         is_counted: Mask of the words that count; bool array of shape (words,).
-        ignore_common: Whether to leave out boilerplate when counting the words that the text shares with a document.
+        ignore_common: Do not count shared boilerplate.
         most: Maximum number of documents to read.
 
     Attributes:
@@ -153,7 +150,7 @@ class CandidateReader:
 
     def narrow(self, candidates: Iterable[Candidate], is_open: npt.NDArray[np.bool_]) -> None:
         """Shrink the possible ranges of candidates: remove the runs of open words that their sketches rule out."""
-        # The number of open words only falls, so narrowing a candidate again would hardly change it.
+        # Do not narrow again: open words only become fewer, so it would hardly help.
         new = (candidate for candidate in candidates if not candidate.is_narrowed)
         for portion in chunks(new, _possible_words, _SHINGLES_AT_ONCE, _SKETCHES_AT_ONCE):
             require_time()
@@ -209,7 +206,7 @@ class CandidateReader:
                     yield candidate
 
     def compare(self, candidates: Sequence[Candidate]) -> bool:
-        """Compare candidates with the text word by word; return whether the cover of any candidate has changed."""
+        """Compare candidates with the text word by word; return whether any cover has changed."""
         is_changed = False
         for batch in batches(candidates, _TEXTS_AT_ONCE):
             texts = self._texts([candidate for candidate in batch if candidate.words is None], len(candidates))
@@ -245,7 +242,7 @@ class CandidateReader:
         return texts
 
     def _hashed_cover(self, words: TextWords) -> Numbers:
-        """Return the words of the text in runs of at least `run` words that a document has, compared by hashes."""
+        """Return the words of the text in runs of at least `run` words of a document, compared by hashes."""
         if len(words.words) < self.run or not self._runs.size:
             return NO_RANGES
         runs = sorted_distinct([hashes_of_runs(word_hashes([join(words.words)]), self.run)])
@@ -294,13 +291,13 @@ def _is_missing(shingles: npt.NDArray[np.uint64], owners: Numbers, sketches: Seq
 
     Args:
         shingles: Hashes of shingles, grouped by document; uint64 array of shape (shingles,).
-        owners: The document of each shingle, as an index of `sketches`; int64 array of the same shape.
+        owners: Index in `sketches` of each shingle's document; int64 array of the same shape.
         sketches: Sketches of the documents, under one scheme.
     """
     scheme = sketches[0].scheme
     numbers = shingles >> np.uint64(64 - scheme.bits)
     is_missing = numbers < np.array([scheme.bound(sketch.level) for sketch in sketches], np.uint64)[owners]
-    # With the document's index as upper bits, the concatenated hashes are ascending as a whole.
+    # With the document's index as upper bits, the concatenated hashes ascend as a whole.
     upper = np.arange(len(sketches), dtype=np.uint64) << np.uint64(scheme.bits)
     hashes = np.concatenate([sketch.hashes + own for sketch, own in zip(sketches, upper, strict=True)])
     if hashes.size:

@@ -1,4 +1,4 @@
-"""Result of `sources`: the source documents of a text, and the words that each document covers."""
+"""Results of `sources`: the source documents of a text, and the words that each document covers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Literal
 from whorl.fingerprint.compare import Passage, ResidualOverlap
 from whorl.fingerprint.statistics.metric import Share, Shares
 
-#: Level of the share of a text that is in sources, by two thresholds that the user sets.
+#: Level of the share of a text in sources, by two thresholds of the user.
 Level = Literal["low", "medium", "high"]
 
 
 @dataclass(frozen=True, slots=True)
 class HashedPassage:
-    """A passage that is known by its hashes: its place in the document is unknown, and both ends may lack some words.
+    """A passage known by its hashes: its place in the document is unknown, and both ends may lack some words.
 
     Args:
         a: Position in the text: a half-open range of characters.
@@ -29,19 +29,17 @@ class HashedPassage:
 
 @dataclass(frozen=True, slots=True)
 class TextSource:
-    """A document with passages of a text; in comparisons the text is A and the document is B.
+    """A document with passages of a text; in comparisons, the text is A and the document is B.
 
     Args:
-        id: The document's id.
-        name: The document's name, or "".
         words: Words of the text in the passages.
         new_words: Words in the passages that no earlier source covers, at least 1.
         only_words: Words in the passages that are in no known passage of another candidate. This is an upper bound if
             some candidates were not read, because their passages may be longer than known.
         shares: Overlap of both, counted on all shingles; None if the store keeps no texts.
         shingles: The document's distinct shingles; None if the store keeps no texts.
-        passages: The passages, longest first, ties in the order of the text; they may overlap.
-        content: The document's text, to which the ranges of the passages refer.
+        passages: Longest first, ties in the order of the text; they may overlap.
+        content: The document's text, which the ranges of the passages refer to.
         residual: Overlap of both without boilerplate; None if boilerplate is not defined.
     """
 
@@ -63,10 +61,10 @@ class Common:
 
     Args:
         limit: Text in more documents than this is boilerplate; None if only given boilerplate texts count.
-        words: Words of the text that are known to be boilerplate: a lower bound, because up to twelve words at
-            either end of boilerplate may go unrecognised.
-        covered_words: Other words that are in a passage of a source.
-        is_ignored: Whether the sources account only for words that are not boilerplate.
+        words: Known boilerplate words of the text: a lower bound, because up to twelve words at either end of
+            boilerplate may go unrecognised.
+        covered_words: Other words in a passage of a source.
+        is_ignored: Whether the sources account only for other words.
     """
 
     limit: int | None
@@ -77,16 +75,16 @@ class Common:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Promised recall of candidates: the chance that a document with a passage of the text becomes a candidate.
+    """Promised recall: the chance that a document with a passage of the text becomes a candidate.
 
     Args:
         recall: The requested chance, a fraction in (0, 1].
         words: Minimum length of a passage in words. A document with such a passage becomes a candidate with at least
             the requested chance, whatever its size. None if no chance can be promised.
-        certain_words: Minimum length of a passage in words. Every document with such a passage is a candidate, except
-            at `crowded` places of the text. None if the store keeps no passage hashes.
-        crowded: Number of crowded places of the text. Too many documents contain the words of such a place, so only
-            some of these documents become candidates.
+        certain_words: Minimum length in words of a passage that certainly makes a document a candidate, except at
+            `crowded` places of the text. None if the store keeps no passage hashes.
+        crowded: Number of places of the text whose words are in too many documents; only some of them become
+            candidates.
     """
 
     recall: Fraction
@@ -97,27 +95,23 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """The documents that account for a text: a small set that covers most of it, chosen greedily.
+    """Documents that account for a text: a small set that covers most of it, chosen greedily.
 
     Args:
-        content: The text.
-        words: Number of words of the text.
         min_words: Words of the shortest passage that counts.
-        sources: The sources. The source that adds most words comes first; each source adds words that earlier sources
-            lack.
+        sources: Sources by the number of words that they add to earlier ones, at least one word, most first.
         also: Ids and names of documents that share passages but add nothing to the sources, the largest overlap first;
             at most 300.
         also_count: Number of all documents that share passages but add nothing to the sources.
         longest_passage: Words of the longest passage of the sources; 0 without sources.
-        candidates: Number of documents that may have a passage of the text.
+        candidates: Number of documents with a possible passage of the text.
         read: Number of candidates whose texts were read.
-        without_text: Number of candidates that could not be read, since the store has no text of them.
-        unread: Number of possible sources that were not read because a limit of the search was reached. All other
-            unread candidates would add no words to the sources.
-        promise: The promised recall of candidates.
+        without_text: Number of candidates without a stored text.
+        unread: Number of possible sources left unread at a limit of the search. All other unread candidates would add
+            no words.
         warnings: Warnings for the user.
-        common: Boilerplate of the text; None if it is not defined. If boilerplate is ignored, the word counts of the
-            sources leave it out.
+        common: Boilerplate of the text; None if it is not defined. If it is ignored, the word counts of the sources
+            leave it out.
         excluded_words: Words of the text in excluded parts, for example quotations.
         level: Level of the coverage.
     """
@@ -141,16 +135,16 @@ class Attribution:
 
     @property
     def counted_words(self) -> int:
-        """Number of words of the text that count: all except ignored boilerplate and excluded parts."""
+        """Number of words of the text without ignored boilerplate and excluded parts."""
         ignored = self.common.words if self.common and self.common.is_ignored else 0
         return self.words - ignored - self.excluded_words
 
     @property
     def covered_words(self) -> int:
-        """Counted words of the text that are in a passage of a source."""
+        """Counted words of the text in a passage of a source."""
         return sum(source.new_words for source in self.sources)
 
     @property
     def coverage(self) -> Share:
-        """Fraction of the counted words that are in a passage, 0 to 1; 0 without counted words."""
+        """Fraction of the counted words in a passage, 0 to 1; 0 without counted words."""
         return self.covered_words / self.counted_words if self.counted_words else 0.0

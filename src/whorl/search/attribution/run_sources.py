@@ -40,12 +40,12 @@ def sources_of(
     """Return the documents that account for a text.
 
     Args:
-        own_id: The id of the document that the text comes from; excluded as a source.
+        own_id: Id of the document that the text comes from; excluded as a source.
         excluded: Documents to exclude as sources.
-        options: The options of the search, except `exclude`, which `excluded` replaces.
+        options: Options of the search, except `exclude`, which `excluded` replaces.
 
     Raises:
-        ParameterError: A number is out of its range, or boilerplate should be left out but is not defined.
+        ParameterError: A number is out of its range, or undefined boilerplate should be ignored.
         StoppedError: The search took longer than `timeout`.
     """
     # Import here, because other operations of a store do not need this module.

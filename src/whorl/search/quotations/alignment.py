@@ -32,13 +32,13 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """The place in a document with the smallest edit distance to a quotation.
+    """Place in a document with the smallest edit distance to a quotation.
 
     Args:
-        start: First word of the place.
-        end: Word after the place.
+        start: First word.
+        end: Word after the last one.
         distance: Edit distance in words.
-        edits: The edits, in order.
+        edits: In order.
     """
 
     start: int
@@ -64,7 +64,7 @@ def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
         require_time()
         row = _next_row(row, words != number)
     end, distance = int(row.argmin()), int(row.min())
-    # The place can be longer than the quotation by at most the distance.
+    # The place is longer than the quotation by at most the distance.
     first = max(0, end - wanted.size - distance)
     rows = [np.zeros(end - first + 1, np.int32)]
     for number in wanted:
@@ -75,7 +75,7 @@ def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
 
 
 def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_]) -> _Numbers:
-    """Return the distances with one more word of the quotation.
+    """Return the distances after the next word of the quotation.
 
     Args:
         row: Distance of the words so far for each end in the document; int32 array of shape (words + 1,).

@@ -1,4 +1,4 @@
-r"""Reduces a text to the words that must be equal in an exact quotation and its source.
+r"""Reduces a text to its canonical words, which an exact quotation and its source have in common.
 
 Case, line breaks, hyphenation, quotation marks, loose punctuation, footnote marks and the targets of links do not
 count. Digits with their signs and units, operators, and apostrophes inside words count.
@@ -18,7 +18,7 @@ from itertools import accumulate
 
 from whorl.request_context import require_time, timely
 
-#: Replacement for a character that does not count, so that positions stay the same.
+#: Replacement for a character that does not count, to keep positions.
 _LEFT_OUT = "\0"
 #: Characters and their equivalents on a keyboard.
 _EQUIVALENTS = {
@@ -29,7 +29,7 @@ _EQUIVALENTS = {
 }
 #: Units and signs that Unicode counts as punctuation.
 _KEPT_PUNCTUATION = frozenset("‰‱′″§†‡·")
-#: Control characters that reorder the characters after them on the screen.
+#: Control characters that reorder the displayed characters after them.
 _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _LIGATURES = str.maketrans({code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)})
 #: Scripts without blanks between words; each of their characters counts as a word.
@@ -37,7 +37,7 @@ _NO_BLANKS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u3190-\u9fff\
 _UNSPACED = re.compile(f"[{_NO_BLANKS}]")
 _WORD = re.compile(rf"[{_NO_BLANKS}]|[^\s{_NO_BLANKS}]+")
 _LETTER = r"[^\W\d_]"
-#: A letter that the author of a quotation has changed: `[T]he`.
+#: A letter changed by the author of a quotation: `[T]he`.
 _CHANGED_LETTER = re.compile(rf"(?<!\w)\[({_LETTER})\](?={_LETTER})")
 #: Emphasis in Markdown, but not `*p` or `__init__`.
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,2}|_)(?=[^\W_])([^*_]{1,300})(?<!\s)\1(?![\w*])")
@@ -51,7 +51,7 @@ _FOOTNOTE_MARK = re.compile(
 _LINK_TARGET = re.compile(r"(?<![\w)\]])(\[[^\[\]\n]{1,300})(\]\((?=[^()\s]*[./#:])(?:[^()\s]|\([^()\s]*\)){1,1000}\))")
 _HYPHEN = re.compile(rf"(?<={_LETTER})-\s*(?={_LETTER})")
 _MINUS = re.compile("\N{MINUS SIGN}(?=[.$€£¥]?\\d)")
-#: A position where a long text can be cut.
+#: Position to cut a long text.
 _CUT = re.compile(rf"(?<![-\s\u00ad‐‑])(?=\s[^\s%°‰])|(?<=[{_NO_BLANKS}])(?=[{_NO_BLANKS}])")
 _PIECE_CHARACTERS = 100_000
 _UNIT = re.compile(r"(?<=\d)\s+(?=[%°‰])")
@@ -89,7 +89,7 @@ _CHARACTERS = _Characters()
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces. Cut before a blank, but not after a hyphen, which may join two words."""
+    """Yield a text in pieces: cut before a blank, but not after a hyphen, which may join two words."""
     start = 0
     while start < len(text):
         cut = _CUT.search(text, start + _PIECE_CHARACTERS)
@@ -127,12 +127,8 @@ def _without_emphasis(found: re.Match[str]) -> str:
 class CanonicalText:
     """A text in canonical form.
 
-    Args:
-        text: The text.
-
     Attributes:
-        text: The text.
-        words: Its canonical words.
+        words: Canonical words.
         joined: The words with a blank before and after each.
     """
 

@@ -1,4 +1,4 @@
-"""Finds the quotations in a text, and the source that the text gives for each.
+"""Finds the quotations in a text, and the source that the text names for each.
 
 A source is named in a footnote (`[^1]`, `[1]`, `¹`), in a line with a dash after a block quote, in brackets or a link
 after the quotation, or in the attribute `cite` of HTML.
@@ -20,7 +20,7 @@ from whorl.request_context import require_time, timely
 from whorl.search.attribution.excluded_parts import quotations_between_marks
 from whorl.search.quotations.results import GivenQuotation, Quotation
 
-#: Maximum number of quotations in one request, and of characters of a quotation.
+#: Maximum numbers of quotations in one request, and of characters of a quotation.
 MOST_QUOTATIONS, MOST_CHARACTERS = 10_000, 100_000
 _BLOCK = re.compile(r"(?:^[ \t]*>.*(?:\n|\Z))+", re.MULTILINE)
 _BLOCK_MARK = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
@@ -51,7 +51,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
 
     Args:
         text: Plain text, Markdown, or HTML with block quotes.
-        every_sentence: Whether to take every sentence as a quotation.
+        every_sentence: Take every sentence as a quotation.
     """
     marked: list[Quotation] = []
     if _HTML.search(text):
@@ -63,7 +63,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     notes = {note[1] or note[2]: note[3] for note in footnotes}
     blocks = [*_blocks(text)]
     found = [*marked, *(block for block, _ in blocks)]
-    # Quotation marks in the name of a source do not mark a quotation.
+    # Quotation marks in the name of a source mark no quotation.
     names = sorted([*(note.span() for note in footnotes), *(line for _, line in blocks)])
     starts = [start for start, _ in names]
 
@@ -84,7 +84,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
 
 
 def quotations_in_json(text: str) -> list[dict[str, str | None]] | None:
-    """Return the objects in a JSON list, for `named_quotations`; None for any other text."""
+    """Return the objects in a JSON list, for `named_quotations`, or None for other texts."""
     if not text.lstrip().startswith("["):
         return None
     try:
@@ -144,7 +144,7 @@ def _without_marks(quote: str) -> str:
 
 
 def _with_source(quotation: Quotation, text: str, end: int, notes: Mapping[str, str]) -> Quotation:
-    """Return a quotation with the source that the text names after the quotation, if any."""
+    """Return a quotation with the source named after it in the text, if any."""
     if (mark := _FOOTNOTE_MARK.match(text, end)) and (note := notes.get(mark[1] or mark[2])):
         return _sourced(quotation, note)
     rest = text[end : end + 1_000]

@@ -1,4 +1,4 @@
-"""Result of `verify`: the verdict on each quotation, and the places in documents that support it."""
+"""Results of `verify`: the verdict on each quotation, and the places in documents that support it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class GivenQuotation:
 
     Args:
         quote: The quotation; it has at least one word.
-        source: The id, path or name of the document that it should be from.
+        source: Id, path or name of the document that it should be from.
     """
 
     __pydantic_config__: ClassVar[Mapping[str, str]] = {"extra": "forbid"}
@@ -40,7 +40,7 @@ class Quotation:
     Args:
         quote: The quotation, without its marks.
         place: Half-open range of characters in the text, with the marks; None if it was given alone.
-        source: The name of the source in the text; None if the text names no source.
+        source: Name of the source in the text, or None.
         references: Possible names of the source in a store, the likeliest first.
         is_certain: Whether `source` certainly names a document; if the store lacks it, the user gets a note.
     """
@@ -69,7 +69,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A place where a quotation and a document differ.
+    """Difference between a quotation and a document.
 
     Args:
         quote: Text of the quotation; "" if the quotation leaves out words.
@@ -87,17 +87,15 @@ class Difference:
 
     @property
     def kind(self) -> str:
-        """Whether the quotation has `changed`, `added` or `dropped` words."""
+        """Kind of difference: the quotation has `changed`, `added` or `dropped` words."""
         return "dropped" if not self.quote else "changed" if self.document else "added"
 
 
 @dataclass(frozen=True, slots=True)
 class QuotedPlace:
-    """A place in a document that has a quotation or a part of a quotation.
+    """Place in a document that has a quotation or a part of it.
 
     Args:
-        id: The document's id.
-        name: The document's name, or "".
         quote: The part, as a half-open range of characters of the quotation.
         document: The place, as a half-open range of characters of the document's text.
         differences: Differences between the quotation and the place; empty if they are equal word for word.
@@ -117,7 +115,6 @@ class LookUp:
     """Runs of a quotation's words that were looked up in the store.
 
     Args:
-        runs: The runs.
         documents: Number of documents in the store.
         read: Number of documents read, which have at least one of the runs.
     """
@@ -132,12 +129,10 @@ class VerifiedQuotation:
     """A quotation with its verdict.
 
     Args:
-        quotation: The quotation.
-        words: Number of its words.
-        verdict: The verdict.
+        words: Number of words of the quotation.
         source_id: Id of the named source; None if no source is named or the store does not have the source.
         places: Places in documents, the best first; empty for `Verdict.ABSENT`.
-        look_up: The runs that were looked up in the store; None if the named source has the quotation.
+        look_up: Runs that were looked up in the store; None if the named source has the quotation.
         notes: Notes for the reader.
     """
 
@@ -155,11 +150,11 @@ class Verification:
     """The verified quotations of a text.
 
     Args:
-        text: The text, to which the positions of the quotations refer; "" if the quotations were given.
-        quotations: The quotations in their order.
+        text: The text that the quotations' positions refer to; "" if the quotations were given.
+        quotations: In order.
         documents: Number of documents in the store.
         warnings: Warnings for the user.
-        is_html: Whether the text was extracted from HTML, so that positions are not those in the HTML.
+        is_html: Whether the text was extracted from HTML, so that positions do not refer to the HTML.
     """
 
     text: str = field(repr=False)
@@ -170,7 +165,6 @@ class Verification:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Number of quotations by verdict."""
         found = Counter(each.verdict for each in self.quotations)
         return {verdict.value: found[verdict] for verdict in Verdict}
 

@@ -1,8 +1,7 @@
 """Verifies quotations: checks whether the store has each quotation word for word, and where.
 
-A quotation is first compared with its named source. If the source lacks the quotation, runs of its words are looked up
-as phrases, and the documents with most of these runs are read. The comparison uses canonical words, never hashes. The
-verdicts:
+A quotation is first compared with its named source. If the source lacks it, runs of its words are looked up as phrases,
+and the documents with most of these runs are read. The comparison uses canonical words, never hashes. Verdicts:
 
 - *exact*: a document has all words of the quotation in one run; *stitched*: it has the parts between ellipses in order.
 - *edited*: the best place in a document differs in at most a quarter of the words.
@@ -42,24 +41,24 @@ from whorl.search.quotations.results import (
     VerifiedQuotation,
 )
 
-#: Minimum length in words of a run that counts as taken from a document, and length of a run that is looked up.
+#: Minimum length in words of a run that counts as taken from a document, and length of a looked-up run.
 RUN_WORDS, _LOOKED_UP_WORDS = 5, 4
 #: Minimum number of words of a quotation that may be edited.
 FEWEST_WORDS = 8
-#: Maximum share of the words that differ in an edited quotation. With `MANY_EDITS` or more, stitched runs may explain
-#: the quotation better.
+#: Maximum share of different words in an edited quotation. With `MANY_EDITS` or more, stitched runs may explain the
+#: quotation better.
 MOST_EDITED, MANY_EDITS = 0.25, 5
-#: Maximum share of the words of a stitched quotation that are in no run.
+#: Maximum share of a stitched quotation's words outside runs.
 MOST_UNEXPLAINED = 0.2
-#: Maximum number of runs in a look-up, of documents to read after a look-up, and of look-ups for a quotation.
+#: Limits on runs in a look-up, documents to read after a look-up, and look-ups for a quotation.
 _RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
 #: Maximum product of the lengths of quotation and document, in words, for an alignment.
 _MOST_CELLS = 200_000_000
 #: Maximum number of places listed for a quotation.
 _MOST_PLACES = 10
-#: Maximum number of characters of documents cached in canonical form.
+#: Maximum number of characters of cached documents in canonical form.
 _KEPT_CHARACTERS = 20_000_000
-#: A word that was broken at the end of a line.
+#: A word broken at the end of a line.
 _BROKEN = re.compile(r"(?<=[^\W\d_])[-\u00ad‐‑] (?=[^\W\d_])")
 _SIC = re.compile(r"\[sic!?\]", re.IGNORECASE)
 #: A footnote mark, or the target of a link in Markdown.
@@ -73,8 +72,8 @@ def verification_of(engine: Engine, text: str, own_id: str | None, options: Veri
 
     Args:
         text: Plain text, Markdown or HTML.
-        own_id: The id of the document that the text comes from; excluded as a source.
-        options: Which quotations to take.
+        own_id: Id of the document that the text comes from; excluded as a source.
+        options: Selection of quotations.
 
     Raises:
         ParameterError: A number is out of its range, or the quotations are too many or too long.
@@ -92,7 +91,7 @@ def verify_quotations(
     """Verify the quotations of a text.
 
     Args:
-        own_id: The id of the document that the text comes from; excluded as a source.
+        own_id: Id of the document that the text comes from; excluded as a source.
 
     Raises:
         ParameterError: A quotation has no word, or quotations are too many or too long.
@@ -127,7 +126,7 @@ class _Documents:
         self.without_text: set[str] = set()
 
     def read(self, ids: Sequence[str]) -> Mapping[str, CanonicalText]:
-        """Return documents in canonical form, by id; documents without a text are left out."""
+        """Return documents in canonical form, by id; omit documents without a text."""
         missing = [each for each in ids if each not in self._cached and each not in self.without_text]
         texts = self._engine.texts(missing) if missing else {}
         self.without_text.update(each for each in missing if each not in texts)
@@ -147,7 +146,6 @@ class _Documents:
         return [hit.id for hit in hits if hit.id != self._own_id][:_ROWS]
 
     def name(self, document_id: str) -> str:
-        """Return the name of a document, or ""."""
         if document_id not in self._names:
             stored = self._engine.documents([document_id]).get(document_id)
             self._names[document_id] = "" if stored is None else stored.name
@@ -156,7 +154,7 @@ class _Documents:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A run of words that a quotation and a document have in common.
+    """A run of words common to a quotation and a document.
 
     Args:
         start: First word of the quotation.
@@ -187,12 +185,12 @@ class _Match:
 
     @property
     def distance(self) -> float:
-        """Edit distance in words; infinity if there is no alignment."""
+        """Edit distance in words; infinity without an alignment."""
         return sum(each.distance for each in self.alignments) if self.alignments else math.inf
 
 
 class _Verifier:
-    """Compares a quotation with documents, and determines its verdict."""
+    """Compares a quotation with documents, and determines the verdict."""
 
     def __init__(self, store: _Documents, quotation: Quotation, ids: Mapping[str, str], number: int) -> None:
         if len(quotation.quote) > MOST_CHARACTERS:
@@ -225,7 +223,6 @@ class _Verifier:
         return bool(self._quotation.references) and self._quotation.is_certain and self._named is None
 
     def verified(self) -> VerifiedQuotation:
-        """Return the quotation with its verdict."""
         own = next(iter(self._compared([self._named])), None) if self._named is not None else None
         others: list[_Match] = []
         if own is None or not self._is_settled(own):
@@ -262,7 +259,7 @@ class _Verifier:
                 return Verdict.STITCHED, self._stitches([own])
         best = min(others, key=lambda match: (not match.at, len(match.at), match.distance), default=None)
         if best is not None and (placed := self._placed(best, unexplained)) is not None:
-            # A quotation that was given with an unknown source is misattributed, unlike a quotation in a text.
+            # A quotation given with an unknown source is misattributed, unlike a quotation in a text.
             is_given = self._is_of_unknown_source and self._quotation.place is None
             return (Verdict.MISATTRIBUTED if own is not None or is_given else placed[0]), placed[1]
         if self._is_long and unexplained <= MOST_UNEXPLAINED * len(self._words):
@@ -272,18 +269,17 @@ class _Verifier:
     def _placed(self, match: _Match, unexplained: int) -> tuple[Verdict, tuple[QuotedPlace, ...]] | None:
         """Return the verdict and the places if one document has the quotation; otherwise None.
 
-        Args:
-            unexplained: Number of words in no run; if it is small and the edits are many, the result is None.
+        `unexplained` is the number of words in no run; if it is small and the edits are many, the result is None.
         """
         if match.at:
             return self._in_one_piece(match)
         if not self._is_near(match) or (match.distance >= MANY_EDITS and unexplained <= match.distance / 3):
             return None
-        # If there are no edits, the document has all parts, but in another order.
+        # Without edits, the document has all parts, but in another order.
         return (Verdict.EDITED if match.distance else Verdict.STITCHED), self._edited(match)
 
     def _in_one_piece(self, match: _Match) -> tuple[Verdict, tuple[QuotedPlace, ...]]:
-        """Return the verdict for a document with the whole quotation or all of its parts, and the places."""
+        """Return the verdict and the places for a document with the whole quotation or all of its parts."""
         if len(match.at) == 1:
             end = match.at[0] + len(self._whole.words)
             quote = self._whole.place(0, len(self._whole.words))
@@ -364,8 +360,7 @@ class _Verifier:
             if round_ == 0:
                 wanted = [_phrase(part, 0, len(part.words)) for part in self._parts]
             else:
-                # The first round looks up runs of the whole quotation, later rounds runs of words that were found in no
-                # document.
+                # The first round looks up runs of the whole quotation, later rounds runs of the words not found yet.
                 is_open = np.full(len(self._words), True) if round_ == 1 else ~self._covered(matches)
                 wanted = self._phrases(is_open)
             self._runs |= dict.fromkeys(wanted)
@@ -397,7 +392,6 @@ class _Verifier:
             yield self._compare(document_id, document)
 
     def _compare(self, document_id: str, document: CanonicalText) -> _Match:
-        """Compare the quotation with a document."""
         at = document.find(self._whole.words)
         if at is not None:
             whole = _Run(0, len(self._words), at)
@@ -424,7 +418,7 @@ class _Verifier:
         return tuple(starts)
 
     def _runs_in(self, document: CanonicalText, number: int) -> Iterator[_Run]:
-        """Yield the longest runs of a part's words that a document has, of at least `RUN_WORDS` words."""
+        """Yield the longest runs of a part's words in a document, of at least `RUN_WORDS` words."""
         words, first, start = self._parts[number].words, self._bounds[number], 0
         while start + RUN_WORDS <= len(words):
             length, run = RUN_WORDS, None

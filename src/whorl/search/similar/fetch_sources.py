@@ -1,4 +1,4 @@
-"""Fetches and caches the signatures, sketches and texts of the source documents of a query."""
+"""Fetches and caches the signatures, sketches and texts of a query's source documents."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Source:
 
 
 class Sources:
-    """The sources of a query with their signatures, sketches and texts, which are requested only once.
+    """The sources of a query with their signatures, sketches and texts, each fetched once.
 
     Args:
         texts: Texts given with the query by name, or one text named `SOURCE`; they hide documents of these names.
-        references: Resolves paths and names of documents; None if only references that the engine knows are allowed.
+        references: Resolves paths and names of documents; None to allow only references that the engine knows.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Sources:
         self._sketches: dict[str, Sketch | None] = {}
 
     def whole_texts(self, references: Iterable[str]) -> Mapping[str, str]:
-        """Return the texts of sources by reference: texts given with the query, or texts of stored documents.
+        """Return the texts of sources by reference: given or stored texts.
 
         Raises:
             UnknownDocumentError: A reference names neither a text nor a document.
@@ -62,11 +62,11 @@ class Sources:
         return {name: texts[name] for name in wanted}
 
     def stored_texts(self, references: Collection[str]) -> Mapping[str, str]:
-        """Return the stored texts by reference; leave out references without a document or text."""
+        """Return the stored texts by reference; omit references without a document or text."""
         if not references:
             return {}
         ids = {name: known for name, known in self._resolved(references).items() if known is not None}
-        # A store that keeps no texts raises an error even without ids.
+        # A store without texts raises an error even for no ids.
         texts = self.engine.texts(list(ids.values()))
         return {reference: texts[document_id] for reference, document_id in ids.items() if document_id in texts}
 
@@ -95,7 +95,7 @@ class Sources:
         return self._references.unknown(reference) if self._references else UnknownDocumentError(reference)
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        """Return signatures by the references of their sources; sources without a signature are left out.
+        """Return the signatures of sources by reference; omit sources without a signature.
 
         `wanted` maps each reference to whether the order of the tokens matters.
         """
@@ -123,7 +123,7 @@ class Sources:
         others = self._other_ids([name for name in unknown if name not in signed])
         for name, order_matters in unknown.items():
             if name in others:
-                # Its signature is fetched by its id.
+                # The signature is fetched by id.
                 self._ids[name] = others[name]
                 continue
             self._ids[name], self._signatures[name] = signed.get(name, (None, None))

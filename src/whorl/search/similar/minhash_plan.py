@@ -24,20 +24,19 @@ BUDGET = 256
 _FIRST_SHARE = Fraction(1, 5)
 #: Number of document sizes for which the recall is computed.
 _GRID = 24
-#: Largest size to consider, as a multiple of the source's; larger documents share no token.
+#: Largest size to consider, as a multiple of the source's size; larger documents share no token.
 _LARGEST_RATIO = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class MinHashPlan:
-    """Tokens to look up, and the approximate recall to expect.
+    """Tokens to look up, and the expected recall.
 
     Args:
         recall: Wanted probability that a document at the threshold is found.
         second_recall: Recall of the verification by `judge_buckets`.
         source_size: Number of distinct shingles of the source; an estimate if the number is unknown.
-        buckets: Buckets to look up; the buckets whose tokens are most likely to survive in a larger document come
-            first.
+        buckets: Buckets to look up, ordered by the chance that their tokens survive in a larger document.
         min_should_match: Tokens that a candidate must have; 0 if the source has no tokens.
         sizes: Smallest and largest size of documents that can reach the threshold, in distinct shingles.
         promised_sizes: Smallest and largest size with the wanted recall; None if no size has it.
@@ -75,8 +74,6 @@ def make_minhash_plan(
     """Return the plan of a search with stock MinHash tokens.
 
     Args:
-        source: Buckets of the source.
-        metric: Metric that the threshold applies to.
         threshold: Fraction in (0, 1].
         recall: Wanted probability that a document just at the threshold is found, a fraction in (0, 1].
         source_size: Distinct shingles of the source, if known.
@@ -100,7 +97,7 @@ def make_minhash_plan(
         largest = max(smallest, min(largest, largest_size))
     order = filled[np.argsort(source.places[filled], kind="stable")]
     buckets = order if metric.allows_smaller else order[:budget]
-    # Users are most interested in documents of the source's own size.
+    # Documents of the source's size matter most to users.
     middle = min(max(size, smallest), largest)
     grid = np.unique(
         np.append(np.geomspace(smallest, largest, _GRID).round().astype(np.int64), [smallest, middle, largest])

@@ -22,8 +22,8 @@ class SimilarCriteria:
 
     Args:
         threshold: Fraction in (0, 1].
-        recall: Smallest probability that a document just at the threshold is found, a fraction in (0, 1].
-        notes: Notes about the reading of ambiguous numbers.
+        recall: Minimum probability that a document just at the threshold is found, a fraction in (0, 1].
+        notes: Notes on how ambiguous numbers were read.
 
     Raises:
         ParameterError: The metric is not in METRICS.

@@ -1,4 +1,4 @@
-"""Plans a search by sketches with a stated recall: tokens to look up, how many must match, and error rates.
+"""Plans a search by sketches with a stated recall: tokens to look up, minimum matches, and error rates.
 
 The query of a plan is an OR of branches. Each branch covers a range of document sizes, and looks up the m smallest
 hashes of the source's sketch, which all documents of these sizes have in the index. The m tokens are a uniform sample
@@ -79,15 +79,14 @@ BUDGET_OF_TWO_PHASES = 64
 _FIRST_SHARE = Fraction(1, 5)
 #: Largest multiple of the budget to look up for the promised recall.
 _MOST_BUDGETS = 4
-#: Minimum share of the available tokens to look up; slightly fewer tokens may bring the recall closer to the wanted
-#: recall.
+#: Minimum share of the available tokens to look up; slightly fewer tokens may bring the recall closer to the target.
 _LEAST_SHARE_OF_TOKENS = 0.85
 #: D in the cost formula: number of documents that contain all of a source, measured by benchmarks/similar_costs.py.
 _SHARING = 4.0
 #: Value that replaces c - 1 in the cost formula if c is 1.
 _OF_ONE_TOKEN = 1 / 6
 _NO_HASHES = np.empty(0, np.uint64)
-#: Documents that are this far below the threshold are unwanted candidates.
+#: Distance below the threshold at which documents count as unwanted candidates.
 _NEAR_POINTS_BELOW = Fraction(10, 100)
 
 
@@ -96,16 +95,15 @@ class Branch:
     """Part of a plan's query for a range of document sizes.
 
     Args:
-        smallest_size: Distinct shingles of the smallest document.
-        largest_size: Distinct shingles of the largest document, None for no limit.
+        smallest_size, largest_size: Range of distinct shingles of the documents; None for no limit.
         level: Coarsest look-up level of the documents of the branch.
-        tokens: Range of the sketch's hashes to look up: the smallest hashes.
-        min_should_match: Number of tokens that a document of the smallest size must have; 0 if there are no tokens.
+        tokens: Range of the sketch's hashes to look up, the smallest first.
+        min_should_match: Number of tokens that a document of the smallest size must have; 0 without tokens.
             `SketchPlan.is_candidate` then filters by size.
         recall: Probability that a document of the smallest size just at the threshold becomes a candidate, in [0, 1].
         second_recall: Recall of the second phase for the branch's candidates; None without a second phase.
         promised: Whether documents of the branch at the threshold are found with the wanted recall.
-        by_phrases: Whether to look up all shingles of the source as phrases of words, instead of tokens.
+        by_phrases: Look up all shingles of the source as phrases of words, instead of tokens.
     """
 
     smallest_size: int
@@ -121,7 +119,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class SketchPlan:
-    """Tokens to look up, and the recall that they guarantee.
+    """Tokens to look up, and their guaranteed recall.
 
     Args:
         recall: Wanted probability that a document at the threshold is found, a fraction in (0, 1].
@@ -140,7 +138,6 @@ class SketchPlan:
 
     @property
     def source_size(self) -> int:
-        """Distinct shingles of the source."""
         return self.source.size
 
     @property
@@ -168,7 +165,7 @@ class SketchPlan:
         return is_found
 
     def is_hit(self, overlaps: Overlaps) -> npt.NDArray[np.bool_]:
-        """Return a mask of the candidates that pass the second phase; all pass if the plan has no second phase."""
+        """Return a mask of the candidates that pass the second phase; without a second phase, all pass."""
         is_passing = np.full(len(overlaps.sizes), self.second_recall is None)
         for branch, is_own in self._by_branch(overlaps.sizes):
             at = np.flatnonzero(is_own)
@@ -187,7 +184,7 @@ class SketchPlan:
         return least_overlap(self.metric, at, self.source_size, size)
 
     def nearest_size(self, smallest: int, largest: int | None) -> int:
-        """Return the size in a range that is nearest to the size of the source."""
+        """Return the size in a range nearest to the source's."""
         return max(smallest, self.source_size if largest is None else min(self.source_size, largest))
 
 
@@ -207,9 +204,9 @@ def make_plan(
         source: Sketch of the source; without shingles, the plan has no branches.
         budget: Tokens to look up in a branch, at least 1; 64 suit two phases, 128 to 256 a single one. The plan uses up
             to four times as many if the recall requires it, and all tokens if the metric allows smaller hits.
-        phases: 2 to compare the sketches of candidates after the look-ups, 1 for look-ups only.
-        asks: 2 if the index may be queried with this plan and with another one; otherwise 1.
-        costs: Costs of a look-up and a candidate, to choose the cheapest number of tokens; by default, the plan has the
+        phases: 1 for look-ups only, 2 to compare the sketches of candidates after them.
+        asks: Maximum number of queries to the index: with this plan, or also with another one.
+        costs: Costs of a look-up and a candidate, for the cheapest number of tokens. By default, the plan has the
             fewest unwanted candidates.
         largest_size: Distinct shingles of the largest document in the index, if known.
     """
@@ -224,9 +221,9 @@ def make_plan(
         return plan
     size_ranges = tuple(_size_ranges(plan, budget, largest_size))
     if not size_ranges:
-        # Every document of the index is too small to reach the threshold.
+        # No document of the index is large enough to reach the threshold.
         return plan
-    # Branches depend only on the size of the source, so sources of the same size share cached branches.
+    # Branches depend only on the size of the source, so cache them by size.
     any_source = Sketch(source.scheme, source.size, _NO_HASHES)
     branches = _branches(SketchPlan(metric, threshold, recall, first, second, any_source, ()), size_ranges, costs)
     return SketchPlan(metric, threshold, recall, first, second, source, branches)
@@ -337,7 +334,7 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
     branches = []
     for size_range, own, end in zip(size_ranges, options, ends, strict=True):
         own_prices = prices[end - len(own) : end]
-        # If no min-should-match reaches the wanted recall, all tokens give the highest recall.
+        # Without a min-should-match that reaches the wanted recall, all tokens give the highest recall.
         place = int(np.argmin(own_prices)) if np.isfinite(own_prices).any() else len(own) - 1
         row = end - len(own) + place
         branches.append(_branch(plan, size_range, own[place], int(least[0][row]), float(tails[0, row])))
@@ -361,11 +358,10 @@ def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None)
 def _imprecision(plan: SketchPlan, minima: Counts, recalls: Floats, unwanted: Floats) -> Floats:
     """Return the imprecision of each number of tokens, as its price; infinity if the recall is too low.
 
-    The imprecision is the probability of finding a document 10 points below the threshold, plus the excess recall. With
-    slightly fewer tokens, a min-should-match is often closer to the wanted recall.
-
-    `minima` has the min-should-match of each number of tokens, 0 for none; `recalls` and `unwanted` are the
-    probabilities of finding a document at the threshold, and 10 points below.
+    It is the probability of finding a document 10 points below the threshold, plus the excess recall. With slightly
+    fewer tokens, a min-should-match is often closer to the wanted recall. `minima` has the min-should-match of each
+    number of tokens, 0 for none; `recalls` and `unwanted` are the probabilities of finding a document at the threshold,
+    and 10 points below.
     """
     return np.where(minima > 0, unwanted + recalls - float(plan.first_recall), np.inf)
 
@@ -378,7 +374,7 @@ def _price(drawn: Counts, minima: Counts, costs: Costs) -> Floats:
 
 def _branch(plan: SketchPlan, size_range: _SizeRange, count: int, minimum: int, recall: float) -> Branch:
     second = plan.second_recall
-    # The recall of the second phase must not depend on the source's sketch, and therefore not on this branch's recall.
+    # The recall of the second phase must not depend on the source's sketch, and so not on this branch's recall.
     if second is not None and not _is_below(recall, plan.recall) and _is_below(recall, plan.first_recall):
         second = Fraction(1)
     return Branch(
@@ -399,7 +395,7 @@ def _is_below(number: float, fraction: Fraction) -> bool:
     return numerator * fraction.denominator < fraction.numerator * denominator
 
 
-#: Candidates within the source must share this number of its uncommon shingles, or this fraction (1 in N) if that is
+#: Number of uncommon shingles that candidates within the source must share, or a fraction (1 in N) of them if that is
 #: less.
 _LEAST_WITHIN, _FRACTION_WITHIN = 20, 4
 
@@ -422,7 +418,6 @@ class ResidualPlan:
 
     @property
     def left(self) -> int:
-        """Number of distinct shingles of the source that are not common."""
         return self.candidates.source_size
 
     @property
@@ -449,10 +444,9 @@ _POINTS_BELOW = (Fraction(10, 100), Fraction(20, 100))
 
 
 def reach(plan: SketchPlan, branch: Branch) -> float | None:
-    """Return the lowest value of the metric for which the branch keeps the recall at its smallest size.
+    """Return the lowest value of the metric with the wanted recall at the branch's smallest size, a fraction up to 1.
 
-    Returns:
-        A fraction up to 1; None if it keeps the recall at the threshold, or nowhere.
+    Return None if the branch has this recall at the threshold, or nowhere.
     """
     if branch.promised:
         return None
@@ -464,7 +458,7 @@ def reach(plan: SketchPlan, branch: Branch) -> float | None:
 def promised_size(plan: SketchPlan) -> int | None:
     """Return the smallest document size with the wanted recall; None if no size has it.
 
-    The search may look up none of the few shingles of a small document.
+    The look-ups may miss the few shingles of a small document.
     """
     size = None
     for branch in reversed(plan.branches):
@@ -497,7 +491,7 @@ def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, floa
         return near, far
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     level = max(plan.source.level, plan.source.scheme.level(size))
-    # The hit is unknown, so take the average number of its hashes at the common level.
+    # The hit is unknown, so take its average number of hashes at the common level.
     counts = (np.array([number], dtype=np.int64) for number in (size, plan.source.count_at(level), size >> level))
     population, drawn = population_and_draws(plan.metric, plan.source_size, *counts)
     needed, lower = _overlaps_around_threshold(plan, branch)

@@ -1,8 +1,8 @@
-"""Finds the document or text that a user means by an id, path or name, or by a file.
+"""Finds the document or text that a user refers to by id, path, name or file.
 
 A reference is an id (or a DBID or node, see `engine.protocol.reference_meanings`), the path of an indexed file, or a
-name that only one document has; the first meaning that applies counts. Only the command line gives `References` a
-folder and a reader of files; a service never opens a path.
+name of a single document, in this order. Only the command line gives `References` a folder and a reader of files; a
+service never opens a path.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from whorl.query.unparse import quote
 Result = TypeVar("Result")
 #: Maximum number of documents of the same name to list in a message.
 _NAMES_SHOWN = 5
-#: For suggestions: length of the shortest and longest word to search for, and maximum numbers of words and of documents
+#: Limits of suggestions: length of the shortest and longest word to search for, and numbers of words and of documents
 #: to choose from.
 _SHORTEST, _LONGEST, _MOST_WORDS, _MOST_SIMILAR = 4, 50, 10, 50
 
 
 @dataclass(frozen=True, slots=True)
 class Referent:
-    """A document of the store, or a text outside it (`id` is None), that a reference names.
+    """A document of the store, or a text outside it (`id` is None).
 
     `note` is a line for the user, if the reference is not the document's id or path.
     """
@@ -58,8 +58,8 @@ class References:
         bound: Binds a query to the store.
         same: Returns the ids of documents with the same shingles as a text.
         folder: The user's current folder, for paths; None if the user is not on this machine.
-        read: Returns the text of a local file, or None if the file does not exist.
-        advice: Advice for an unknown reference that resembles no known name.
+        read: Returns the text of a local file, or None for a missing file.
+        advice: Advice if an unknown reference resembles no known name.
     """
 
     def __init__(
@@ -87,16 +87,16 @@ class References:
         return {name: document_id for name, document_id in ids if document_id is not None}
 
     def keys(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return the ids of documents by reference; an id takes precedence over all other meanings."""
+        """Return the ids of documents by reference; an id takes precedence over other meanings."""
         wanted = list(dict.fromkeys(ids))
         stored = self._engine.documents(wanted)
         return {**self.ids(name for name in wanted if name not in stored), **{name: name for name in stored}}
 
     def referent(self, reference: str) -> Referent:
-        """Return the document that a reference names, or the text of a file that is not in the store.
+        """Return the document that a reference names, or the text of a file outside the store.
 
         Raises:
-            UnknownDocumentError: The reference names neither; the message suggests a similar one.
+            UnknownDocumentError: The reference names neither; the message suggests a similar reference.
         """
         is_own = reference in (ids := self._engine.resolve([reference]))
         document_id = ids[reference] if is_own else self.other_ids([reference]).get(reference)
@@ -140,7 +140,7 @@ class References:
         return None
 
     def of_text(self, text: str, name: str) -> Referent:
-        """Return the document that has a text, otherwise the text itself; messages call it `name`."""
+        """Return the document with a text, otherwise the text itself; messages call it `name`."""
         document_id = self.document_with(text)
         if document_id is not None:
             return Referent(name, document_id, note=f"{name} is in the store as {quoted(document_id)}")
@@ -151,7 +151,7 @@ class References:
         return Referent(reference, reference) if reference is not None else self.of_text(text or "", "the text")
 
     def document_with(self, text: str) -> str | None:
-        """Return the id of the first document with this text; None if there is none, or for white space."""
+        """Return the id of the first document with this text, or None; None for white space."""
         words = text.split()
         with suppress(SchemaError, ParameterError):
             ids = sorted(self._same(text)) if words else []
@@ -160,10 +160,10 @@ class References:
         return None
 
     def base_for(self, file: str) -> Path | None:
-        """Return the base folder of files' ids; None if the user has no folder.
+        """Return the base folder of files' ids, or None if the user has no folder.
 
-        The first file that is indexed into a store determines the base. If the base no longer exists, the next file
-        determines it.
+        The first file indexed into a store determines the base. If the base no longer exists, the next file determines
+        it.
         """
         if self._base is None and self._folder is not None:
             base = self._engine.file_base(lambda: self._base_of(file))
@@ -171,7 +171,7 @@ class References:
         return self._base
 
     def _base_of(self, file: str) -> Path:
-        """Return a file's path without the end that is a document's id; if it has no such end, the user's folder."""
+        """Return a file's path without the end that is a document's id, otherwise the user's folder."""
         end, absolute = self._stored_end(file), self._absolute(file)
         base = absolute.removesuffix(end or absolute)
         return Path(base or self._folder or "/")
@@ -205,13 +205,13 @@ class References:
         return end if text is None or self._engine.texts([end]).get(end, "").split() == text.split() else None
 
     def _file_text(self, path: str) -> str | None:
-        """Return the text of a file; None if no text can be read."""
+        """Return the text of a file, or None if it is unreadable."""
         with suppress(ParameterError):
             return self._read(self._absolute(path)) if self._folder else None
         return None
 
     def _stored_end(self, path: str) -> str | None:
-        """Return the longest end of a file's absolute path that is a document's id."""
+        """Return the longest end of a file's absolute path that is a document's id, or None."""
         ends = list(_ends(self._absolute(path)))
         stored = self._engine.documents(ends)
         return next((end for end in ends if end in stored), None)

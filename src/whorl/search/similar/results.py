@@ -1,4 +1,4 @@
-"""Result of a similarity search: hits, pages, and estimated or exact shares."""
+"""Results of a similarity search: hits, pages, and estimated or exact shares."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class SimilarHit:
     Args:
         hit: The document; its score is the percentage of the requested metric.
         estimate: Shared content of the two texts, each share with its 95 % interval.
-        residual: Shared content without common text; None if it is not separated, or the texts were not read.
-        separates_boilerplate: Whether the search separated boilerplate, so that `residual` is in the JSON.
+        residual: Shared content without common text; None if unknown.
+        separates_boilerplate: Include `residual` in the JSON.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
@@ -53,9 +53,8 @@ class HitGroup(NamedTuple):
 
     Attributes:
         lowest: Lower end of the interval of the metric's share.
-        candidates: The page of candidates that contains the hits.
-        positions: Positions of the hits on this page.
-        number: Position of the hits' estimate in `estimates`.
+        candidates, positions: Page of candidates with the hits, and their positions on it.
+        number: Index of their estimate in `estimates`.
         residual: Shared content without common text, of a single hit.
     """
 
@@ -78,7 +77,7 @@ class HitGroup(NamedTuple):
 class RankedHits(Sequence[SimilarHit]):
     """Hits, best first by `order_of(metric)`; ties by Jaccard, score and id.
 
-    A page shows ten of thousands of hits. So ids are read only to order equal hits around a page, and `SimilarHit`
+    A page shows ten of thousands of hits, so ids are read only to order equal hits around a page, and `SimilarHit`
     objects are created only on access.
     """
 
@@ -90,7 +89,7 @@ class RankedHits(Sequence[SimilarHit]):
     def of_estimates(
         cls, candidates: Candidates, positions: Iterable[Sequence[int]], estimates: Estimates, metric: Metric
     ) -> RankedHits:
-        """Return hits with the positions of the candidates that have each estimate."""
+        """Return hits, given the positions of the candidates with each estimate."""
         ranks = map(_rank, *map(estimates.shares, (order_of(metric), Metric.JACCARD, metric)))
         columns = zip(ranks, estimates.lowest_shares(metric), positions, strict=True)
         return cls(
@@ -152,7 +151,7 @@ class RankedHits(Sequence[SimilarHit]):
                 yield group.named(hit)
 
     def split(self, threshold: Fraction) -> tuple[RankedHits, RankedHits]:
-        """Return the hits that are certain, and the hits whose share may be below the threshold."""
+        """Return the certain hits, and the hits whose share may be below the threshold."""
         parts: tuple[list[HitGroup], list[HitGroup]] = [], []
         for group in self.groups:
             # The acceptance test is wider than the interval, so the whole interval may be below the threshold.
@@ -161,7 +160,7 @@ class RankedHits(Sequence[SimilarHit]):
 
 
 def _by_id(groups: Sequence[HitGroup], most: int) -> list[tuple[HitGroup, int]]:
-    """Return the first hits of groups of equal rank in the order of their ids, as pairs of a group and a position."""
+    """Return the first hits of groups of equal rank, ordered by id, as pairs of a group and a position."""
     if len(groups) == len(groups[0].positions) == 1:
         return [(groups[0], groups[0].positions[0])]
     named = chain.from_iterable(
@@ -180,7 +179,6 @@ class Batch:
 
     @property
     def total(self) -> int:
-        """Number of all candidates of the search."""
         return self.candidates.total
 
     @property
@@ -203,7 +201,6 @@ class Verified:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every candidate was verified."""
         return self.seen >= self.candidates
 
     @property
@@ -218,8 +215,7 @@ class Similar:
     """One page of a calibrated search: the best hits by the metric first, ties by Jaccard.
 
     Args:
-        is_total_exact: False if the total is projected from the verified candidates, because a search cannot verify
-            more.
+        is_total_exact: Whether the total was counted, not projected from the verified candidates.
         plan: Plan of the search, with the promised recall.
         candidates: Number of documents found by the look-ups.
     """
@@ -249,8 +245,8 @@ def scored(hit: Hit, estimate: Estimate, metric: Metric) -> SimilarHit:
 def order_of(metric: Metric) -> Metric:
     """Return the metric that hits are ordered by.
 
-    By containment, a copy of the source and a single sentence of the source both have 100 %; Jaccard puts the copy
-    first (`benchmarks/licences.py`).
+    By containment, a copy of the source and a single sentence of it both have 100 %; Jaccard puts the copy first
+    (`benchmarks/licences.py`).
     """
     return Metric.JACCARD if metric is Metric.CONTAINMENT else metric
 

@@ -1,12 +1,12 @@
 """Finds the documents that share content with a source, verifies them, and measures their shares.
 
-The plan determines which tokens of the source's sketch to look up, and how many of them a document must have. The
-engine returns the documents with enough of them as candidates, which are verified on their sketches. The texts of hits
-that sketches cannot decide (a short text in a very long one) are read and compared. Collections without sketches are
-searched by MinHash tokens, with wider intervals. `docs/accuracy.md` explains why the search keeps the requested recall.
+The plan lists tokens of the source's sketch to look up, and the minimum number of matches. The engine returns
+candidates, which are verified on their sketches, or on their texts if sketches cannot decide (a short text in a very
+long one). Collections without sketches are searched by MinHash tokens, with wider intervals. `docs/accuracy.md`
+explains why the search keeps the requested recall.
 
-If common text is ignored, the search reads the texts of the candidates of a `ResidualPlan`, the largest overlap first,
-up to its limits, so all numbers of hits are exact.
+If common text is ignored, the search reads the texts of a `ResidualPlan`'s candidates, the largest overlap first, up to
+its limits, so all numbers of hits are exact.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ MOST_VERIFIED = 10_000
 AT_ONCE = 2_000
 #: A second query with more tokens pays off only above this number of candidates.
 FEW = 100
-#: Maximum size in shingles of a source that is looked up as phrases.
+#: Maximum size of a source to look up as phrases, in shingles.
 MOST_PHRASES = 128
 #: Each page of hits needs the same plan.
 _plan = lru_cache(64)(make_plan)
 
 
 class SketchSearch:
-    """Calibrated search for one source, in a store whose documents have sketches."""
+    """Calibrated search for one source among documents with sketches."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class SketchSearch:
     ) -> None:
         self._budget = budget
         self.engine, self.source, self.criteria, self._sketch = engine, source, criteria, sketch
-        # Documents that contain the source are at most as large as the largest document in the index.
+        # A document that contains the source is no larger than the largest document in the index.
         self._largest = engine.largest_size() if criteria.metric.allows_larger else None
         self._costs = engine.costs
         self._phrases: tuple[str, ...] | None = None
@@ -127,7 +127,7 @@ class SketchSearch:
         return MOST_VERIFIED if self.engine.reads_candidates_later(look_ups) else AT_ONCE
 
     def look_ups(self) -> BoundNode | None:
-        """Return the query of all branches; None if there are no tokens to look up."""
+        """Return the query of all branches, or None without tokens to look up."""
         plan = self.plan
         largest = max((branch.largest_size or 0 for branch in plan.branches), default=0)
         branches = tuple(
@@ -165,10 +165,9 @@ class SketchSearch:
         )
 
     def batch(self, look_ups: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch | None:
-        """Fetch up to `rows` candidates (`AT_ONCE` by default) from `start`, and verify the new candidates.
+        """Fetch up to `rows` candidates (`AT_ONCE` by default) from `start`, and verify the new ones.
 
-        Returns:
-            None if the first plan matches too many candidates; `look_ups` then returns another query.
+        Return None if the first plan matches too many candidates; `look_ups` then returns another query.
         """
         # The first query fetches up to FEW candidates; if it matches more, another query replaces it.
         is_cheap = self._costs is not None and not start
@@ -185,8 +184,8 @@ class SketchSearch:
         positions, overlaps = candidates.compare(self._sketch, left_out)
         if not positions:
             return RankedHits()
-        # Copies of a text overlap equally with the source, so judge and estimate each overlap once. If different
-        # overlaps had the same key, equal ones could be in several groups; this is slower, but correct.
+        # Copies of a text overlap equally with the source, so judge and estimate each overlap once. Different overlaps
+        # with the same key could split groups of equal ones; this is slower, but correct.
         order = np.argsort(overlaps.sizes << 32 ^ overlaps.counts << 16 ^ overlaps.shared)
         ordered = overlaps.of(order)
         starts = run_starts(ordered.sizes, ordered.counts, ordered.shared)
@@ -208,7 +207,7 @@ class SketchSearch:
 
 
 def phrases_of(text: str, sketch: Sketch, scheme: Scheme) -> tuple[str, ...]:
-    """Return the distinct shingles of a text that are in its sketch, as phrases, if the index has the same words."""
+    """Return the distinct shingles of a text as phrases, if they are in its sketch and the index has the same words."""
     words = words_of(text, scheme).words
     if words_of(" ".join(words), scheme).words != words:
         return ()
@@ -217,7 +216,7 @@ def phrases_of(text: str, sketch: Sketch, scheme: Scheme) -> tuple[str, ...]:
     return tuple(dict.fromkeys(" ".join(words[at : at + scheme.shingle_size]) for at in places))
 
 
-#: Maximum number of candidates to fetch tokens of; the tokens of a candidate take some 10 KB.
+#: Maximum number of candidates to fetch tokens of, some 10 KB each.
 MOST_MINHASH_VERIFIED = 2_000
 #: Number of candidates to fetch at a time.
 MINHASH_AT_ONCE = 500
@@ -228,7 +227,7 @@ _ROUGH = (
 
 
 class MinHashSearch:
-    """Calibrated search for one source, in a store whose documents have no sketches.
+    """Calibrated search for one source among documents without sketches.
 
     Args:
         signature: Tokens of the source, as the collection encodes them.
@@ -253,7 +252,7 @@ class MinHashSearch:
         return MINHASH_AT_ONCE
 
     def look_ups(self) -> BoundNode | None:
-        """Return the query for documents with enough of the tokens; None if there are no tokens to look up."""
+        """Return the query for documents with enough of the tokens, or None without tokens to look up."""
         if not self.plan.buckets:
             return None
         is_planned = np.isin(bucket_of_each(self._signature), list(self.plan.buckets))
@@ -267,7 +266,7 @@ class MinHashSearch:
         return Batch(candidates, RankedHits.of_hits(self._judged(fresh), self.criteria.metric))
 
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
-        """Return the hits unchanged, because their intervals are so wide that too many texts would have to be read."""
+        """Return the hits unchanged; their wide intervals would require reading too many texts."""
         return hits, 0
 
     def _judged(self, hits: list[Hit]) -> list[SimilarHit]:
@@ -283,7 +282,7 @@ class MinHashSearch:
 
 #: Maximum number of texts that a search reads.
 MOST_READ = 1_000
-#: Number of tokens to look up in a branch, in the search for documents that are small parts of the source.
+#: Number of tokens to look up in a branch for documents that are small parts of the source.
 _BUDGET_WITHIN = 4 * BUDGET_OF_TWO_PHASES
 
 
@@ -341,7 +340,7 @@ class ResidualSearch:
         return self._by_sketch.batch(look_ups, start, seen, rows)
 
     def verify_exact(self, candidates: RankedHits) -> tuple[RankedHits, int]:
-        """Return the candidates that are hits on their texts, and the number of candidates that were not read."""
+        """Return the candidates that are hits on their texts, and the number of unread candidates."""
         # Read the best candidates first, by estimates from a sketch of the source's uncommon shingles.
         by_id = {candidate.hit.id: candidate for candidate in candidates[:MOST_READ]}
         metric, hits, read = self.criteria.metric, list[SimilarHit](), 0
@@ -457,7 +456,7 @@ def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> Docum
     """Return verified hits and the source as a node that scores each percentage times a weight."""
     groups: dict[int, list[str]] = {}
     for similar in verified.hits:
-        # The engine's query has a group for each score, so round the scores.
+        # Round the scores, because the engine's query has a group for each score.
         groups.setdefault(max(1, round(similar.hit.score)), []).append(similar.hit.id)
     source = search.source
     if source.document_id is not None:

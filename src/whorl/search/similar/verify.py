@@ -20,12 +20,11 @@ from whorl.search.similar.fetch_sources import Source, text_of
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import RankedHits, SimilarHit, best_first, exact_estimate, order_of, scored
 
-#: Limits of one search: number of texts to read to decide hits, number of texts to read for exact numbers on a page,
-#: and total number of characters.
+#: Limits of one search: texts to read to decide hits, texts to read for exact numbers on a page, and total characters.
 MOST_VERIFIED_EXACTLY, MOST_READ, MOST_CHARACTERS = 3_000, 300, 30_000_000
-#: Number of texts to fetch in one request for either purpose, and approximate limit of their shingles.
+#: Number of texts to fetch in one request for each purpose, and approximate limit of their shingles.
 _VERIFIED_AT_ONCE, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 200, 25, 100_000
-#: Smallest number of texts to read at once, even if a page needs fewer.
+#: Minimum number of texts to read at once, even if a page needs fewer.
 _LEAST_AT_ONCE = 5
 
 
@@ -38,7 +37,6 @@ class TextVerifier:
         self._own: npt.NDArray[np.uint64] | None = None
 
     def _texts_left(self, most: int) -> int:
-        """Return the number of texts that may still be read, out of `most`."""
         return most - self._read if self._characters < MOST_CHARACTERS else 0
 
     def _texts(self, hits: Sequence[SimilarHit], others: Sequence[str] = ()) -> dict[str, str]:
@@ -52,7 +50,7 @@ class TextVerifier:
     # Exact verification of undecided hits.
 
     def verify_exact(self, hits: Iterable[SimilarHit]) -> Iterator[SimilarHit]:
-        """Compare undecided hits by their texts, and drop hits below the threshold."""
+        """Compare undecided hits by their texts; drop hits below the threshold."""
         # Read the smallest texts first, to decide as many hits as possible.
         undecided = sorted(hits, key=lambda similar: (similar.estimate.hit_size, similar.hit.id))
         hashes = dict(self._hashes(undecided))
@@ -91,12 +89,10 @@ class TextVerifier:
     # Exact numbers for the hits of a page.
 
     def exact(self, hits: RankedHits, end: int) -> tuple[Sequence[SimilarHit], list[str]]:
-        """Compare the texts of the best hits until the first `end` hits have exact numbers.
+        """Compare the texts of the best hits until the first `end` hits have exact numbers; return hits and warnings.
 
-        A hit is read if the upper end of its interval may put it among these.
-
-        Returns:
-            The hits that reach the threshold, best first, and warnings for the user.
+        A hit is read if the upper end of its interval may put it among these. The result has only hits that reach the
+        threshold, best first.
         """
         if all(group.estimate.is_exact for group in hits.groups):
             return hits, []
@@ -150,7 +146,7 @@ def _shingles(similar: SimilarHit) -> int:
     return similar.estimate.hit_size
 
 
-#: Maximum number of characters of the texts of a page; reading ends when it is reached.
+#: Maximum number of characters of a page's texts.
 MOST_PAGE_CHARACTERS = 20_000_000
 
 
@@ -184,7 +180,7 @@ def comparisons(
 ) -> Iterator[tuple[str, Comparison]]:
     """Compare a text, as A, with documents; yield the id of each document with the comparison.
 
-    Documents without a text are left out, and the last documents if the texts exceed the limit of characters.
+    Omit documents without a text, and the last documents if the texts exceed the limit of characters.
     """
     scheme, characters = engine.scheme, 0
     comparer = Comparer(words_of(text, scheme), scheme, detector)
