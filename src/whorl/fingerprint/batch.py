@@ -1,8 +1,8 @@
 """Computes the MinHash tokens, shingle hashes and words of texts, one text or many at a time.
 
 All fingerprinting goes through this module. It reads large amounts of text with the compiled loops, in threads, and
-small amounts with `shingling`, one text at a time, because loading numba would take longer. It also uses `shingling` if
-numba is not installed, or while the loops are being compiled. Both give the same numbers.
+small amounts with `shingling`, one text at a time, because loading numba would take longer. Without numba, and while
+the loops are being compiled, it also uses `shingling`. Both give the same numbers.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_dist
 from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans
 from whorl.request_context import report_progress
 
-#: Load numba after this number of characters: loading takes half a second or more, about as long as reading this amount
-#: of text without numba. Four ASCII characters count as one, because they are read four times as fast. Each text counts
-#: as a few extra characters.
+#: Number of characters to read before loading numba: loading takes half a second or more, about as long as reading this
+#: text without numba. Four ASCII characters count as one, because they are read four times as fast. Each text counts as
+#: a few extra characters.
 LARGE, _ASCII_IN_ONE, _FIXED = 2_000_000, 4, 64
 #: Maximum number of characters, and of texts, that a thread reads in one batch; a longer text is a separate batch.
 BATCH_CHARACTERS, BATCH_TEXTS = 1 << 20, 128
@@ -90,9 +90,9 @@ def fingerprint(text: str, scheme: Scheme = DEFAULT_SCHEME) -> _Row:
     """Return the tokens of one text as numbers, in this thread.
 
     Returns:
-        uint64 array of shape (bucket_count,): the high half of the smallest hash of each bucket, empty buckets filled
-        by rotation. An index writes each number as four UTF-16 units, the highest first. The shape is (0,) for a text
-        with fewer words than a shingle, and (tokens,) for schemes without exactly one hash per bucket.
+        uint64 array of shape (bucket_count,): the high half of each bucket's smallest hash, empty buckets filled by
+        rotation. An index writes each number as four UTF-16 units, the highest first. The shape is (0,) for a text with
+        fewer words than a shingle, and (tokens,) for schemes without exactly one hash per bucket.
 
     Raises:
         ParameterError: The profile does not exist.
@@ -125,10 +125,7 @@ def signatures_of(
 def sized_signatures_of(
     texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, *, workers: int | None = None
 ) -> Iterator[Sized]:
-    """Return all bits of each text's tokens, and its number of distinct shingles, in order.
-
-    Arguments and errors are those of `signatures_of`.
-    """
+    """Return all bits of each text's tokens, and its number of distinct shingles, in order, like `signatures_of`."""
     results = hashed(texts, scheme, Parts.MINIMA | Parts.HASHES, workers=workers)
     return (Sized(result.minima, result.hashes.size) for result in results)
 
@@ -142,7 +139,7 @@ def fingerprints(
 
     Returns:
         uint64 array of shape (texts, bucket_count), and bool array of shape (texts,). A text with fewer words than a
-        shingle has a meaningless row of zeros, and False in the mask.
+        shingle has zeros, and False in the mask.
 
     Raises:
         ParameterError: As in `signatures_of`, or the scheme does not keep one hash in each bucket.
@@ -183,7 +180,7 @@ def hashed_together(
     """Yield the hashes of many texts, one array per portion.
 
     A portion should have some hundred texts, or some hundred thousand characters; several may be read ahead. The hashes
-    of a text are distinct and ascending. With `in_order`, they are the hashes of all its shingles in text order.
+    of a text are distinct and ascending, with `in_order` of all shingles in text order.
     """
     if scheme.unit == "words":
         segmenter_of(scheme.profile)
@@ -269,7 +266,7 @@ def _work(text: str) -> int:
 
 
 def _read_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> Iterator[Item]:
-    """Read ahead until the text reaches `LARGE`; return an iterator over all items."""
+    """Read ahead until the text reaches `LARGE` characters; return an iterator over all items."""
     first, seen = [], 0
     for item in items:
         first.append(item)
@@ -286,7 +283,7 @@ def _kernel_for(scheme: Scheme) -> Kernel | None:
 
 
 def kernel_for(texts: Sequence[str], scheme: Scheme) -> Kernel | None:
-    """Return a kernel to run the compiled loops; None if no kernel is ready or worth loading."""
+    """Return a kernel to run the compiled loops, or None if no kernel is ready or worth loading."""
     _Amount.seen += sum(map(_work, texts))
     return _kernel_for(scheme)
 
@@ -309,7 +306,7 @@ def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -
         except IndexError:
             one = kernel.Kernel(scheme)
         made = _fast(batch, parts, one)
-        # Do not reuse a kernel after an error, because its arrays may be inconsistent.
+        # Do not reuse a kernel after an error, which may have left its arrays inconsistent.
         idle.append(one)
         return made
 
@@ -324,7 +321,7 @@ def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -
 def _in_threads(
     work: Callable[[Sequence[str]], list[Hashed]], batches: Iterator[list[str]], workers: int
 ) -> Iterator[list[Hashed]]:
-    # Import here, because a small command starts faster without this module.
+    # Import here, so that small commands start faster.
     from concurrent.futures import Future, ThreadPoolExecutor
 
     waiting: deque[Future[list[Hashed]]] = deque()
@@ -348,7 +345,7 @@ def processors() -> int:
 def sign(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signature:
     """Return the signature of a text, in this thread.
 
-    `spelling` is the token encoding of the index to compare with; None if the index holds numbers.
+    `spelling` is the token encoding of the index to compare with; None for numbers.
     """
     return signature_of(_minima(text, scheme), scheme, spelling)
 

@@ -12,8 +12,8 @@ next shingle continues the previous passage; before the first passage, it is the
 `CANDIDATES` positions of the shingle in B nearest to the expected one, and its first position in B. The candidate with
 the longest run of agreement wins; ties go to the nearest candidate, then to the first position.
 
-A word that a hyphen breaks at the end of a line ("exam-", "ple") counts as one word if the other text has the whole
-word, or breaks the word as well. Tokens of FINGERPRINT and sketches keep both halves, as Lucene does.
+A word broken by a hyphen at the end of a line ("exam-", "ple") counts as one word if the other text has the whole word,
+or breaks it as well. Tokens of FINGERPRINT and sketches keep both halves, as Lucene does.
 
 So each shared shingle of A is in a passage, and passages contain only shared shingles. A part that only B repeats is
 listed once. The time is linear in the length of the texts, whatever they contain: a run of rule 1 ends at the next
@@ -47,13 +47,13 @@ from whorl.request_context import require_time, timely
 CANDIDATES = 16
 #: Number of shingles that rule 2 compares at a time, at first and at most; most of its passages are short.
 _FIRST_STRETCH, _LONGEST_STRETCH = 8, 4096
-#: Number of elements to sort at a time, because a sort cannot be interrupted at the deadline.
+#: Number of elements to sort at a time, because a sort cannot stop at the deadline.
 _SORTED_AT_ONCE = 1 << 19
 #: Number of words to number between two checks of the deadline.
 _NUMBERED_AT_ONCE = 1 << 16
-#: Maximum number of words that A lacks to keep the numbers of, between two comparisons.
+#: Maximum number of cached numbers of words that A lacks, between two comparisons.
 _MOST_OTHER_WORDS = 1 << 20
-#: 2^64 divided by the golden ratio. Multiplying by this number spreads keys evenly over the upper bits.
+#: 2^64 divided by the golden ratio: multiplying by it spreads keys evenly over the upper bits.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _DEFAULT_SCHEME = Scheme()
 
@@ -62,7 +62,7 @@ _Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class TextWords:
-    """The words of a text and their positions.
+    """Words of a text and their positions.
 
     Attributes:
         spans: Half-open range of each word in characters, int64 array of shape (words, 2).
@@ -127,7 +127,7 @@ class Size:
 class CommonWords:
     """Masks of the common (boilerplate) words of two texts.
 
-    The detector may miss up to `edge` words at the ends of a common run, so up to `edge` words of a passage next to it
+    The detector may miss up to `edge` words at the ends of a common run, so up to `edge` adjacent words of a passage
     also count as common.
     """
 
@@ -158,9 +158,8 @@ class ResidualOverlap:
     words do not include them, because these counts must not depend on the other text.
 
     Args:
-        common_a: Runs of common words in the first text, as ascending half-open ranges in characters.
-        common_b: Runs of common words in the second text, in the same form.
-        words_a: Mask of the first text's words that are common, or shared words at the edge of common words.
+        common_a, common_b: Runs of common words in each text, as ascending half-open ranges in characters.
+        words_a: Mask of the first text's common words, including shared words at their edges.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("*shares", "shared_shingles")
@@ -176,7 +175,6 @@ class ResidualOverlap:
 
     @property
     def shares(self) -> Shares:
-        """Shares of the remaining shingles."""
         return Shares.of_counts(self.shared_shingles, self.shingles_a, self.shingles_b)
 
 
@@ -188,7 +186,7 @@ class Comparison:
 
     Args:
         passages: The longest passage first, ties in the order of the first text. Passages may overlap in either text.
-        residual: The comparison without boilerplate; None if the caller passed no common words.
+        residual: Comparison without boilerplate; None if the caller passed no common words.
     """
 
     scheme: Scheme
@@ -207,8 +205,8 @@ class Comparison:
 def compare(text_a: str, text_b: str, scheme: Scheme = _DEFAULT_SCHEME) -> Comparison:
     """Compare two texts by all of their shingles.
 
-    Counts do not depend on the order of the texts; passages do (see the module docstring). Only profile and shingle
-    size of the scheme matter.
+    Passages, but not counts, depend on the order of the texts (see the module docstring). Only profile and shingle size
+    of the scheme matter.
 
     Raises:
         ParameterError: The profile does not exist.
@@ -244,33 +242,33 @@ def compare_words(
     common: CommonWords | None = None,
     min_words: int = 0,
 ) -> Comparison:
-    """Compare two texts as `compare` does, given by their words under the same scheme.
+    """Compare two texts as `compare` does, given their words under the same scheme.
 
     Args:
         common: Masks of the boilerplate of both texts.
-        min_words: Each word of a shared run of this length is in a passage of this length, but shorter passages may be
-            missing. With 0, rule 2 may split such a run.
+        min_words: Put each word of a shared run of this length into a passage of this length, but possibly omit shorter
+            passages. With 0, rule 2 may split such a run.
     """
     return ShingleIndex(of_a, scheme).compare(of_b, common, min_words)
 
 
 class ShingleIndex:
-    """The numbered shingles of one text, A, to compare with several other texts.
+    """Numbered shingles of one text, A, to compare with several other texts.
 
-    The time of a comparison is linear in the length of the other text and the number of shared shingles.
+    A comparison takes time linear in the length of the other text and the number of shared shingles.
     """
 
     def __init__(self, text: TextWords, scheme: Scheme = _DEFAULT_SCHEME) -> None:
         self.text, self._scheme = text, scheme
-        #: The words of A get the first numbers, those of other texts the next ones.
+        #: The words of A get the first numbers, other words the next ones.
         self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
         self._index = RunIndex(self._numbers_of(text.words), scheme.shingle_size)
-        #: The distinct words of A.
+        #: Distinct words of A.
         self.vocabulary = frozenset(self._numbers)
         self._by_kind, self._firsts = _by_kind(self._index.runs, np.bincount(self._index.runs))
 
     def compare(self, of_b: TextWords, common: CommonWords | None = None, min_words: int = 0) -> Comparison:
-        """Compare A with another text, as `compare_words` does."""
+        """Compare A with another text, like `compare_words`."""
         of_a, size, known = self.text, self._scheme.shingle_size, self._index.kinds
         a, b = self._index.runs, self._numbered(of_b.words)
         require_time()
@@ -293,7 +291,7 @@ class ShingleIndex:
             searched, numbers = shared_a[is_long], numbers[is_long]
         # Runs of common words also extend along short passages, so search all shared shingles.
         positions = _kept_positions(searched, a.size, size)
-        # One number stands for all shingles that are not searched.
+        # One number for all shingles that are not searched.
         compact_a = np.full(positions.size, distinct_b)
         compact_a[np.searchsorted(positions, searched)] = numbers
         matcher = Matcher(compact_a, compact_b, positions)
@@ -306,7 +304,7 @@ class ShingleIndex:
         lasts = lengths + size - 2  # from the first word to the last
         ranges_a = zip(of_a.spans[starts_a, 0].tolist(), of_a.spans[starts_a + lasts, 1].tolist(), strict=True)
         ranges_b = zip(of_b.spans[starts_b, 0].tolist(), of_b.spans[starts_b + lasts, 1].tolist(), strict=True)
-        # The tuples come from `zip`, and `_make` is much faster than a call with arguments.
+        # `zip` already makes tuples, and `_make` is much faster than a call with arguments.
         passages = tuple(map(Passage._make, zip(timely(ranges_a), ranges_b, (lasts + 1).tolist(), strict=True)))
         return Comparison(
             self._scheme,
@@ -321,7 +319,7 @@ class ShingleIndex:
 
     def _numbered(self, words: Iterable[str]) -> _Numbers:
         """Number the shingles of another text. Shingles of A keep their numbers; new ones begin at `kinds`."""
-        # Texts often share words that A lacks. Forget these words before they take much memory.
+        # Texts often share words that A lacks; forget these words before they take much memory.
         if len(self._numbers) > len(self.vocabulary) + _MOST_OTHER_WORDS:
             for word in [*islice(self._numbers, len(self.vocabulary), None)]:
                 del self._numbers[word]
@@ -332,7 +330,7 @@ class ShingleIndex:
 
 
 def _are_in_runs(positions: _Numbers, least: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of the ascending positions that are in runs of at least `least` consecutive positions.
+    """Return a mask of the ascending positions in runs of at least `least` consecutive positions.
 
     >>> _are_in_runs(np.array([2, 3, 4, 9, 20, 21]), 2).tolist()
     [True, True, True, False, True, True]
@@ -439,7 +437,7 @@ class RunIndex:
 
 
 def _keys(items: _Numbers, step: int) -> npt.NDArray[np.uint64]:
-    """Combine each item with the item `step` positions later into a key with evenly distributed upper bits."""
+    """Number runs with the compiled loop; return their numbers, the number of distinct ones, and their hash table."""
     keys: npt.NDArray[np.uint64] = (items[:-step] << 32 | items[step:]).view(np.uint64) * _SPREAD
     return keys
 
@@ -486,13 +484,13 @@ def _distinct(keys: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], _Nu
 
 
 class Matcher:
-    """Finds the passages that two sequences of numbered shingles share, by the rules of the module docstring.
+    """Finds the shared passages of two sequences of numbered shingles, by the rules of the module docstring.
 
     Args:
         positions: Position in the text of each shingle of `a`, ascending; None if `a` has all shingles of its text.
 
     Attributes:
-        compared: Number of pairs of shingles compared so far; at most a few hundred times the number of shingles.
+        compared: Number of pairs of shingles compared so far; at most a few hundred per shingle.
     """
 
     def __init__(self, a: _Numbers, b: _Numbers, positions: _Numbers | None = None) -> None:
@@ -565,7 +563,7 @@ class Matcher:
         return rightward, np.bincount(after[is_reached & known], minlength=len(anchors))
 
     def _agree(self, places: _Numbers) -> npt.NDArray[np.bool_]:
-        """Return a mask of the shingles of `a` that `b` has at the given places; False for places outside `b`."""
+        """Return a mask of the shingles of `a` that `b` has at the given places; False outside `b`."""
         inside: npt.NDArray[np.bool_] = (places >= 0) & (places < len(self.b))
         inside &= self.a == self.b[np.where(inside, places, 0)]
         return inside

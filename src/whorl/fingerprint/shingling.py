@@ -26,7 +26,7 @@ from whorl.request_context import timely
 
 #: Format of `Scheme.name`. A name leaves out the last three parts if they are the defaults of Lucene's filter.
 _NAME = re.compile(r"minhash1-(\w+)-w(\d{1,3})-b(\d{1,5})(?:-h(\d{1,4}))?(?:-s(\d{1,5}))?(-unrotated)?", re.ASCII)
-#: Largest values of the parameters: far larger than practical, but small enough for a signature to fit in memory.
+#: Upper limits of the parameters: far above practical values, but small enough for a signature to fit in memory.
 _LARGEST = {"shingle_size": 999, "bucket_count": 65536, "hash_count": 1024, "hash_set_size": 65536}
 
 
@@ -40,8 +40,8 @@ class Scheme:
         bucket_count: Number of buckets of the hash space, 1 to 65536; Lucene's bucketCount.
         hash_count: Number of hash functions, each with separate buckets, 1 to 1024; Lucene's hashCount.
         hash_set_size: Number of smallest hashes kept per bucket, 1 to 65536; Lucene's hashSetSize.
-        rotation: Whether an empty bucket repeats the token of the next filled bucket; Lucene's withRotation. Always
-            True if rotation has no effect (one bucket, or several hashes per bucket).
+        rotation: Let empty buckets repeat the token of the next filled bucket; Lucene's withRotation. Always True if
+            rotation has no effect (one bucket, or several hashes per bucket).
         version: Version of the arithmetic; old versions stay available.
 
     Raises:
@@ -68,7 +68,7 @@ class Scheme:
 
     @property
     def fills_every_bucket(self) -> bool:
-        """Whether a signature has exactly one token for each bucket, in order, as bands and kernels require."""
+        """Whether a signature has exactly one token per bucket, in order, as bands and kernels require."""
         return self.hash_count == 1 and self.hash_set_size == 1 and self.rotation
 
     @property
@@ -111,7 +111,7 @@ class Scheme:
 
 
 def differing_fields(one: Any, other: Any) -> str:
-    """List the fields that differ between two dataclass objects, each with both values, as text."""
+    """List the differing fields of two dataclass objects, each with both values, as text."""
     names = [field.name for field in fields(one) if getattr(one, field.name) != getattr(other, field.name)]
     return ", ".join(f"{name} ({getattr(one, name)} and {getattr(other, name)})" for name in names)
 
@@ -123,7 +123,7 @@ _ENCODED_BLANK = np.array([0x20, 0], np.uint8)
 _WHITE_SPACE = re.compile(r"\s+")
 #: Number of characters per piece if every character is a word.
 _CHARACTERS_IN_PIECE = 1 << 18
-#: Number of Lucene's buffers per piece, about a million characters, to limit the memory.
+#: Number of Lucene's buffers per piece, about a million characters; bounds the memory.
 _BUFFERS_IN_PIECE = 256
 #: Number of words measured or hashed between two checks of the deadline.
 _WORDS_AT_ONCE = 1 << 16
@@ -133,8 +133,8 @@ _WORDS_AT_ONCE = 1 << 16
 class JoinedWords:
     """Folded words joined by single blanks, in UTF-16LE, with U+FFFD for each lone surrogate.
 
-    `starts` has the byte offset of each word, and the offset where another word would start. A word ends 2 bytes (a
-    blank) before the next start.
+    `starts` has the byte offset of each word, and of the next word to add. A word ends 2 bytes (a blank) before the
+    next start.
     """
 
     encoded: npt.NDArray[np.uint8]
@@ -172,12 +172,9 @@ def join(words: Sequence[str]) -> JoinedWords:
 
 
 def numbered(murmur: npt.NDArray[np.uint64], number: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Compute the hashes of hash function `number` from murmur's halves.
+    """Compute the high half (for the bucket) and the low half (for ties) of the hashes of hash function `number`.
 
-    Lucene combines each hash with the number (combineOrdered), even if it is 0.
-
-    Returns:
-        High half, whose top bits determine the bucket, and low half, which breaks ties.
+    Lucene combines each murmur hash with the number (combineOrdered), even if it is 0.
     """
     first, second = hash_of_number(number).tolist()
     high, low = murmur[:, 1] * _MULTIPLIER, murmur[:, 0] * _MULTIPLIER
@@ -231,7 +228,7 @@ def well_formed(text: str) -> str:
 
 
 def pieces(text: str, profile: str = DEFAULT_PROFILE) -> Iterator[JoinedWords]:
-    """Yield the folded words of a text in order, in pieces that consist of whole Lucene buffers.
+    """Yield the folded words of a text in order, in pieces of whole Lucene buffers.
 
     With the profile CHARACTERS, yield the characters instead: in Unicode's form NFKC, case-folded, with one blank for
     each run of white space.

@@ -28,15 +28,15 @@ from whorl.request_context import require_time
 Numbers = npt.NDArray[np.uint64]
 
 _NAME = re.compile(r"passages1-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
-#: Smallest length of a run, in words, for which a store can guarantee to find every shared run.
+#: Minimum length of a run in words at which a store can guarantee to find every shared run.
 SHORTEST_RUN = 8
-#: Number of bits of a hash that proves a passage by itself: in a store of ten million hashes, only one text in hundreds
+#: Number of bits of a hash that proves a passage on its own: with ten million stored hashes, only one text in hundreds
 #: has a false match.
 PROOF_BITS = 40
 #: Multipliers for the units of a word, and for the words of a run; odd, so that no bit is lost.
 _OF_LETTERS, _OF_WORDS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _BLANKS = np.array([0x20], "<u2")
-#: Bytes of words hashed between two checks of the deadline. Hashing takes sixteen times as much memory.
+#: Number of bytes of words to hash between two checks of the deadline; hashing takes sixteen times as much memory.
 _BYTES_AT_ONCE = 1 << 20
 
 
@@ -45,9 +45,9 @@ class PassageScheme:
     """Parameters of passage hashes, in addition to the token scheme. Hashes of different schemes cannot be compared.
 
     Args:
-        run_words: Smallest number of words of a shared run that is certainly detected, 2 to 999.
-        hashed_words: Number of words per hash, 1 to `run_words`. With fewer words per hash, texts keep fewer hashes,
-            but common phrases match more documents.
+        run_words: Minimum length of a shared run that is certainly detected, in words, 2 to 999.
+        hashed_words: Number of words per hash, 1 to `run_words`. With fewer words, texts keep fewer hashes, but common
+            phrases match more documents.
         bits: Number of bits per hash, 24 to 48.
 
     Raises:
@@ -94,7 +94,7 @@ class PassageScheme:
         return cls(*map(int, match.groups()))
 
     def require(self, wanted: Self | None, store: str) -> None:
-        """Raise SchemeMismatchError if `wanted` is another scheme than this one, the scheme of `store`."""
+        """Raise SchemeMismatchError unless `wanted` is this scheme, the scheme of `store`."""
         if wanted is not None and wanted != self:
             raise SchemeMismatchError(
                 f"{store} finds passages of {self.run_words} words, and those of {wanted.run_words} were asked for; "
@@ -110,8 +110,8 @@ def winnowed(words: JoinedWords, scheme: PassageScheme) -> Numbers:
 def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> Numbers:
     """Return the passage hashes of a document, as a sorted distinct uint64 array.
 
-    They include the hashes of the text with words joined that are broken by a hyphen at a line end. `words` are the
-    words of `text` under `scheme`, the scheme of the document's tokens.
+    They include the hashes of the text with broken words joined at line ends. `words` are the words of `text` under
+    `scheme`, the scheme of the document's tokens.
     """
     numbers, whole = winnowed(words, passage_scheme), without_line_end_hyphens(text)
     if whole == text:
@@ -132,11 +132,9 @@ def all_numbers(words: JoinedWords, scheme: PassageScheme) -> Numbers:
 
 
 def kept_places(words: JoinedWords, scheme: PassageScheme) -> tuple[npt.NDArray[np.int64], Numbers]:
-    """Return the positions and values of all hashes that `winnowed` keeps, with repeats.
+    """Return the positions of all hashes that `winnowed` keeps, and these hashes, with repeats.
 
-    Returns:
-        Index of the first word under each hash, ascending int64 array of shape (n,); and the hashes, uint64 array of
-        shape (n,).
+    A position is the index of the first word under a hash. Both arrays have shape (n,): int64, ascending, and uint64.
     """
     hashes = run_hashes(words, scheme)
     is_window = np.ones(max(0, hashes.size - scheme.window + 1), np.bool_)
@@ -145,12 +143,11 @@ def kept_places(words: JoinedWords, scheme: PassageScheme) -> tuple[npt.NDArray[
 
 
 def kept_of(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return the positions of all hashes that are the smallest of a window, as an ascending int64 array.
+    """Return the positions of the smallest hashes of all windows, as an ascending int64 array.
 
     Args:
         hashes: Hashes of the runs of words of one or several texts, concatenated; uint64 array.
-        is_window: Whether a window starts at each position; False if the window would span two texts. A bool array with
-            one element for each window.
+        is_window: Mask of the positions where a window starts; False if it would span two texts.
     """
     if not is_window.size:
         return np.empty(0, np.int64)
@@ -182,8 +179,7 @@ def _numbers(hashes: Numbers, scheme: PassageScheme) -> Numbers:
 def run_hashes(words: JoinedWords, scheme: PassageScheme) -> Numbers:
     """Return a hash of each run of `hashed_words` consecutive words of a text, in text order.
 
-    Returns:
-        uint64 array of shape (words - hashed_words + 1,); empty if the text has fewer than `run_words` words.
+    The result is a uint64 array of shape (words - hashed_words + 1,); empty for fewer than `run_words` words.
     """
     count = len(words.starts) - 1
     if count < scheme.run_words:

@@ -1,7 +1,7 @@
 """Compiled loop that splits Chinese and Japanese text into words, with the same result as `dictionary.LeastCost`.
 
-The loop reads ICU's serialized dictionary. It leaves rare characters to the Python code: characters that compatibility
-normalization changes, characters beyond the first Unicode plane, and characters of other dictionaries.
+The loop reads ICU's serialized dictionary. It leaves three kinds of rare characters to the Python code: those changed
+by compatibility normalization, beyond the first Unicode plane, or in other dictionaries.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
     """Advance by one unit from a node, or within a linear run of units.
 
     Returns:
-        Value of the word that ends after the unit, or -1; position to continue from, or -1; and number of units left in
-        a linear run.
+        Value of the word that ends after the unit, or -1; next position, or -1; and number of units left in a linear
+        run.
     """
     if not stretch:
         lead = int64(get(trie, place))
@@ -130,7 +130,7 @@ def _reach_by_words(
 ) -> Any:
     """Lower the cost of each position where a dictionary word from `start` ends; return whether one unit is a word.
 
-    A look-up from the root, which has 20,000 children, is slow, so results for units and pairs of units are cached.
+    Look-ups from the root with its 20,000 children are slow, so the caches hold results for units and pairs of units.
     """
     ones, pairs = known
     first = int64(get(units, at))
@@ -192,10 +192,9 @@ def _least_cost(units: Any, origin: int, limit: int, trie: Any, known: Any, cost
 
 @loop
 def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work: Any, ends: Any, count: int) -> Any:
-    """Write the word ends of one segment, as `Dictionaries.divide` does.
+    """Write the word ends of one segment, like `Dictionaries.divide`.
 
-    Returns:
-        Number of word ends written so far, or -1 to leave the segment to the Python code.
+    Return the number of word ends written so far, or -1 to leave the segment to the Python code.
     """
     place = start
     while place < stop:
@@ -237,8 +236,8 @@ def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work
 def divide(units: Any, slow: Any, engines: Any, trie: Any, work: Any, ends: Any, counts: Any) -> Any:
     """Divide the segments that contain only Chinese and Japanese.
 
-    `slow` has the segments that `words.scan` wrote. `ends` receives the word ends of the divided segments. `counts`
-    receives the number of words of each segment, or -1 for a segment that is left to the Python code.
+    `slow` has the segments from `words.scan`. `ends` receives the word ends of the divided segments, `counts` the
+    number of words of each segment, or -1 for a segment left to the Python code.
 
     Returns:
         Number of words, number of their units, and number of segments left to the Python code.

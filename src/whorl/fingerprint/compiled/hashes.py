@@ -16,8 +16,7 @@ from whorl.fingerprint.compiled.jit import cached, element, get, inlined, int64,
 #: Number of shingles sorted by length at a time. Shingles of equal length are hashed in parallel lanes.
 SHINGLE_BATCH = 2048
 LANES = 8
-#: Number of length classes. A class has the shingles with the same number of 16-byte blocks, the last class all longer
-#: shingles.
+#: Number of length classes. A class has the shingles with the same number of 16-byte blocks; the last, all longer ones.
 LENGTH_CLASSES = 32
 _HASHES = SHINGLE_BATCH + LANES * LENGTH_CLASSES
 #: Number of moves per number before heap sort replaces insertion sort; only crafted input needs more.
@@ -175,7 +174,7 @@ def _hash8(
 def _hash_some(
     words: Any, starts: Any, batch: int, batch_end: int, size: int, numbers: Any, masks: Any, scratch: Any
 ) -> Any:
-    """Hash the shingles that begin with the words from `batch` to `batch_end`; return the number of slots filled.
+    """Hash the shingles that begin with the words from `batch` to `batch_end`; return the number of filled slots.
 
     Each slot in `scratch` gets the first word of a shingle, and both halves of its hash, in no order. Some shingles
     have several slots, which pad each length class to fill all lanes. A batch has at most SHINGLE_BATCH words.
@@ -227,7 +226,7 @@ def reduce(
         masks: Masks of the first and of the second eight bytes, for the last 0 to 7 units of a shingle.
         minima: High half and low half for each text and bucket.
         filled: Whether each bucket of each text is filled.
-        highs: Receives the high half of every hash, unordered and with repeats; an empty array receives nothing.
+        highs: Receives the high half of every hash, unordered and with repeats, unless it is empty.
         shingles: The number of shingles of each text is added to it.
         scratch: Result of `make_scratch`.
     """
@@ -244,7 +243,7 @@ def reduce(
                 high, low = get(hashes, i), get(hashes, _HASHES + i)
                 bucket = high >> shift if shift else (high >> uint64(32)) // bucket_size
                 old_high, old_low = smallest[bucket, 0], smallest[bucket, 1]
-                # Select without a branch, because processors would often mispredict it for short texts.
+                # Select without a branch; branches would often be mispredicted for short texts.
                 is_lower = (high < old_high) | ((high == old_high) & (low < old_low))
                 smallest[bucket, 0] = high if is_lower else old_high
                 smallest[bucket, 1] = low if is_lower else old_low
@@ -275,7 +274,7 @@ def ordered_halves(
 ) -> None:
     """Write one half of each shingle's hash to `out`, at the index of the shingle's first word.
 
-    This includes shingles that cross the border of two texts. `half` is 0 for the high half, 1 for the low half. `out`
+    Shingles that cross the border of two texts are included. `half` is 0 for the high half, 1 for the low half. `out`
     is a uint64 array with an element for each word. The other arguments are as in `reduce`.
     """
     _hash_in_order(words, starts, counts, size, numbers, masks, half, out, scratch)
@@ -327,7 +326,7 @@ def _bucket(number: Any, lead: int, count: int) -> Any:
 @loop
 def _heap_sort(numbers: Any, at: int, count: int) -> None:
     for end in range(count + count // 2, 0, -1):
-        # First build a heap with the largest number on top; then move the largest to the end, one by one.
+        # Build a heap with the largest number on top; then move the largest to the end, one by one.
         root, size = (end - count - 1, count) if end > count else (0, end - 1)
         if end <= count:
             numbers[at], numbers[at + end - 1] = numbers[at + end - 1], numbers[at]
@@ -352,7 +351,7 @@ def distinct(
     number of hashes of each text. `aside` is scratch space like `out` of `ordered_halves`, `heads` int64 scratch space,
     one element longer than `highs`. The other arguments are as in `reduce`.
     """
-    # The loop below skips shingles that cross the border of two texts.
+    # The following loop skips shingles that cross the border of two texts.
     _hash_in_order(words, starts, counts, size, numbers, masks, 0, aside, scratch)
     total = 0
     for text in range(counts.size - 1):

@@ -23,8 +23,8 @@ from numba.core import cgutils
 from numba.core.caching import FunctionCache, NullCache
 from numba.extending import intrinsic
 
-#: Options for numba. The loops allocate no arrays, so they need no reference counting (`_nrt`), whose atomic operations
-#: would make threads wait for each other.
+#: Options for numba. The loops allocate no arrays, so they need no reference counting (`_nrt`), which would make
+#: threads wait for each other.
 _OPTIONS = {"_nrt": False, "nogil": True}
 
 #: numpy's types as Any, because mypy and numba infer different types for arithmetic.
@@ -37,7 +37,7 @@ _CACHED: list[Any] = []
 
 #: Matches a non-writable mapping in `/proc/self/smaps`: start, end, file name, and further lines of the mapping.
 _MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) .-.. .*/(.*)\n((?:\w+:.*\n)+)", re.MULTILINE)
-#: Matches the two lines of a mapping without private pages in memory or in swap space.
+#: Matches the lines of a mapping without private pages in memory or in swap space.
 _NOTHING_OWN = re.compile(r"^(?:Anonymous|Swap): +0 kB$", re.MULTILINE)
 
 loop = njit(**_OPTIONS)
@@ -57,7 +57,7 @@ _DIGEST = _sources_digest()
 class _Cache(FunctionCache):
     """On-disk cache of a compiled function that skips the set-up of numba's compiler on a hit.
 
-    numba sets up its compiler first, which takes four times as long as loading all loops.
+    The set-up takes four times as long as loading all loops.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -79,7 +79,7 @@ def release_llvm_pages() -> None:
 
 @cache
 def _pages_of_llvm() -> list[tuple[int, int]]:
-    """Return address and size of the memory mappings of LLVM's code and constants; empty on systems without /proc."""
+    """Return address and size of the memory mappings of LLVM's code and constants; empty without /proc."""
     try:
         return pages_as_in_file(Path("/proc/self/smaps").read_text(), get_library_name())
     except OSError:
@@ -89,7 +89,7 @@ def _pages_of_llvm() -> list[tuple[int, int]]:
 def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
     """Return address and number of bytes of the mappings whose content still equals the file.
 
-    Releasing mappings that the linker has changed would lose the changes.
+    Releasing mappings changed by the linker would lose the changes.
     """
     return [
         (int(begin, 16), int(end, 16) - int(begin, 16))
@@ -101,8 +101,8 @@ def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
 def cached(function: Callable[..., Any]) -> Any:
     """Compile a function on first use, and store the compiled code on disk if possible.
 
-    numba checks only the function's own module for changes, so the name of the compiled function contains a digest of
-    all modules.
+    numba checks only the function's own module for changes, so the compiled function's name contains a digest of all
+    modules.
     """
     function.__qualname__ += f"_{_DIGEST}"
     compiled = loop(function)

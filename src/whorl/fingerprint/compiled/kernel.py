@@ -4,12 +4,12 @@ Creating the first `Kernel` imports numba. Compiling the loops takes 10 to 15 se
 process that `kernel_if_ready` starts. Until it has finished, and for small amounts of text, `shingling` gives the same
 results.
 
-The compiled code is stored in ``NUMBA_CACHE_DIR`` or else next to this file, or else in the user's cache folder. If
-none is writable, every process compiles the loops again, and warns.
+The compiled code is stored in ``NUMBA_CACHE_DIR``, next to this file, or in the user's cache folder. If none is
+writable, every process warns and compiles the loops again.
 
 The loops split most text by tables, Chinese and Japanese by a dictionary. The Python code splits *slow* segments, and
-caches their words: segments with interacting characters, such as a letter and a combining mark, and segments of Thai,
-Lao, Khmer and Burmese.
+caches their words: segments of Thai, Lao, Khmer and Burmese, and segments with interacting characters, such as a letter
+and a combining mark.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from whorl.request_context import require_time
 if TYPE_CHECKING:
     from subprocess import Popen
 
-#: Number of characters to read at a time, to limit the memory. With smaller windows, threads would compete more often
-#: for the interpreter's lock.
+#: Number of characters to read at a time; bounds the memory. With smaller windows, threads would compete more often for
+#: the interpreter's lock.
 WINDOW = 1 << 18
 #: Limits of the cache of slow segments: length of a segment in units, and number of segments.
 LONGEST_CACHED, MOST_CACHED = 64, 1 << 17
@@ -151,7 +151,7 @@ class Kernel:
     def many(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the bucket minima of texts, and the number of shingles of each text.
 
-        The minima are a uint64 array of shape (texts, bucket_count, 2), as from `signature.minima_of`. All bits are set
+        The minima are a uint64 array of shape (texts, bucket_count, 2), as from `signature.minima_of`; all bits are set
         for a text with fewer words than a shingle.
         """
         minima, filled = self._nothing(len(texts))
@@ -194,12 +194,12 @@ class Kernel:
     def distinct_hashes(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the hashes of the shingles of texts (high halves), and the number of hashes of each text.
 
-        The hashes are grouped by text, ascending and distinct within a text. This is the fastest method for many short
+        The hashes are grouped by text, ascending and distinct within a text. This method is the fastest for many short
         texts.
         """
         hashes: list[npt.NDArray[np.uint64]] = [_NOTHING]
         sizes = np.zeros(len(texts), np.int64)
-        # Hashes of the current text so far, if the text does not fit into one window.
+        # Hashes of the current text so far, if it does not fit into one window.
         parts: list[npt.NDArray[np.uint64]] = []
         first = 0
         for window, words, starts, before in self._scanned_windows(texts):
@@ -227,7 +227,7 @@ class Kernel:
         return np.full((*shape, 2), np.iinfo(np.uint64).max, np.uint64), np.zeros(shape, np.bool_)
 
     def murmur_firsts(self, texts: Sequence[str]) -> Iterator[tuple[int, npt.NDArray[np.uint64]]]:
-        """Yield, piece by piece, a text's index and the first halves of murmur's hashes of its shingles."""
+        """Yield, piece by piece, a text's index and the first halves of the murmur hashes of its shingles."""
         finished, size = 0, self.scheme.shingle_size
         for window, words, starts, before in self._scanned_windows(texts):
             halves = self._ordered_halves(words, starts, before, 1)
@@ -253,7 +253,7 @@ class Kernel:
         return halves
 
     def words_and_spans(self, text: str) -> tuple[list[str], npt.NDArray[np.int64]] | None:
-        """Return the words of a text and their positions; None if it has surrogates or characters beyond U+FFFF."""
+        """Return the words of a text and their positions; None with surrogates or characters beyond U+FFFF."""
         if not text.isascii() and tokenizer.SURROGATE_OR_PAIR.search(text):
             return None
         words, spans = list[str](), [np.empty((0, 2), np.int64)]
@@ -400,7 +400,7 @@ def _utf_16(text: str) -> bytes:
 
 
 class _SlowWords:
-    """Splits slow segments into folded words by the Python code, with a cache that all threads share."""
+    """Splits slow segments into folded words with the Python code; all threads share one cache."""
 
     def __init__(self, profile: str) -> None:
         segmenter = tokenizer.segmenter_of(profile)
@@ -408,7 +408,7 @@ class _SlowWords:
         self._known: tuple[dict[bytes, tuple[bytes, bytes]], ...] = ({}, {})
 
     def of(self, raw: bytes, slow: npt.NDArray[np.int32]) -> tuple[_Words, _Before, _Starts, _Before]:
-        """Return the words of slow segments, in the form of the argument `python_words` of `words.put_in`."""
+        """Return the words of slow segments, in the form of `python_words` in `words.put_in`."""
         words, lengths = [], []
         for _, start, end, bits in slow.tolist():
             segment, machine = raw[2 * start : 2 * end], bits & 1
@@ -463,7 +463,7 @@ def is_available() -> bool:
 
 
 def supports(scheme: Scheme) -> bool:
-    """Check whether numba is installed and the loops support the scheme."""
+    """Check whether numba is installed and its loops support the scheme."""
     return is_available() and _has_loops(scheme)
 
 
@@ -482,7 +482,7 @@ def loops_at_hand() -> Loops | None:
 
 
 def for_loops(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Copy numbers into the array layout of the compiled loops, because another layout would recompile them."""
+    """Copy numbers into the array layout of the compiled loops; another layout would recompile them."""
     return np.array(numbers, np.int64, order="C")
 
 
@@ -510,22 +510,22 @@ def load_loops() -> Loops:
     return Loops(words, cjk_words, hashes, sketch_comparison, text_comparison, jit)
 
 
-#: Maximum number of idle kernels in memory. A kernel takes some megabytes.
+#: Maximum number of idle kernels in memory; each takes some megabytes.
 MOST_IDLE = 4
-#: Load the loops after this number of searches: they have then cost as much time as loading takes.
+#: Number of searches after which to load the loops: so many searches without loops take as long as loading.
 WORTH_LOADING = 1000
 _searches = count(1)
-#: The child process that compiles the loops; empty before its start.
+#: The child process that compiles the loops, once started.
 _started: list[Popen[bytes]] = []
 #: Idle kernels by scheme. Creating a kernel takes longer than reading most texts.
 _idle: dict[Scheme, list[Kernel]] = {}
-#: Lock that is held while this process loads the loops, and the maximum time that a fork waits for it. If the process
-#: forked while the lock is held, the child would wait forever.
+#: Lock held while this process loads the loops, and the maximum time that a fork waits for it. A child forked while the
+#: lock is held would wait forever.
 _loading, _FORK_WAITS_SECONDS = RLock(), 10.0
 
 
 def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kernel | None:
-    """Return an idle kernel; None if the caller must use `shingling`.
+    """Return an idle kernel, or None if the caller must use `shingling`.
 
     The result is None if
     - numba is missing or does not work, for example with this version of numpy; this warns once,
@@ -562,7 +562,7 @@ def give_back(one: Kernel) -> None:
 def count_search(scheme: Scheme) -> None:
     """Count a search. After every `WORTH_LOADING` searches, load missing loops in a thread.
 
-    If the compiled code cannot be stored, do not load the loops: compiling them would take longer than they save.
+    If the compiled code cannot be stored, do not load them: compiling would take longer than it saves.
     """
     if next(_searches) % WORTH_LOADING == 0 and is_available() and not is_loaded():
         Thread(target=_load, args=(scheme,), name="whorl-loops", daemon=True).start()
@@ -574,7 +574,7 @@ def _load(scheme: Scheme) -> None:
 
 
 def is_compiling() -> bool:
-    """Check whether a process started by this one is compiling the loops."""
+    """Check whether this process's child is compiling the loops."""
     return any(process.poll() is None for process in _started)
 
 
@@ -596,19 +596,18 @@ def _start_compiler() -> None:
 
 
 def _before_fork() -> None:
-    # Limit the wait, because with other fork handlers, this thread and the loading thread could wait for each other.
+    # Limit the wait: with other fork handlers, this thread and the loading thread could wait for each other.
     _loading.acquire(timeout=_FORK_WAITS_SECONDS)
 
 
 def _after_fork() -> None:
-    # This thread does not hold the lock if the wait timed out.
+    # If the wait timed out, this thread does not hold the lock.
     with suppress(RuntimeError):
         _loading.release()
 
 
 if hasattr(os, "register_at_fork"):
-    # Import logging at the top of this module: logging has a lock and a fork handler, and handlers run in reverse
-    # order.
+    # Logging, imported at the top of this module, has a lock and a fork handler, and handlers run in reverse order.
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 

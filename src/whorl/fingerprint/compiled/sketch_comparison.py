@@ -1,7 +1,7 @@
 """Compiled loops that decode sketches, count shared hashes, and estimate overlaps with intervals.
 
-For a few candidates, calling numpy takes a hundred times as long as the arithmetic, so these loops process one pair at
-a time.
+The loops process one pair at a time: for a few candidates, calling numpy takes a hundred times as long as the
+arithmetic.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from whorl.fingerprint.compiled.jit import cached, get, inlined, int64, load8, l
 _HEAD, _CHECK = 12, 4
 _ONES = uint64(0xFFFF_FFFF_FFFF_FFFF)
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
-#: Terms below this fraction of the first term are negligible, because a sum has fewer than 2**41 terms.
+#: Fraction of the first term below which terms are negligible: a sum has fewer than 2**41 terms.
 _LEAST_TERM = 1e-30
 #: Number of steps between two checks that a pair can still reach its minimum.
 _STEPS = 16
@@ -23,7 +23,9 @@ _STEPS = 16
 
 @cached
 def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashes: Any) -> Any:
-    """Decode the hashes of sketches written by `sketch.sketch`, concatenated in `raw`.
+    """Decode the concatenated sketches of `raw`; return the number of valid sketches before the first invalid one.
+
+    A sketch is invalid if the lengths of its parts contradict its head.
 
     Args:
         raw: The sketches, and at least eight more bytes.
@@ -31,10 +33,6 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
         low_bits: Number of bits of each low part, by sketch.
         counts: Number of hashes of each sketch, from its head.
         firsts: First output index of each sketch.
-
-    Returns:
-        Number of valid sketches before the first invalid one. A sketch is invalid if the lengths of its parts
-        contradict its head.
     """
     for sketch in range(counts.size):
         at, low, count, first = starts[sketch] + _HEAD, low_bits[sketch], counts[sketch], firsts[sketch]
@@ -43,7 +41,7 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
         if not _unary(raw, unary, end, low, count, first, hashes):
             return sketch
         done = uint64(0)
-        # Unsigned indexes are faster, because numba does not check whether they are negative.
+        # Unsigned indexes are faster; numba does not check whether they are negative.
         for size in (8, 4, 2, 1):
             if whole & size:
                 mask = _ONES >> uint64(64 - 8 * size)
@@ -84,8 +82,8 @@ def count_shared(
 ) -> None:
     """Count the shared hashes of pairs of documents.
 
-    Starts and counts give the ranges of the documents' hashes, which ascend. For a pair that cannot reach its minimum
-    in `least`, the loop stops early and writes a smaller count.
+    Starts and counts give the ranges of the documents' ascending hashes. For a pair that cannot reach its minimum in
+    `least`, the loop stops early and writes a smaller count.
     """
     for pair in range(shared.size):
         at_a, at_b = starts_a[pair], starts_b[pair]
@@ -95,7 +93,7 @@ def count_shared(
         while left > 0 and count + left >= least[pair]:
             for _ in range(min(left, _STEPS)):
                 one, other = get(hashes, at_a), get(hashes, at_b)
-                # Add comparisons instead of branching, because processors would often mispredict the branch.
+                # Add comparisons instead of branching; the branch would often be mispredicted.
                 count += one == other
                 at_a += one <= other
                 at_b += other <= one
@@ -117,7 +115,7 @@ def upper_tails(population: Any, good: Any, drawn: Any, least: Any, tails: Any) 
 def overlap_intervals(
     total: Any, is_union: Any, drawn: Any, shared: Any, most: Any, tail: float, low: Any, high: Any
 ) -> None:
-    """Find the smallest and largest overlaps compatible with counts, as `estimate.overlap_interval` does.
+    """Find the smallest and largest overlaps compatible with counts, like `estimate.overlap_interval`.
 
     All arguments except `tail` are arrays of shape (hits,), and `most` is at least `shared`. An overlap is compatible
     with a count if both tails at the count exceed `tail`. `low` and `high` are the output.
@@ -131,7 +129,7 @@ def overlap_intervals(
 def likeliest(
     sizes_a: Any, sizes_b: Any, alone_a: Any, alone_b: Any, shared: Any, low: Any, high: Any, lost: Any, middle: Any
 ) -> None:
-    """Find the overlaps of maximum likelihood, as `estimate.shared_shingles` does.
+    """Find the overlaps of maximum likelihood, like `estimate.shared_shingles`.
 
     All arguments are arrays of shape (pairs,). `lost` is the fraction of hashes that the sketches lack, `middle` the
     output.
@@ -170,7 +168,7 @@ def _largest_possible(total: int, takes_overlap: int, drawn: int, seen: int, mos
 
 @loop
 def _last_rise(a: int, b: int, alone_a: int, alone_b: int, seen: int, low: int, high: int, lost: float) -> Any:
-    """Return the most likely overlap from `low` to `high`; the likelihood rises up to this overlap, and then falls."""
+    """Return the most likely overlap from `low` to `high`: the likelihood rises up to it, and then falls."""
     first, last = low, high
     while first < last:
         overlap = (first + last) // 2 + 1

@@ -1,7 +1,7 @@
-"""Compiled loops that give equal word n-grams equal numbers, find shared passages, and pick few texts that cover one.
+"""Compiled loops that number word n-grams, find shared passages, and choose few texts that cover one.
 
-They compute the same as the numpy code in `fingerprint.compare` and `search.attribution.cover`. For short texts they
-are faster, because calling numpy takes many times as long as the arithmetic.
+They give the same results as the numpy code in `fingerprint.compare` and `search.attribution.cover`. For short texts
+they are faster, because calling numpy takes many times as long as the arithmetic.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def number_runs(
     Args:
         known: Another sequence, whose runs keep their numbers.
         known_runs: The numbers of these runs, 0 to `kinds` - 1; new runs get the following numbers.
-        known_slots: The hash table of these runs, which an earlier call has filled.
-        slots: Hash table to fill with the positions of distinct runs, -1 in empty slots. Its size is a power of two,
+        known_slots: Hash table of these runs, filled by an earlier call.
+        slots: Hash table to fill with the positions of distinct runs, -1 in empty slots; its size is a power of two
             above the number of runs.
         runs: The output.
     """
@@ -70,7 +70,7 @@ def matches(a: Any, positions: Any, b: Any, candidates: int, first: Any, places:
         first: Zeros, one more than the number of item values; receives the start of each value's range in `places`.
         places: Room for the positions of `b`, grouped by value.
         found: Room for start in `a`, start in `b` and length of a passage for each item of `a`. Passages of rule 1 come
-            first; both groups are in the order of `a`.
+            first; each group is in the order of `a`.
     """
     _group(b, first, places)
     anchored = _anchored(a, b, first, places, found)
@@ -86,7 +86,7 @@ def _group(numbers: Any, first: Any, places: Any) -> None:
     for at in range(numbers.size):
         places[first[numbers[at]]] = at
         first[numbers[at]] += 1
-    # Each start is now the end of the range.
+    # Each start has advanced to the end of the range.
     for number in range(first.size - 1, 0, -1):
         first[number] = first[number - 1]
     first[0] = 0
@@ -177,9 +177,9 @@ def _agreement(a: Any, at: int, b: Any, place: int) -> Any:
 
 @cached
 def greedy_cover(ranges: Any, ends: Any, totals: Any, is_open: Any, gains: Any, chosen: Any) -> Any:
-    """Repeatedly choose the set that adds most open items; ties go to the largest set, then to the first.
+    """Repeatedly choose the set that adds most open items, then the largest, then the first; return the number of sets.
 
-    The number of items that a set adds never grows, so most sets need not be counted again.
+    The number of items that a set adds never grows, so most sets are not counted again.
 
     Args:
         ranges: Ranges of items of all sets, grouped by set; the ranges of a set do not overlap.
@@ -188,9 +188,6 @@ def greedy_cover(ranges: Any, ends: Any, totals: Any, is_open: Any, gains: Any, 
         is_open: Mask of the items to cover; the items of the chosen sets are cleared.
         gains: Number of open items of each set; for a chosen set, the number of items that it has added.
         chosen: Room for the chosen sets, in order.
-
-    Returns:
-        Number of chosen sets.
     """
     count = 0
     while True:

@@ -18,14 +18,14 @@ RUN, CARE, START_WORD, HARD_END, OTHER_SCRIPT, SPACE = 1, 2, 4, 8, 16, 32
 CATEGORY_SHIFT, FOLD_SHIFT = 8, 16
 #: Flags in an entry of `LoopTables.characters`.
 SLOW, EMOJI, EMOJI_IF_MARKED, COMBINING, JOINING = 1, 2, 4, 8, 16
-#: Flag of a segment, in addition to SLOW: a dictionary must divide the segment into words.
+#: Flag of a segment, in addition to SLOW: a dictionary must divide it into words.
 DIVIDED = 2
-#: Bits that `words.scan` writes for a Chinese or Japanese word that only needs a dictionary.
+#: Bits from `words.scan` for a Chinese or Japanese word that only needs a dictionary.
 DIVIDED_WORD = 1 | DIVIDED << 1 | 8
 #: Bits in an entry of `LoopTables.engines`: the engine's number, whether the unit needs a dictionary, and whether the
 #: compiled loop leaves the unit to the Python code.
 ENGINE, ASKS, RARE = 7, 8, 16
-#: Flags of a state of the state machine: a segment may end in this state, and a segment that ends here is a word.
+#: Flags of a state of the state machine: a segment may end here, and such a segment is a word.
 ACCEPTS, IS_WORD = 1, 2
 #: Indexes into `LoopTables.numbers`.
 STRIDE, DICTIONARY_0, DICTIONARY_1, JAPANESE_SCRIPT, BUFFER = range(5)
@@ -154,8 +154,8 @@ class _Kinds:
         self._machine = machine
         following = machine.following
         plain_categories = range(machine.dictionary_start)
-        # `gaps` excludes emoji modifiers and joiners. `starts` excludes the category of letters that are also emoji,
-        # because these can follow a joiner.
+        # `gaps` excludes emoji modifiers and joiners. `starts` excludes letters that are also emoji, because they can
+        # follow a joiner.
         joiners = {int(machine.categories[code]) for code in (0x200D, 0x20E3, 0xFE0F)}
         letter_emoji = int(machine.categories[0x2139])
         first = [int(machine.categories[ord(character)]) for character in "a0"]

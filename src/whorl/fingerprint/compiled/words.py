@@ -1,12 +1,10 @@
-"""Compiled tokenizer: splits text into folded words.
-
-`unicode_tables` provides all Unicode data.
+"""Compiled tokenizer: splits text into folded words, with the Unicode data of `unicode_tables`.
 
 The first pass, without branches, writes the folded form of each unit of a buffer, and a bit: whether it may be part of
 a word. Words are then the runs of set bits, found 64 bits at a time.
 
-Three cases need Lucene's state machine, which starts at the last certain boundary: a run with an unusual unit, a run
-that begins with a unit that cannot begin a word, and a run with an uncertain end (``don't``).
+Lucene's state machine handles three cases, from the last certain boundary: a run with an unusual unit, a run that
+begins with a unit that cannot begin a word, and a run with an uncertain end (``don't``).
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ def _code(units: Any, place: int, end: int) -> Any:
 
 @loop
 def _buffer_end(units: Any, start: int, end: int, table: Any, size: int) -> Any:
-    """Return the end of the buffer that begins at `start`, as ICUTokenizer.refill and findSafeEnd do."""
+    """Return the end of the buffer that begins at `start`, like ICUTokenizer.refill and findSafeEnd."""
     if end - start < size:
         return end
     place = start + size
@@ -250,12 +248,12 @@ def _continues(code: int, script: int, layout: Any) -> Any:
 
 @inlined
 def _script_run(units: Any, start: int, end: int, layout: Any) -> Any:
-    """Return the end and the script of the script run that begins at `start`, as WordBreakTables.script_runs does."""
+    """Return the end and the script of the script run that begins at `start`, like WordBreakTables.script_runs."""
     current, place = int64(0), start
     while place < end:
         script = int64(get(layout.unit_scripts, int64(get(units, place))))
-        # The product is not 0 if the script is strong and differs. Two comparisons would cost a mispredicted branch at
-        # each space.
+        # The product is not 0 if the script is strong and differs. Two comparisons would often be mispredicted at
+        # spaces.
         if (script >> 1) * (script ^ current):
             code = _code(units, place, end)
             script = int64(get(layout.scripts, code))
@@ -276,8 +274,7 @@ def scan(units: Any, bounds: Any, is_whole: bool, layout: Any, work: Any, before
     Args:
         units: UTF-16 units of the texts, concatenated.
         bounds: Start of each text, and end of the last.
-        is_whole: Whether `units` has the last text to its end. If not, the loop reads only complete buffers of this
-            text.
+        is_whole: Whether `units` has the last text to its end; otherwise, only its complete buffers are read.
         layout: `unicode_tables.LoopTables`.
         work: `kernel.Work`. The loop writes `words`, `starts`, `firsts` and `slow`. Each row of `slow` describes a
             segment whose words do not follow from the tables alone, by four values:
@@ -328,9 +325,9 @@ def put_in(
     """Copy words, and insert the words of the slow segments; return the number of units and the number of words.
 
     `starts`, `before`, `slow` and `units` are as in `scan`. The loop adds the inserted words to the counts in `before`.
-    `divided` has `ends` and `counts` of `cjk_words.divide`. `python_words` has four arrays for the segments that the
-    Python code split: the units of the words, the end of each segment's units, the length of each word without its
-    space, and the end of each segment's lengths. `filled` must have room for PADDING extra units.
+    `divided` has `ends` and `counts` of `cjk_words.divide`. `python_words` has four arrays for the segments split by
+    the Python code: the units of the words, the end of each segment's units, the length of each word without its space,
+    and the end of each segment's lengths. `filled` must have room for PADDING extra units.
     """
     ends, counts = divided
     found_units, unit_ends, lengths, length_ends = python_words

@@ -49,7 +49,7 @@ class Buckets:
         minima: Smallest hash of each bucket; 2**64 - 1 for an empty bucket.
         places: Relative position of each hash in its bucket, in [0, 1]; 1 for an empty bucket.
         is_filled: Whether each bucket has a hash before rotation.
-        is_known: Whether the content of each bucket is known; estimates ignore unknown buckets.
+        is_known: Mask of the buckets with known content; estimates ignore the others.
     """
 
     minima: npt.NDArray[np.uint64]
@@ -81,7 +81,7 @@ def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) ->
 
 @dataclass(frozen=True, slots=True)
 class StockOverlaps:
-    """Overlap of a source's buckets with the buckets of hits, in the order of the hits.
+    """Overlap of a source's buckets with the buckets of each hit.
 
     Args:
         source_size: Number of distinct shingles of the source; an estimate unless `is_source_size_known`.

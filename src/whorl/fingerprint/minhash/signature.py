@@ -3,11 +3,11 @@
 A signature is a one-permutation MinHash: the smallest hash of each bucket, as computed by Lucene's MinHashFilter
 (identical in Lucene 8, 9 and 10).
 
-An index keeps each token once and does not record its bucket, which follows from the first unit of the token (or the
-first two, if the number of buckets is not a power of two). A token repeated by rotation belongs to its own bucket and
-to the run of empty buckets before that. An index writes U+FFFD for a unit that is a lone surrogate; so the order of
-tokens that begin with U+FFFD (buckets 432 to 447 of 512, sometimes 511) is unknown, and the number of their repeats
-uncertain. Alfresco drops the leading zeros of units, and so loses the borders between them.
+An index keeps each token once, without its bucket, which follows from the first unit of the token (or the first two, if
+the number of buckets is not a power of two). A token repeated by rotation belongs to its own bucket and to the run of
+empty buckets before that. An index writes U+FFFD for a unit that is a lone surrogate; so the order of tokens that begin
+with U+FFFD (buckets 432 to 447 of 512, sometimes 511) is unknown, and the number of their repeats uncertain. Alfresco
+drops the leading zeros of units, and so loses the borders between them.
 
 Computations that decide about hits use exact fractions.
 
@@ -58,7 +58,7 @@ _BYTES = {Spelling.UNITS_4: 8, Spelling.UNITS_8: 16, Spelling.HEX: 32}
 def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4) -> tuple[str, ...]:
     """Encode hashes as tokens; `read` is the inverse.
 
-    A hash is given by both halves, or by its high half only. The encodings are
+    A hash has both halves, or its high half only. The encodings are
 
     - UNITS_4: MinHashFilter's term, cut by TruncateTokenFilter(prefixLength=4)
     - UNITS_8: MinHashFilter's whole term
@@ -116,9 +116,8 @@ def read_tokens(tokens: Sequence[str], spelling: Spelling = Spelling.UNITS_4) ->
     r"""Decode an index's tokens to distinct numbers; `spell` is the inverse.
 
     Returns:
-        uint64 array of shape (tokens,) for UNITS_4, (tokens, 2) for UNITS_8: the part of each hash that the index
-        keeps. For HEX, the hash is uncertain; the array has shape (tokens, 4) and contains the letters of each token in
-        ASCII.
+        uint64 array of shape (tokens,) for UNITS_4, (tokens, 2) for UNITS_8: the part of each hash in the index. For
+        HEX, the hash is uncertain; the array has shape (tokens, 4) and contains the letters of each token in ASCII.
 
     >>> [hex(number) for number in read_tokens(["ab\U0001f600"])]
     ['0x610062d83dde00']
@@ -145,7 +144,7 @@ def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...
 def spelled_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tuple[str, str]:
     """Join the tokens of hashes, given as integers, into one string; return it and its separator.
 
-    The separator is the first of `marks` that no token contains. If every mark occurs in a token, and for HEX, both are
+    The separator is the first of `marks` that no token contains. If each occurs in a token, and for HEX, both are
     empty.
     """
     if spelling is Spelling.HEX:
@@ -170,7 +169,7 @@ def _hashes(numbers: Sequence[int], spelling: Spelling) -> npt.NDArray[np.uint64
 #: Range of surrogates. An index replaces a lone surrogate by U+FFFD.
 _SURROGATES = (0xD800, 0xDFFF)
 _REPLACEMENT = "\ufffd"
-#: Largest top 32 bits of a hash for which Alfresco writes the first unit with fewer than four digits.
+#: Largest top 32 bits of a hash whose first unit has fewer than four digits in Alfresco.
 _UNPADDED = 0x0FFF_FFFF
 #: Base of Alfresco's digits, and the shifts that combine the first sixteen digits into a 64-bit number.
 _BASE, _WORD = 16, np.arange(60, -1, -4, dtype=np.uint64)
@@ -184,8 +183,7 @@ class Signature:
         hashes: uint64 array of shape (tokens,), with the top 64 bits of each token; or an array as from `read_tokens`
             for `spelling`. Most schemes have a token for each bucket, in order, empty buckets filled by rotation. The
             array is empty for a text with fewer words than a shingle.
-        spelling: Token encoding of the index to compare with, which loses the same parts of tokens; None if nothing is
-            lost.
+        spelling: Token encoding of the index to compare with, which loses parts of tokens; None if nothing is lost.
         is_exact: False if the order or the repeats of some tokens are guesses.
     """
 
@@ -237,7 +235,7 @@ def shared_tokens(source: Signature, other: Signature) -> int:
 def from_distinct(
     repeats: Mapping[str, int], scheme: Scheme, spelling: Spelling, *, has_repeats: bool, order_matters: bool
 ) -> Signature:
-    """Reconstruct a signature from the distinct tokens that an index returned.
+    """Reconstruct a signature from the distinct tokens of an index.
 
     `repeats` counts each token in the signature if `has_repeats` (an index with rotation), otherwise 1. With
     `order_matters`, as for bands, a guessed order makes the signature inexact.
@@ -269,7 +267,7 @@ def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
     buckets = (top // width).astype(np.int64)
     if signature.spelling is None:
         return buckets
-    # A lost unit can be any surrogate; assume the lowest surrogate, which is farthest from U+FFFD.
+    # A lost unit can be any surrogate; assume the lowest, which is farthest from U+FFFD.
     farthest = np.where(top & np.uint64(0xFFFF) == _LOST, top - np.uint64(_LOST - _SURROGATES[0]), top)
     is_sure = (top >> np.uint64(16) != _LOST) & (farthest // width == top // width)
     return np.where(is_sure, buckets, -1)
@@ -278,10 +276,10 @@ def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
 def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], bool]:
     """Return the buckets of Alfresco's tokens (-1 if unreadable), their top 64 bits, and whether all are exact.
 
-    In a complete ordered list, the position of a token gives its bucket, and so the length of its first unit. In any
-    other list, first units are assumed to have four letters; one token in sixteen has fewer, and is misread, which
-    shows if its bucket has another token. Undetected errors do little harm, because a token is misread in the same way
-    in every document. Later units are read as if no zero were missing.
+    In a complete ordered list, the position of a token gives its bucket, and so the length of its first unit. In other
+    lists, first units are assumed to have four letters; one token in sixteen has fewer, and is misread, which shows if
+    its bucket has another token. Undetected errors do little harm, because a token is misread in the same way in every
+    document. Later units are read as if no zero were missing.
     """
     count, letters = signature.scheme.bucket_count, _letters(signature)
     digits, lengths = _digits(letters), (letters != 0).sum(axis=1)
@@ -296,7 +294,7 @@ def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[
             return own, np.select(fits, padded), True
     buckets = bucket_of(words, count).astype(np.int64)
     buckets[~is_token | np.isin(buckets, _buckets_between(0, _UNPADDED, count))] = -1
-    # The shorter a token is, the more likely its first unit has lost a zero.
+    # The shorter a token, the more likely its first unit has lost a zero.
     order = np.lexsort((words, -lengths, buckets))
     taken, first = np.unique(buckets[order], return_index=True)
     is_best = words[order[first]][np.searchsorted(taken, buckets)] == words
@@ -315,8 +313,8 @@ def buckets_from(signature: Signature) -> Buckets:
     """Return the buckets of a signature; buckets whose tokens an index may lose are unknown.
 
     An index can lose the first unit of a token, if it is a surrogate or has leading zeros. Such buckets are unknown in
-    every document, because the readable tokens alone would be a biased sample. Losses in later units are the same in
-    every document, and do no harm.
+    every document, because the readable tokens alone would be a biased sample. Losses in later units do no harm,
+    because they are the same in every document.
     """
     scheme, count = signature.scheme, signature.scheme.bucket_count
     if not scheme.fills_every_bucket:
@@ -388,7 +386,7 @@ def _in_order_of_terms(
     """Order the tokens by their units, for a scheme without exactly one token per bucket."""
     has_all_units = not any(_REPLACEMENT in token for token in repeats)
     if scheme.hash_set_size > 1:
-        # If tokens have four units, two are the number of the hash function, and the other two may be lost.
+        # Tokens with four units have two for the number of the hash function; the other two may be lost.
         counts_known = has_repeats or has_all_units or scheme.hash_count == 1
     else:
         counts_known = has_repeats and sum(repeats.values()) == scheme.hash_count * scheme.bucket_count
@@ -420,7 +418,7 @@ def _buckets_between(first: int, last: int, bucket_count: int) -> range:
 
 
 def _bucket(token: str, bucket_count: int) -> int | None:
-    """Return the bucket that a token's first units determine, or None if these units are unreadable."""
+    """Return the bucket that a token's first units determine, or None if they are unreadable."""
     if ALFRESCO_TOKEN.fullmatch(token):
         # If a leading zero is missing, the borders between units are unknown.
         return _bucket_of_bits(int(token[:8], 16), bucket_count) if len(token) == 32 else None
@@ -495,7 +493,7 @@ def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.N
 
 
 def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np.intp]:
-    """Return the buckets of hashes. Buckets are equal ranges of the top 32 bits; only the last range may be smaller."""
+    """Return the buckets of hashes: equal ranges of the top 32 bits, except for a smaller last range."""
     bucket_size = -(-(1 << 32) // bucket_count)
     return ((high >> np.uint64(32)) // np.uint64(bucket_size)).astype(np.intp)
 
@@ -523,7 +521,7 @@ class _Smallest:
 
 
 class _SmallestSeveral:
-    """The smallest hashes of each bucket for one hash function, ascending, as in Lucene's FixedSizeTreeSet.
+    """Smallest hashes of each bucket for one hash function, ascending, as in Lucene's FixedSizeTreeSet.
 
     If a hash is smaller than the largest member of a full set, Lucene first drops that member, and then checks whether
     the set already has the hash. So a repeated shingle shrinks the set, and hashes must be processed one by one.
@@ -604,7 +602,7 @@ def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int
     Args:
         token_count: Number of the source's tokens, with repeats, at least 1.
         overlap: Fraction in (0, 1].
-        probability: Fraction in (0, 1]. Nothing exceeds 1, so for 1 the result is one row.
+        probability: Fraction in (0, 1]; for 1, which nothing exceeds, the result is one row.
 
     Source: Solr4QueryParser.computeBandSize and MinHashQParser.computeBandSize: integer division, a strict comparison,
         and one row if no number of bands is enough.

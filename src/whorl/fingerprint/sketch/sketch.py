@@ -2,8 +2,8 @@
 
 A sketch holds the hashes in the lowest fraction 2**-level of the hash space. The level depends only on the document's
 number of distinct shingles. Up to k shingles, a sketch holds all hashes, so small documents are compared exactly. Most
-larger documents keep the fraction 2**-floor of their hashes, so a short text is still found inside a long one. The
-largest documents keep about `cap` hashes.
+larger documents keep the fraction 2**-floor of their hashes, enough to find a short text inside a long one. The largest
+documents keep about `cap` hashes.
 
 Two sketches are compared at the larger of their levels: below its bound, both have all hashes of their documents. The
 level does not depend on the hashes, so the hashes below the bound, or the m smallest hashes, are a uniform sample of
@@ -57,8 +57,7 @@ _LETTER_BITS = 6
 _LETTERS = np.frombuffer(_ALPHABET, dtype=np.uint8)
 #: Number of sketches compared between two checks of the deadline.
 _COMPARED_AT_ONCE = 256
-#: Sketches of at most this number of hashes are compared together; for larger sketches, it is faster to merge one after
-#: the other.
+#: Maximum number of hashes of a sketch to compare together with others; merging larger sketches one by one is faster.
 _SMALL = 256
 _PARTS = {"k": "k", "floor_level": "f", "cap": "c", "lookup_k": "l", "bits": "b"}
 
@@ -254,7 +253,7 @@ class Overlaps:
         levels: Level of each comparison: the larger level of the two sketches.
         source_counts: Number of hashes of the source below the bound of that level.
         counts: Number of hashes of the hit below the bound.
-        shared: Number of hashes below the bound that both sketches have.
+        shared: Number of shared hashes below the bound.
     """
 
     source_size: int
@@ -286,7 +285,7 @@ class Overlaps:
 
 
 def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
-    """Compare the sketch of a source with the sketches of many hits; several hits may have the same sketch."""
+    """Compare the sketch of a source with the sketches of many hits; hits may have the same sketch."""
     if not hits:
         return Overlaps(source.size, *[np.empty(0, np.int64) for _ in range(5)])
     distinct = {id(hit): hit for hit in hits}
@@ -414,7 +413,7 @@ def decode(raw: bytes, scheme: SketchScheme = _DEFAULT_SCHEME) -> Sketch:
 
 
 def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch]:
-    """Decode several sketches, in order, if possible with the compiled loops."""
+    """Decode several sketches, in order, with the compiled loops if possible."""
     loops = loops_at_hand()
     sketches = _decode_in_loops(raws, scheme, loops) if loops and len(raws) > 1 else None
     # Let `decode` raise the error for an invalid sketch.
@@ -422,7 +421,7 @@ def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) ->
 
 
 def _decode_in_loops(raws: Sequence[bytes], scheme: SketchScheme, loops: Loops) -> list[Sketch] | None:
-    """Decode several sketches at once; return None if one of them is invalid."""
+    """Decode several sketches at once; return None if one is invalid."""
     lengths = np.array([*map(len, raws)], np.int64)
     if lengths.min() < _HEAD.size + _CHECK.size:
         return None
@@ -462,7 +461,7 @@ def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SC
 
 
 def _head(raw: bytes, scheme: SketchScheme) -> tuple[int, int, int]:
-    """Return the number of bits of a low part, of distinct shingles, and of hashes; raise if the head is invalid."""
+    """Return the number of bits of a low part, of distinct shingles, and of hashes; raise for an invalid head."""
     if len(raw) < _HEAD.size + _CHECK.size or _CHECK.unpack_from(raw, len(raw) - 4)[0] != crc32(raw[:-4]):
         raise StoreError(f"a sketch of {len(raw)} bytes is damaged; index its document again")
     version, bits, level, low_bits, size, count = _HEAD.unpack_from(raw)

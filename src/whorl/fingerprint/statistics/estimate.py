@@ -54,7 +54,7 @@ class Estimate:
     """Estimated overlap of a source (A) and a hit (B).
 
     Args:
-        shares: The likeliest shares.
+        shares: Likeliest shares.
         low: Lower ends of the intervals of the shares; equal to exact shares.
         high: Upper ends of the intervals.
         shared_hashes: Number of hashes in both sketches.
@@ -89,7 +89,7 @@ def estimate(source: Sketch, hits: Sequence[Sketch], confidence: float = CONFIDE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates(Sequence[Estimate]):
-    """Estimates of several overlaps. An `Estimate` is created on access, because each takes some microseconds.
+    """Estimates of several overlaps. Each `Estimate` takes some microseconds, so it is created on access.
 
     The int64 arrays have shape (hits,).
 
@@ -124,7 +124,7 @@ class Estimates(Sequence[Estimate]):
         return Estimate(shares, low, high, common, counted, size, hit_size, is_exact=is_exact)
 
     def shares(self, metric: Metric) -> list[float]:
-        """Return the likeliest share of each hit by a metric, equal to the value in `Estimate.shares`."""
+        """Return each hit's likeliest share by a metric, as in `Estimate.shares`."""
         return self._shares(metric, self.middle)
 
     def lowest_shares(self, metric: Metric) -> list[float]:
@@ -195,7 +195,7 @@ def shared_shingles(
     def falls(overlaps: Counts) -> Bools:
         """Check elementwise whether an overlap is more likely than the next larger overlap."""
         in_a, in_b = sizes_a - overlaps, sizes_b - overlaps
-        # Cross-multiplied form of the ratio in the module docstring. If the overlap equals a size, use 0 for 0 / 0.
+        # Cross-multiplied form of the ratio in the module docstring. If the overlap equals a size, 0 / 0 counts as 0.
         gain = (overlaps + 1) * ((in_a - alone_a) / np.maximum(in_a, 1)) * ((in_b - alone_b) / np.maximum(in_b, 1))
         return np.asarray(gain < (overlaps + 1 - shared) * lost)
 
@@ -205,10 +205,10 @@ def shared_shingles(
 def overlap_interval(
     total: Counts, is_union: Bools, drawn: Counts, shared: Counts, most: Counts, confidence: float
 ) -> tuple[Counts, Counts]:
-    """Return the smallest and the largest overlap that are compatible with the counts.
+    """Return the smallest and the largest overlap compatible with the counts, from `shared` to `most`.
 
     `total` is the population or, if `is_union`, the sum of both sizes, which exceeds the population by the overlap. The
-    sample has `drawn` hashes, `shared` of them shared. The overlap is from `shared` to `most`.
+    sample has `drawn` hashes, `shared` of them shared.
     """
     _require_confidence(confidence)
     # A rounding error could make a probability that equals the tail too small.

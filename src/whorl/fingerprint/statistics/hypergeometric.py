@@ -29,7 +29,7 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 #: Tolerance for rounding errors: a tail that equals the requested probability reaches it.
 SLACK = 1e-12
-#: Maximum number of terms in memory. A term takes 8 bytes, and there are a few copies.
+#: Maximum number of terms in memory; each takes 8 bytes, in a few copies.
 _CELLS = 1 << 19
 _LARGEST = 1 << 40
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
@@ -85,7 +85,7 @@ def binomial_upper_tail(trials: npt.ArrayLike, chance: npt.ArrayLike, least: npt
 
 
 class Tails:
-    """Table of the upper tails of several hypergeometric distributions, for repeated queries.
+    """Table of upper tails of hypergeometric distributions, for repeated queries.
 
     Columns extend about nine standard deviations of the widest distribution to each side.
 
@@ -106,7 +106,7 @@ class Tails:
         self._largest = (middle + terms.size).astype(np.int64)
 
     def largest_least(self, recall: Fraction) -> Counts:
-        """Return the largest c with P(X >= c) >= recall for each distribution, or 0 if there is none."""
+        """Return the largest c with P(X >= c) >= recall for each distribution, or 0."""
         if recall == 1:
             return np.asarray(self._lowest)
         return np.asarray(self._largest - (self._tails < float(recall) - SLACK).sum(axis=1))
@@ -122,7 +122,7 @@ class Tails:
 def min_should_match_for(
     population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayLike, recall: Fraction
 ) -> Counts:
-    """Return the largest number of shared tokens that a search can require with this recall.
+    """Return the largest minimum number of shared tokens that keeps the recall of a search.
 
     The population is the source's shingles. A hit just at the threshold shares `good` shingles, and X of the `drawn`
     tokens. The result is the largest c with P(X >= c) >= recall, or 0; for a recall of 1, the minimum of X.
@@ -240,8 +240,7 @@ def _likeliest(n: Floats, k: Floats, m: Floats) -> Floats:
 def _around(n: Floats, k: Floats, m: Floats, middle: Floats, terms: Floats) -> Floats:
     """Return the tails P(X >= x) as multiples of P(X = middle), from middle + terms.size down to middle - terms.size.
 
-    Returns:
-        Array of shape (distributions, 2 * terms.size + 1); the last column is the sum of all terms.
+    The result has shape (distributions, 2 * terms.size + 1); the last column is the sum of all terms.
     """
     # Compute both sides in one call, because calling numpy takes most of the time.
     good, at = np.concatenate([k, n - k]), np.concatenate([middle, m - middle])
@@ -266,7 +265,7 @@ def _spread(n: Floats, k: Floats, m: Floats) -> Floats:
 
 
 def _portions(left: Floats, spread: Floats) -> list[tuple[slice, Floats]]:
-    """Split rows into portions whose tables of terms are small; return the rows and term numbers of each portion."""
+    """Split rows into portions with small tables of terms; return the rows and term numbers of each portion."""
     portions: list[tuple[slice, Floats]] = []
     if not left.size:
         return portions
@@ -313,7 +312,7 @@ def _deviance(x: Floats, expected: Floats) -> Floats:
     for power in range(17, 1, -2):
         series = (series + 1.0 / power) * square
     near = (x - expected) * v + 2.0 * x * v * series
-    # Use 1 as divisor where the quotient is not needed, to avoid a division by 0.
+    # Divide by 1 where the quotient is not needed, to avoid a division by 0.
     is_far = (np.abs(v) >= 0.1) & (x > 0) & (expected > 0)
     quotient = np.where(is_far, x, 1.0) / np.where(is_far, expected, 1.0)
     far = x * np.log(quotient) + expected - x

@@ -24,7 +24,7 @@ from whorl.errors import ParameterError
 
 #: A percentage; a value up to 1 is a fraction, as in FINGERPRINT.
 Percent: TypeAlias = int | float | str | Fraction
-#: Marks for numbers that JSON and CSV show with six decimals: shares are rounded down, intervals outward.
+#: Marks numbers that JSON and CSV show with six decimals: shares are rounded down, intervals outward.
 SHARE, INTERVAL = "share", "interval"
 #: A share from 0 to 1, and an end of the interval of a share.
 Share: TypeAlias = Annotated[float, SHARE]
@@ -57,7 +57,7 @@ _TYPED = {"similarity": Metric.JACCARD, "contains": Metric.A_IN_B, "within": Met
 
 
 def metric_named(word: Metric | str, choices: Sequence[Metric]) -> Metric:
-    """Return the metric for a word that a user typed.
+    """Return the metric that a user's word names.
 
     Raises:
         ParameterError: The word does not name one of the choices.

@@ -31,7 +31,7 @@ KATAKANA_COSTS, KATAKANA_COST_LONG, KATAKANA_LIMIT = (8192, 984, 408, 240, 204, 
 #: that form no word. No word is extended by characters that share a prefix of at least this length with a dictionary
 #: word.
 ROOT_COMBINE_THRESHOLD = PREFIX_COMBINE_THRESHOLD = 3
-#: From ICU4J's DictionaryBreakEngine.PossibleWord: maximum number of words considered at one position.
+#: From ICU4J's DictionaryBreakEngine.PossibleWord: maximum number of words to consider at one position.
 POSSIBLE_WORDS = 20
 PAIYANNOI, MAIYAMOK = "\u0e2f", "\u0e46"
 
@@ -51,7 +51,6 @@ class Dictionaries:
 
     @cached_property
     def _number(self) -> bytes:
-        """Engine number of each code point."""
         return self.tables.engine.tobytes()
 
     def divide(self, segment: str, asks: Callable[[str], bool]) -> list[int]:
@@ -60,8 +59,8 @@ class Dictionaries:
         A span begins at a character whose category needs a dictionary, and ends before a character unknown to its
         engine. A character without an engine is skipped with the following characters of its script.
 
-        ICU4J then skips that script in all later texts of the process. Here the words of a text depend only on that
-        text. The difference is visible only if a span begins with the prolonged sound mark (U+30FC, U+FF70).
+        ICU4J then skips that script in all later texts of the process. Here, the words of a text depend only on that
+        text; the results differ only if a span begins with the prolonged sound mark (U+30FC, U+FF70).
         """
         number = [self._number[ord(character)] for character in segment]
         breaks: list[int] = []
@@ -94,7 +93,7 @@ class Dictionaries:
 
 
 class _Undivided:
-    """Leaves Hangul undivided, as ICU does, whose dictionary has no Hangul words."""
+    """Leaves Hangul undivided, like ICU, whose dictionary has no Hangul words."""
 
     def breaks(self, span: str) -> list[int]:
         return []
@@ -234,8 +233,8 @@ class _Words:
     def best(self, start: int) -> int:
         """Return the end of the best word at a position, or the position itself if no word begins there.
 
-        This is the longest word that two more words can follow (or the span's last word), or else the shortest word
-        that one word can follow, or else the longest word.
+        The best word is the longest word that two more words can follow (or the span's last word), otherwise the
+        shortest word that one word can follow, otherwise the longest word.
         """
         ends = [start + length for length in self.at(start)[0]]
         if len(ends) < 2 or ends[-1] >= self.limit:
@@ -273,7 +272,7 @@ class Trie:
     def units(self, text: str) -> Sequence[int]:
         """Convert a text to the units of the dictionary: BytesDictionaryMatcher.transform.
 
-        ICU4J handles joiners separately; spans do not contain them. Characters of other scripts get units that no word
+        Spans contain no joiners, which ICU4J handles separately. Characters of other scripts get units that no word
         contains.
         """
         return [ord(character) - self.offset for character in text]
@@ -281,7 +280,7 @@ class Trie:
     def words(self, units: Sequence[int], start: int, limit: int) -> tuple[list[tuple[int, int]], int]:
         """Return length and value of each word at a position, shortest first, and the number of units read.
 
-        As in ICU4J's matches(), the units read include the mismatch.
+        Like ICU4J's matches(), the units read include the mismatch.
         """
         words: list[tuple[int, int]] = []
         nodes, data = self.nodes, self.data

@@ -47,7 +47,7 @@ from whorl.request_context import require_time
 
 PROFILES: tuple[str, ...] = ("icu70", "icu74", "icu77")
 DEFAULT_PROFILE = "icu74"
-#: Use this in place of a profile's name to make every character a word (see `shingling.pieces`).
+#: Name of a profile with every character as a word (see `shingling.pieces`).
 CHARACTERS = "characters"
 
 #: Number of UTF-16 units that Lucene's ICUTokenizer reads at a time (IOBUFFER).
@@ -57,9 +57,9 @@ _ENCODED_AT_ONCE = 1 << 18
 #: White space after which ICUTokenizer.findSafeEnd cuts a buffer, as defined by ICU4J's UCharacter.isWhitespace.
 SAFE_ENDS = re.compile("[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
 _SAFE_END = re.compile(f"(?s:.*){SAFE_ENDS.pattern}")
-#: Characters that make later positions in characters differ from positions in UTF-16 units.
+#: Characters that shift later positions in UTF-16 units from positions in characters.
 SURROGATE_OR_PAIR = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
-#: Maximum number of chunks in the cache. They take at most about 20 MB.
+#: Maximum number of cached chunks, in at most about 20 MB.
 _MOST_CACHED = 1 << 16
 
 
@@ -127,7 +127,7 @@ def shingles(tokens: Sequence[str], size: int = 5) -> list[str]:
 
 
 def buffers(text: str) -> Iterator[str]:
-    """Split a text where Lucene's ICUTokenizer.refill does; no word crosses a cut."""
+    """Split a text at the cuts of Lucene's ICUTokenizer.refill; no word crosses a cut."""
     encoding, width = ("ascii", 1) if text.isascii() else ("utf-16-le", 2)
     units = b""
     for start in range(0, len(text), _ENCODED_AT_ONCE):
@@ -148,8 +148,8 @@ def buffers(text: str) -> Iterator[str]:
 def _as_typed(spans: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
     """Convert ranges within the buffers of a text to ranges in the text itself, in place.
 
-    Positions can differ because a buffer may contain only half of a surrogate pair, and joins halves that are separate
-    in a Python string.
+    Positions can differ: a buffer may contain only half of a surrogate pair, and joins halves that are separate in a
+    string.
     """
     pairs_in_buffers, pairs = _pairs("".join(buffers(text))), _pairs(text)
     second_halves = pairs + np.arange(len(pairs)) + 1
@@ -181,7 +181,7 @@ def segmenter_of(profile: str) -> Segmenter:
 
 
 class _Placed:
-    """Words with their positions: the start of each chunk, and the ranges of its words relative to this start."""
+    """Words with their positions: the start of each chunk, and ranges of its words relative to it."""
 
     __slots__ = ("counts", "relative", "starts", "words")
 
@@ -231,8 +231,7 @@ class Segmenter:
 class _ChunkPatterns:
     """Regular expressions that cut a text into chunks.
 
-    A joiner, such as a combining mark, forms one segment with the separators before it, so chunks include these
-    separators.
+    Chunks include the separators before a joiner, such as a combining mark, because both form one segment.
     """
 
     def __init__(self, separator: str, joiner: str) -> None:
@@ -244,7 +243,7 @@ class _ChunkPatterns:
 
     @cached_property
     def divided(self) -> Callable[[str], list[str]]:
-        """Split a text into separators and chunks, which alternate."""
+        """Split a text into alternating separators and chunks."""
         return re.compile(f"({self._chunk})").split
 
 
@@ -263,7 +262,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
 
     @cached_property
     def ascii_patterns(self) -> _ChunkPatterns:
-        """Patterns for ASCII text, because patterns for any text take much longer to compile."""
+        """Patterns for ASCII text; patterns for any text take much longer to compile."""
         return _ChunkPatterns(*(character_class(mask[:128]) for mask in self.masks))
 
     @cached_property
@@ -315,9 +314,9 @@ class _Chunks(dict[str, tuple[str, ...]]):
 
 
 class _Places(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
-    """Cache of the folded words of each chunk, with their starts and ends in turn.
+    """Cache of the folded words of each chunk, with alternating starts and ends.
 
-    Most texts are read without positions, so `_Chunks` suffices for them.
+    Most texts are read without positions, and then `_Chunks` is enough.
     """
 
     def __init__(self, chunks: _Chunks) -> None:

@@ -55,7 +55,7 @@ class StateMachine:
         self.accepting: NDArray[np.uint8] = arrays["accepting"]
         self.word: NDArray[np.uint8] = arrays["word"]
         self.dictionary_start = int(arrays["dictionary"])
-        # Python reads an element of a bytes object faster than an element of an array.
+        # Python reads elements of bytes objects faster than elements of arrays.
         self._category = self.categories.tobytes()
         self._rows = [row.tobytes() for row in self.following]
         self._accepting, self._word = self.accepting.tobytes(), self.word.tobytes()
@@ -65,7 +65,7 @@ class StateMachine:
     def segments(self, text: str, divide: Callable[[str], list[int]]) -> Sequence[Segment]:
         """Return the segments of a text: start, end, and whether the segment is a word.
 
-        The text is a script run, or a part of one between separators. `divide` returns the word ends inside a segment
+        The text is a script run, or a part of it between separators. `divide` returns the word ends inside a segment
         that needs a dictionary.
         """
         if text.isascii():
@@ -112,7 +112,6 @@ class StateMachine:
         A *separator* is never part of a word. It has a boundary before it, unless another separator precedes it, and a
         boundary after it, unless a separator or a *joiner* follows. So a text can be cut there. Both sets follow from
         the table: two categories have a boundary between them if no state after the first continues with the second.
-
         All characters beyond the first plane count as joiners, because regular expressions are faster within the first
         plane.
         """
@@ -230,8 +229,8 @@ class WordBreakTables:
     def script_runs(self, text: str) -> list[tuple[int, int, int]]:
         """Return start, end and script of each run of one script: Lucene's ScriptIterator.
 
-        Common and inherited characters, combining marks, and characters whose Script_Extensions name the run's script
-        continue a run. The first character with a script determines the script of the run.
+        The first character with a script determines the script of the run. Common and inherited characters, combining
+        marks, and characters whose Script_Extensions name the run's script continue it.
         """
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
         scripts = self.script[codes]
