@@ -13,7 +13,7 @@ from whorl.engine.protocol import ClusterLabel
 from whorl.errors import EngineError, EngineResponseError, ParameterError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
 
-#: Number of documents fetched and sent per request. Each includes its whole text.
+#: Number of documents to fetch and send per request, each with its whole text.
 DEFAULT_BATCH = 100
 #: Number of documents between two commits. After an error, the next run continues after the last commit.
 _COMMIT_EVERY = 10_000
@@ -26,14 +26,14 @@ class BackfillReport:
     """Numbers of documents that a backfill run has processed.
 
     Args:
-        total: Documents to process, counted at the beginning of the run.
-        sent: Documents that got whorl's fields, made from their text.
-        removed: Documents without a text, from which an empty sketch was removed.
-        kept: Documents with a text shorter than a shingle, for which an empty sketch is correct.
+        total: Documents to process, counted at the beginning.
+        sent: Documents that got whorl's fields from their text.
+        removed: Documents without a text that lost an empty sketch.
+        kept: Documents with a text shorter than a shingle, and rightly an empty sketch.
         textless: Documents without a stored text, which searches do not find.
-        refused: Ids of the documents that the server refuses, each with its reason.
-        left: Documents that still lack whorl's fields because they were added or changed during the run.
-        example: The smallest id of the batches, or "", as an example for messages.
+        refused: Ids of refused documents, each with the server's reason.
+        left: Documents without whorl's fields, because they were added or changed during the run.
+        example: Smallest id of the batches, or "", as an example for messages.
     """
 
     total: int = 0
@@ -50,7 +50,7 @@ class BackfillReport:
         return self.sent + self.removed + self.kept + self.textless + len(self.refused)
 
     def __add__(self, other: BackfillReport) -> BackfillReport:
-        """Add the counts of a batch. The total stays the same."""
+        """Add the counts of a batch; the total stays the same."""
         counted = ("sent", "removed", "kept", "textless", "refused")
         sums = {name: getattr(self, name) + getattr(other, name) for name in counted}
         example = min(filter(None, (self.example, other.example)), default="")
@@ -68,8 +68,7 @@ def fill_batches(
 ) -> BackfillReport:
     """Update documents in batches; after an error, another run continues.
 
-    Args:
-        progress: Called with the counts so far, before the first batch and after each batch.
+    `progress` is called with the counts so far, before the first batch and after each batch.
     """
     done, committed = BackfillReport(total), 0
     progress(done)
@@ -113,10 +112,7 @@ class ServerLabels(ABC):
         return labels
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
-        """Set the cluster labels of documents, or remove them (None).
-
-        Searches see the changes after the next commit.
-        """
+        """Set the cluster labels of documents, or remove them (None); searches see them after the next commit."""
         for batch in batches(changes, CHANGED_AT_ONCE):
             self._require_written(self._change(batch, changes))
 
@@ -142,7 +138,7 @@ def cluster_label(properties: Mapping[str, PropertyValue | Sequence[PropertyValu
 def cluster_labels(
     documents: Mapping[str, Mapping[str, PropertyValue | Sequence[PropertyValue]]],
 ) -> dict[str, ClusterLabel]:
-    """Return the cluster labels in the properties of documents, by id. Leave out documents without a label."""
+    """Return the cluster labels in the properties of documents, by id; omit documents without a label."""
     labels = {document_id: cluster_label(properties) for document_id, properties in documents.items()}
     return {document_id: label for document_id, label in labels.items() if label is not None}
 

@@ -1,4 +1,4 @@
-"""Findings of `whorl solr check` and `whorl opensearch check`, and messages that both commands use."""
+"""Findings of `whorl solr check` and `whorl opensearch check`, and messages of both commands."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Finding:
     """Result of one check of a collection or index.
 
     Args:
-        code: Identifier for programs. Its meaning never changes.
-        remedy: Recommended action, or "" if there is none.
+        code: Identifier for programs; its meaning never changes.
+        remedy: Recommended action, or "".
     """
 
     level: Severity

@@ -1,6 +1,6 @@
 """HTTP client of one server: urllib3's connection pools with whorl's deadlines, error messages and retries.
 
-Threads share a client. They can also share a value in a `TtlCache`, and a commit in a `SharedCommit`.
+Threads share a client, and optionally a value in a `TtlCache` and a commit in a `SharedCommit`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError
 from whorl.request_context import seconds_left, trace
 
-#: Number of bytes of a request body to send at once. The timeout applies to each block.
+#: Number of bytes of a request body to send at once; the timeout applies to each block.
 _BLOCK_BYTES = 1 << 16
 #: A timeout this close to the deadline counts as a passed deadline.
 _SOON_SECONDS = 0.05
-# urllib3 must not retry, because it does not know the request's deadline. `with_retries` retries instead.
+# `with_retries` retries instead of urllib3, which does not know the request's deadline.
 _ONE_ATTEMPT = urllib3.Retry(total=False)
 
 
@@ -71,7 +71,7 @@ class ServerAccess:
 
 
 class _PlainConnection(HTTPConnection):
-    """HTTP connection with a separate connect timeout, which refuses ambiguous responses."""
+    """HTTP connection with a separate connect timeout that refuses ambiguous responses."""
 
     def __init__(self, *args: Any, connect_seconds: float, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -92,7 +92,7 @@ class _PlainConnection(HTTPConnection):
 
     def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]  # as in urllib3's own class
         response = super().getresponse()
-        # Otherwise the final response would be read as the response to the next request.
+        # Otherwise, the final response would answer the next request.
         if response.status < 200:
             raise ProtocolError(f"interim response {response.status}")
         # Proxies differ in the header that they use (request smuggling; RFC 9112, 6.3).
@@ -117,9 +117,9 @@ class ServerConnections:
     """Persistent connections to one server, shared by threads.
 
     Args:
-        url: A URL of the server without credentials. Messages show it.
+        url: URL of the server without credentials, for messages.
         name: The server's name in messages: "Solr".
-        default_ca: File or folder of CA certificates that is used if the options name none.
+        default_ca: File or folder of CA certificates, unless the options name one.
     """
 
     def __init__(self, url: str, name: str, ca_setting: str, access: ServerAccess, default_ca: str | None) -> None:
@@ -138,7 +138,7 @@ class ServerConnections:
             headers: Headers with ASCII values.
 
         Raises:
-            EngineUnavailableError: No complete response has arrived in time.
+            EngineUnavailableError: No complete response arrived in time.
         """
         left = seconds_left()
         silence = self._access.timeout_seconds if left is None else min(left, self._access.timeout_seconds)
@@ -156,7 +156,7 @@ class ServerConnections:
             raise self._unavailable(error, target) from error
 
     def _connected(self) -> urllib3.HTTPConnectionPool:
-        # A forked process must not use its parent's connections, or it would read responses to its parent's requests.
+        # A forked process must not use its parent's connections, or it would read the parent's responses.
         if self._pool is None or self._process != os.getpid():
             self._process, self._pool = os.getpid(), self._new_pool()
         return self._pool
@@ -222,12 +222,12 @@ class ServerConnections:
             )
         return EngineUnavailableError(
             f"no {self._name.removeprefix('the ')} answers at {self.url}; is it running, and is the address right?",
-            # A retry does not help if the host name is invalid.
+            # A retry does not help against an invalid host name.
             is_temporary=not isinstance(error, ValueError),
         )
 
 
-#: Approximate pause before the first retry, and longest pause. Each further retry doubles the pause.
+#: Approximate pause before the first retry, doubled for each further retry, and longest pause.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 2.0
 
 _Result = TypeVar("_Result")
@@ -236,13 +236,14 @@ _Result = TypeVar("_Result")
 def with_retries(send: Callable[[], _Result], retries: int) -> _Result:
     """Send a request, retry after temporary failures, and record each attempt in the request's trace.
 
-    Repeating a request is harmless: queries change nothing, and documents and deletions may arrive twice.
+    Repeating a request is harmless: queries change nothing, and documents and deletions may arrive twice. There are no
+    retries after the deadline.
 
     Args:
-        send: Sends the request once. If it fails temporarily, it raises EngineUnavailableError with `is_temporary`.
+        send: Sends the request once; raises EngineUnavailableError with `is_temporary` after a temporary failure.
 
     Raises:
-        EngineUnavailableError: The last attempt has failed. There are no retries after the deadline.
+        EngineUnavailableError: The last attempt has failed.
     """
     noted = trace()
     for repetition in itertools.count(1):
@@ -277,7 +278,7 @@ _Value = TypeVar("_Value")
 class TtlCache(Generic[_Value]):
     """Caches a value, and fetches it again after its time to live.
 
-    One thread fetches the value while the others wait. `fetch` gets the previous value, or None the first time.
+    One thread fetches the value while the others wait. `fetch` gets the previous value, or None at first.
     """
 
     def __init__(self, fetch: Callable[[_Value | None], _Value], seconds: float) -> None:
@@ -320,12 +321,9 @@ class SharedCommit:
         self._error: EngineError | None = None
 
     def __call__(self) -> None:
-        """Wait until a commit that began after this call has ended.
-
-        If the commit fails, all threads that wait for it raise its error.
-        """
-        # No lock is needed to read this: a commit that another thread begins now is either counted already, or begins
-        # after this call.
+        """Wait until a commit that began after this call has ended; raise its error if it failed."""
+        # Reading this needs no lock: a commit that another thread begins now is either counted already, or begins after
+        # this call.
         wanted = self._begun + 1
         with self._turn:
             if self._ended < wanted:

@@ -1,8 +1,7 @@
 """Encodes words and values as index terms and patterns for all engines, and looks up passages by their hashes.
 
-On disk and in OpenSearch, one index field holds the words of all properties, and another field all whole values,
-because properties can have any name. Each term begins with the name of its property. Name and content have separate
-fields.
+Properties can have any name, so on disk and in OpenSearch, one index field holds the words of all properties, and
+another all whole values. Each term begins with the name of its property. Name and content have separate fields.
 
 tantivy supports wildcards and ranges of text only as regular expressions. Except for `compile_pattern`, the expressions
 here mean the same to tantivy and to Python's `re`.
@@ -44,7 +43,7 @@ from whorl.query.plan.nodes import (
 from whorl.query.plan.values import whole
 from whorl.request_context import require_time
 
-#: Fields whose words have a separate index field. The words of all other fields share one index field.
+#: Fields with a separate index field for their words; all other fields share one.
 OWN_FIELDS = ("name", "content")
 #: tantivy splits text at this character, so no term contains it.
 BETWEEN_WORDS = " "
@@ -70,8 +69,8 @@ _SYNTAX = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
 _ONE, _ANY = "(?s:.)", "(?s:.)*"
 _FIRST, _LAST = "\0", "\U0010ffff"
 
-#: Sample text that shows which word-break profile an analysis follows (a colon between letters, letters new in Unicode
-#: 15 and 16), and whether it folds words differently, stems them, or removes markup, stop words or long words.
+#: Sample text that shows the word-break profile of an analysis (a colon between letters, letters new in Unicode 15 and
+#: 16), different folding, stemming, and removal of markup, stop words or long words.
 PROBE = (
     "one:two \U00011f04\U00011f05 three \U00010d4e\U00010d4f, (Don't) 3.14 x_y Straße ﬁne 中文 – naïve; "
     "The houses of John's churches are running <b>out</b> of R&amp;D, wi-fi; l'été et des eaux, der Hund und die "
@@ -94,11 +93,9 @@ def word_term(field: str, word: str) -> str:
 
 
 def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
-    """Join words by blanks. Return None if a word is empty or too long.
+    """Join words by blanks; return None if a word is empty or longer than `longest` UTF-16 units.
 
-    Args:
-        longest: Maximum length of a word in UTF-16 units.
-        blank: Character that replaces a blank within a word.
+    `blank` replaces a blank within a word.
     """
     lengths = np.diff(words.starts) - 2
     if not lengths.all() or lengths.max(initial=0) > 2 * longest:
@@ -125,7 +122,7 @@ def text_terms(field: str, text: str, profile: str) -> str:
 
 
 def value_term(field: str, kind: Kind, value: Value) -> str:
-    """Return the term for a whole value of a field. The terms of one kind sort like their values."""
+    """Return the term for a whole value of a field; the terms of one kind sort like their values."""
     return value_prefix(field, kind) + encode_sortable(kind, value)
 
 
@@ -139,7 +136,7 @@ def presence_term(field: str, kind: Kind) -> str:
 
 
 def encode_sortable(kind: Kind, value: Value) -> str:
-    """Encode a value as text. The texts of one kind sort like their values."""
+    """Encode a value as text; the texts of one kind sort like their values."""
     match kind:
         case Kind.INTEGER | Kind.DATE:
             return f"{int(value) + (1 << 63):016x}"
@@ -151,7 +148,7 @@ def encode_sortable(kind: Kind, value: Value) -> str:
 
 
 def decode_sortable(kind: Kind, spelled: str) -> Value:
-    """Return the value that `encode_sortable` has encoded. A shortened text stays shortened.
+    """Return the value that `encode_sortable` has encoded; a shortened text stays shortened.
 
     Raises:
         ValueError: No value of this kind is encoded this way.
@@ -197,8 +194,7 @@ def pattern_expression(pattern: Pattern) -> str:
 def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
     """Compile a pattern to an expression that matches in linear time.
 
-    A piece between two * is matched only at its first occurrence, because a later occurrence could not help later
-    pieces to match.
+    A piece between two * is matched only at its first occurrence; a later one could not help later pieces to match.
 
     >>> bool(compile_pattern(("a", Joker.ANY) * 40).fullmatch("az" * 39))
     False
@@ -215,9 +211,9 @@ def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
 
 
 def range_expression(low: str | None, high: str | None, *, includes_low: bool, includes_high: bool) -> str | None:
-    """Return a regular expression for the strings in a range; None if no string is in the range.
+    """Return a regular expression for the strings in a range, by code point; None for an empty range.
 
-    Strings are ordered by code point. A limit of None is open.
+    A limit of None is open.
 
     >>> bool(re.fullmatch(range_expression("b", "d", includes_low=True, includes_high=False), "cherry"))
     True
@@ -338,7 +334,7 @@ def fingerprints_to_move(
     Args:
         count: Returns the maximum number of leaf clauses of a node.
         movable: Types of nodes that can move.
-        count_apart: Number of leaf clauses of a node after it has moved.
+        count_apart: Number of leaf clauses of a moved node.
 
     Returns:
         `id()` of the nodes that move.
@@ -373,7 +369,7 @@ def passage_hash_terms(numbers: tuple[int, ...], scheme: PassageScheme) -> list[
     return list(spelled(np.array(numbers, np.uint64), scheme.bits))
 
 
-#: Maximum number of passage hashes in a look-up request, and maximum number of documents in its response.
+#: Maximum number of passage hashes in a look-up request, and of documents in its response.
 _NUMBERS_AT_ONCE, _DOCUMENTS_AT_ONCE = 400, 10_000
 #: Maximum number of document ids in a request.
 _NAMED_AT_ONCE = 1_000
@@ -382,12 +378,7 @@ _NAMED_AT_ONCE = 1_000
 def holders_plan(
     numbers: Sequence[int], scheme: PassageScheme, ids: Sequence[str] | None, left_out: BoundNode | None
 ) -> BoundPlan:
-    """Return the plan for the documents that have any of the passage hashes.
-
-    Args:
-        ids: Documents to search; None for all.
-        left_out: Query for documents to leave out.
-    """
+    """Return the plan for the documents with any of the passage hashes, among `ids` if given, except `left_out`."""
     must: list[BoundNode] = [PassageNumbers("the text", scheme, tuple(numbers))]
     if ids is not None:
         must.append(DocumentIds("candidates", ((1.0, tuple(ids)),)))
@@ -402,9 +393,8 @@ def look_up_holders(
 ) -> PassageHolders:
     """Implement `Engine.passage_holders` by requests of limited size.
 
-    Args:
-        ask: Function that takes passage hashes, ids of documents (None for all), and a maximum number of documents. It
-            returns documents with any of the hashes, and the positions of their hashes in the argument.
+    `ask` takes passage hashes, ids of documents (None for all), and a maximum number of documents. It returns documents
+    with any of the hashes, and the positions of their hashes in the argument.
     """
     positions = {number: position for position, number in enumerate(counts)}
     rare = [(number, count) for number, count in counts.items() if 0 < count <= most]

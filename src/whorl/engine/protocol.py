@@ -22,7 +22,7 @@ from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, Value
 from whorl.query.plan.values import Fields
 
-#: Number of documents per batch of a scan. Their sketches take some megabytes.
+#: Number of documents per batch of a scan; their sketches take some megabytes.
 SCAN_BATCH_SIZE = 1000
 
 
@@ -38,12 +38,12 @@ class ValueFacet:
     """Facet that counts the documents with each whole value of a field.
 
     Args:
-        kind: The type of the field's values; any type but `Kind.TEXT`.
-        place: The engine's name of the field.
+        kind: Type of the field's values; any type but `Kind.TEXT`.
+        place: Engine's name of the field.
         most: Maximum number of values, at least 1.
         least: Minimum document count of a value, at least 1.
-        is_by_value: Sort by ascending value, texts by code point. By default, sort by descending count, then by value.
-        beginning: Count only values with this prefix. Only text fields have prefixes.
+        is_by_value: Sort by ascending value, texts by code point; by default, by descending count, then by value.
+        beginning: Count only values with this prefix, in text fields.
         within: Facets to count in the documents with each value.
     """
 
@@ -60,7 +60,7 @@ class ValueFacet:
 class StatisticsFacet:
     """Facet with the statistics of a numeric field.
 
-    An engine may count equal values of one document once or twice.
+    Engines differ in whether equal values of one document count once or twice.
     """
 
     kind: Kind
@@ -72,7 +72,7 @@ Facet: TypeAlias = MatchCount | ValueFacet | StatisticsFacet
 
 @dataclass(frozen=True, slots=True)
 class ValueCount:
-    """A value, the number of documents with this value, and the facets of these documents."""
+    """A value, the number of documents with it, and their facets."""
 
     value: Value
     count: int
@@ -81,7 +81,7 @@ class ValueCount:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Statistics of a set of numbers. All are 0 for an empty set. `squares` is the sum of the squares."""
+    """Statistics of a set of numbers, all 0 for an empty set; `squares` is the sum of the squares."""
 
     count: int = 0
     smallest: float = 0.0
@@ -117,7 +117,7 @@ class Statistics:
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of a sample; 0 for fewer than two numbers.
+        """Standard deviation of a sample; 0 for fewer than two numbers.
 
         Source: Solr's StatsComponent, sqrt((n * sum of squares - sum²) / (n * (n - 1))).
         """
@@ -132,7 +132,7 @@ FacetResult: TypeAlias = int | tuple[ValueCount, ...] | Statistics
 
 
 class Candidates(ABC):
-    """One page of the documents that match a plan, before verification. Methods take positions on the page.
+    """One page of matching documents, before verification. Methods take positions on the page.
 
     Attributes:
         total: Number of all matching documents.
@@ -149,16 +149,16 @@ class Candidates(ABC):
     def compare(self, source: Sketch, left_out: Collection[str]) -> tuple[list[int], Overlaps]:
         """Compare a source with the candidates; return their positions and overlaps.
 
-        The result lacks candidates without a sketch, and candidates with an id in `left_out`.
+        Omit candidates without a sketch, and candidates with an id in `left_out`.
         """
 
     @abstractmethod
     def ids(self, positions: Sequence[int]) -> list[str]:
-        """Return the ids of candidates; "" for a document that was just deleted."""
+        """Return the ids of candidates; "" for a just deleted document."""
 
     @abstractmethod
     def named(self, positions: Sequence[int]) -> dict[int, Hit]:
-        """Return the candidates by position, without documents that were just deleted."""
+        """Return the candidates by position, without just deleted documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class CandidatePage(Candidates):
     """Candidates that were read with their sketches.
 
     Args:
-        hits: The candidates in the order of `Page`, each with its sketch; None if a sketch was just removed.
+        hits: Candidates in the order of `Page`, each with its sketch; None if a sketch was just removed.
     """
 
     total: int
@@ -193,7 +193,7 @@ class CandidatePage(Candidates):
 
 @dataclass(frozen=True, slots=True)
 class CountedPage(CandidatePage):
-    """Candidates of a plan whose scores count the hashes shared with the source (`SketchTokens.scores_shared`).
+    """Candidates scored by the number of hashes shared with the source (`SketchTokens.scores_shared`).
 
     Args:
         sizes: Number of distinct shingles of each candidate; 0 without a sketch.
@@ -230,8 +230,8 @@ class ScanBatch:
     """One batch of a scan over all documents of a store.
 
     Args:
-        documents: Id, name and sketch of each document. A document without a sketch has None.
-        mark: Argument for `scan` to continue after this batch.
+        documents: Id, name and sketch of each document; None for a missing sketch.
+        mark: Argument of `scan` to continue after this batch.
     """
 
     documents: tuple[tuple[str, str, Sketch | None], ...]
@@ -243,7 +243,7 @@ class ClusterLabel:
     """Cluster label of a document.
 
     Args:
-        cluster: The id of the cluster's first document.
+        cluster: Id of the cluster's first document.
         is_principal: Whether the document represents the cluster.
     """
 
@@ -253,10 +253,9 @@ class ClusterLabel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassageHolders:
-    """The documents that have passage hashes, as pairs of a document and a hash.
+    """Documents with passage hashes, as pairs of a document and a hash.
 
     Args:
-        ids: The documents.
         owners: Index in `ids` of each pair's document; int64 array of shape (pairs,).
         numbers: Index of each pair's passage hash among the requested hashes; int64 array of shape (pairs,).
     """
@@ -281,10 +280,10 @@ class ClusterLabels(Protocol):
         """Yield all labels by document id, a batch at a time."""
 
     def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
-        """Return the labels of documents by id. Leave out documents without a label."""
+        """Return the labels of documents by id; omit documents without a label."""
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
-        """Return the number of matching documents by cluster. Leave out clusters without a matching document."""
+        """Return the number of matching documents by cluster; omit clusters without one."""
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
         """Set the labels of documents, or remove them (None), durably.
@@ -297,22 +296,21 @@ class Engine(Protocol):
     """Search engine of a store.
 
     All methods raise only EngineError, StoreError and StoppedError. Methods that run or explain a plan also raise
-    UnsupportedQueryError if it needs too many look-ups.
-
-    Users name documents by references; `resolve` turns these into ids, which most methods take.
+    UnsupportedQueryError if it needs too many look-ups. Users name documents by references; `resolve` turns these into
+    ids, which most methods take.
     """
 
     @property
     def scheme(self) -> Scheme:
-        """The scheme of the tokens in this store."""
+        """Scheme of the tokens in this store."""
 
     @property
     def runs_in_process(self) -> bool:
-        """Whether searches run in this process, and not on a server."""
+        """Whether searches run in this process, not on a server."""
         return False
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Store documents durably, and replace documents with the same ids.
+        """Store or replace documents durably.
 
         Raises:
             DocumentError: This store cannot hold one of the documents.
@@ -325,15 +323,13 @@ class Engine(Protocol):
         """Delete documents immediately; return the number of deleted documents."""
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
-        """Return the digests of stored documents by id. Servers store only the first letters of a digest.
+        """Return the digests of stored documents by id; servers store only the first letters of a digest.
 
-        Args:
-            of_texts: Return the digests of the versions that `texts` reads, which may be older than the stored
-                versions.
+        `of_texts` asks for the versions that `texts` reads, which may be older than the stored versions.
         """
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
-        """Map references to the ids of their documents. Leave out unknown references.
+        """Map references to the ids of their documents; omit unknown references.
 
         A reference is an id, a DBID, or a reference to a node; see `reference_meanings`.
         """
@@ -344,49 +340,43 @@ class Engine(Protocol):
         return True
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        """Return the signatures of documents by id. If a text is too short, its signature has no tokens.
+        """Return the signatures of documents by id, without tokens for a text that is too short.
 
-        Args:
-            wanted: Document ids, each with whether the order of its tokens matters.
+        `wanted` maps each id to whether the order of its tokens matters.
         """
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
-        """Return the non-empty stored texts by id. Raise SchemaError if this store keeps no texts."""
+        """Return the non-empty stored texts by id; raise SchemaError if this store keeps no texts."""
 
     @property
     def sketch_scheme(self) -> SketchScheme | None:
-        """The scheme of the sketches; None if the documents of this store have no sketches."""
+        """Scheme of the sketches; None if the documents of this store have none."""
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """The scheme of the passages; None if some documents have no passage hashes."""
+        """Scheme of the passages; None if some documents have no passage hashes."""
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Count the documents with each passage hash. The counts may include a few deleted documents."""
+        """Count the documents with each passage hash, possibly including a few deleted documents."""
 
     def passage_holders(
         self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
     ) -> PassageHolders:
-        """Return the documents that have any of the passage hashes.
+        """Return the documents with any of the passage hashes.
 
         Args:
             counts: Document count of each passage hash, from `passage_counts`.
             most: Hashes in at most this number of documents are looked up in all documents, more frequent hashes only
                 in the documents of the rarer hashes and in `among`.
-            among: Ids of more documents in which to look up the frequent hashes.
-            left_out: Query for documents to leave out.
+            among: Ids of further documents to look up the frequent hashes in.
         """
 
     def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
-        """Return the ids of documents with any of the phrases; None if the engine cannot look up phrases.
-
-        Args:
-            phrases: Each phrase is a tuple of words from `words_of`.
-        """
+        """Return the ids of documents with any of the phrases (words from `words_of`); None without phrase look-ups."""
         return None
 
     def known_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[tuple[str, ...]] | None:
-        """Return the phrases that any document has or had; None if the engine cannot look up phrases."""
+        """Return the phrases that any document has or had; None without phrase look-ups."""
         return None
 
     @property
@@ -397,60 +387,47 @@ class Engine(Protocol):
         """Return the largest number of distinct shingles of a document, some seconds old; None if unknown."""
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
-        """Return the sketches of documents by id. Leave out documents without a sketch."""
+        """Return the sketches of documents by id; omit documents without a sketch."""
 
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Return the numbers of distinct shingles of documents by id. Leave out documents without a sketch."""
+        """Return the numbers of distinct shingles of documents by id; omit documents without a sketch."""
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         """Resolve references; return the id and the signature (or None) of each document by reference.
 
-        Args:
-            wanted: References, each with whether the order of the document's tokens matters.
+        `wanted` maps each reference to whether the order of the document's tokens matters.
         """
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         """Resolve references; return the id and the sketch (or None) of each document by reference."""
 
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
-        """Yield all documents with their sketches in batches, in the order of their ids.
-
-        Args:
-            mark: Mark of a batch, to continue after this batch; "" to begin with the first document.
-        """
+        """Yield all documents with their sketches in batches, ordered by id, after the batch with `mark`."""
 
     def reads_candidates_later(self, plan: BoundPlan) -> bool:
         """Check whether a page of a plan's candidates holds no sketches, so that it can be long."""
         return False
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
-        """Run a plan, and return one page of the hits.
-
-        Args:
-            in_order: Sort hits with equal scores by id, which takes time.
-        """
+        """Run a plan, and return one page of the hits; `in_order` sorts equal scores by id, which takes time."""
 
     def sign(self, text: str) -> Signature:
         """Return the signature that a text would have in this store."""
 
     def fields(self, *, latest: bool = False) -> Fields:
-        """Return the fields of the searchable documents. The result may be some seconds old.
-
-        Args:
-            latest: Return a result that is at most one second old.
-        """
+        """Return the fields of the searchable documents, some seconds old, or with `latest` at most one second."""
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
-        """Return the stored names and properties of documents by id. Leave out missing documents."""
+        """Return the stored names and properties of documents by id; omit missing documents."""
 
     def names(self, ids: Collection[str]) -> Mapping[str, str]:
-        """Return the stored names of documents by id; "" for a document without a name. Leave out missing documents."""
+        """Return the stored names of documents by id, "" without a name; omit missing documents."""
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
-        """Run a bound plan. By default, sort hits by descending score, then by id."""
+        """Run a bound plan; by default, sort hits by descending score, then by id."""
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
-        """Count facets of a plan's hits. Raise ParameterError for a name or prefix that the engine cannot request."""
+        """Count facets of a plan's hits; raise ParameterError for a name or prefix that the engine cannot request."""
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         """Return the request that `search` would run, as JSON values."""
@@ -461,14 +438,13 @@ class Engine(Protocol):
     def count(self) -> int: ...
 
     def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
-        """Return the base folder: ids of files are paths relative to it. None if the store has no base.
+        """Return the base folder of the ids of files, or None.
 
-        Args:
-            choose: Returns the base to save, if the store has none and can save one.
+        `choose` returns the base to save, if the store has none and can save one.
         """
 
     def size(self) -> int | None:
-        """Return the size of the store in bytes, or None if its server does not report the size."""
+        """Return the size of the store in bytes, or None if its server does not report it."""
 
     def index_lag(self) -> int:
         """Count the changed documents that are not in the index yet.
@@ -478,10 +454,9 @@ class Engine(Protocol):
         return 0
 
     def verify(self) -> bool:
-        """Compare all files with their checksums. Raise StoreError if a checksum differs.
+        """Compare all files with their checksums; raise StoreError for a difference.
 
-        Returns:
-            False if the files belong to a server, and could not be checked.
+        Return False if the files belong to a server and could not be checked.
         """
         return False
 
@@ -510,7 +485,7 @@ def lag_message(lag: int) -> str:
     )
 
 
-#: The property that a reference names a document by: "key" is the id, "dbid" DBID, "noderef" LID.
+#: Property that a reference names a document by: "key" is the id, "dbid" DBID, "noderef" LID.
 Role: TypeAlias = Literal["key", "dbid", "noderef"]
 
 #: Prefix of Alfresco's references to nodes of its main store.

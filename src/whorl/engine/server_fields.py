@@ -1,4 +1,4 @@
-"""The user's field names in a Solr collection or OpenSearch index, and detection of the field that holds the text."""
+"""The user's field names in a Solr collection or OpenSearch index, and detection of the field with the text."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ _USUAL_NAMES = ("title", "name", "filename", "cm:name")
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """The user's names for the fields of a Solr collection or an OpenSearch index.
-
-    Fields that do not exist are not used.
+    """The user's names for the fields of a Solr collection or an OpenSearch index; missing fields are not used.
 
     Args:
-        minhash: Field of the MinHash tokens. In an OpenSearch index, whorl uses it only if the cluster itself fills it.
-        content: Field of the text from which the tokens are made. In an OpenSearch index, `a.b` is the member b of the
-            object a.
+        minhash: Field of the MinHash tokens; in an OpenSearch index, used only if the cluster fills it.
+        content: Field of the text for the tokens. In an OpenSearch index, `a.b` is the member b of the object a.
         name: Field of the documents' display names.
         dbid: Field of Alfresco's node numbers.
         noderef: Field of Alfresco's node references.
@@ -44,17 +41,16 @@ class TextField:
         return f"{self.name} ({self.documents:,} document{'' if self.documents == 1 else 's'})"
 
 
-#: Number of texts per field to read, to compare the lengths.
+#: Number of texts per field to read for comparing lengths.
 SAMPLED = 10
-#: Maximum number of fields to read texts from; the fields with the most documents are read.
+#: Maximum number of fields to read texts from, those with the most documents.
 _FIELDS_SAMPLED = 20
 
 
 def longest_first(fields: Sequence[TextField], sample: Callable[[str], list[str]]) -> list[TextField]:
     """Sort fields by the amount of their text, so that whole texts come before titles.
 
-    Args:
-        sample: Returns the texts of a few documents in a field; called only to compare several fields.
+    `sample` returns the texts of a few documents in a field; it is called only to compare several fields.
     """
     frequent = sorted(fields, key=lambda field: (-field.documents, field.name))
     if len(fields) < 2:
@@ -90,8 +86,8 @@ def init_command(command: str, texts: Sequence[TextField], names: FieldNames, li
     Args:
         command: The command without options for fields.
         texts: Fields with texts, from most to least text.
-        names: The configured names.
-        likely: The field that `likely_name` has chosen for display names.
+        names: Configured names.
+        likely: Result of `likely_name`.
     """
     # A field of titles counts as the field of texts only if no other field has texts.
     content = text_elsewhere(texts, replace(names, name=likely or names.name)) or text_elsewhere(texts, names)
@@ -102,7 +98,7 @@ def init_command(command: str, texts: Sequence[TextField], names: FieldNames, li
 def require_named_text(
     url: str, command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None
 ) -> None:
-    """Raise SchemaError with the right `init` command if other fields than the configured one have texts."""
+    """Raise SchemaError with the right `init` command if only other fields than the configured one have texts."""
     if text_elsewhere(texts, names) is not None:
         raise SchemaError(
             f"no document of {url} has a text in {names.content!r}; stored texts are in {listing(texts)}. Say which: "
@@ -111,5 +107,5 @@ def require_named_text(
         )
 
 
-#: Number of letters of a digest that a server stores. Short texts are not much longer than a whole digest.
+#: Number of letters of a digest that a server stores; short texts are not much longer than a whole digest.
 DIGEST_LETTERS = 16

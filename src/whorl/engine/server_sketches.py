@@ -11,15 +11,14 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, decode_texts, 
 from whorl.query.plan.nodes import BoundPlan, SketchTokens, leaves
 
 #: Maximum number of characters to read for the sketch of a short document. A text with a long word or a repeated line
-#: may be much longer, although it has few shingles.
+#: may be much longer than its few shingles suggest.
 _SHORT_TEXT_CHARACTERS = 10_000
 
 
 def encoded_sketch(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> str | None:
-    """Return a sketch in base64; None if the document is short and the server returns its text.
+    """Return a sketch in base64, or None for a short document whose text the server returns.
 
-    Args:
-        stored_text: The document's text if the server returns exactly this text.
+    `stored_text` is the document's text if the server returns exactly this text.
 
     Raises:
         ParameterError: The document has 2**32 shingles or more.
@@ -31,7 +30,7 @@ def encoded_sketch(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> s
 
 
 def finds_only_short(plan: BoundPlan, scheme: Scheme) -> bool:
-    """Check whether all candidates of a plan are so short that whorl stores no sketches of them."""
+    """Check whether all candidates of a plan are too short for stored sketches."""
     sizes = [leaf.largest_size for leaf in leaves(plan.root) if isinstance(leaf, SketchTokens)]
     return bool(sizes) and all(size is not None and size < least_stored_size(scheme) for size in sizes)
 
@@ -42,12 +41,12 @@ def decoded_sketches(
     read_texts: Callable[[Sequence[int]], Sequence[str | None]],
     schemes: tuple[Scheme, SketchScheme],
 ) -> list[Sketch | None]:
-    """Return the sketches of documents. A sketch is None if it is missing or malformed, or if its text is missing.
+    """Return the sketches of documents; None if a sketch is missing or malformed, or its text is missing.
 
     Args:
-        encoded: The stored sketches; None for a document without a stored sketch.
-        short: Positions of the short documents, which have a sketch that is not stored.
-        read_texts: Returns the texts of the documents at some positions, or None for a text that is missing.
+        encoded: Stored sketches, or None.
+        short: Positions of the short documents, whose sketches are not stored.
+        read_texts: Returns the texts of the documents at some positions, or None for a missing text.
     """
     sketches = decode_texts(encoded, schemes[1])
     texts = dict(zip(short, read_texts(short), strict=True)) if short else {}

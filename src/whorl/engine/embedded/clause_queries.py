@@ -59,30 +59,27 @@ from whorl.request_context import require_time, seconds_left
 
 #: Maximum number of patterns, fuzzy words and ranges in a query, counted for each searched field.
 MOST_LOOK_UPS = 100
-#: Maximum total size of these clauses: about the states of tantivy's automata, which take 4 KB each.
+#: Maximum total size of these clauses, about their states in tantivy's automata, which take 4 KB each.
 MOST_STATES = 8192
-#: Maximum number of terms that a query reads if tantivy cannot build an automaton.
+#: Maximum number of terms to read if tantivy cannot build an automaton.
 MOST_TERMS = 100_000
-#: Maximum length of a regular expression for tantivy. Longer expressions compile slowly and exceed its limit of states.
+#: Maximum length of a regular expression for tantivy; longer ones compile slowly and exceed its limit of states.
 _LONGEST_EXPRESSION = 4000
-#: If the states of an expression double more often than this, the expression usually exceeds tantivy's limit.
+#: Number of doublings of an expression's states, above which it usually exceeds tantivy's limit.
 _MOST_DOUBLINGS = 4
-#: Number of look-ups that run without a rehearsal. They take at most a few tenths of a second.
+#: Number of look-ups without a rehearsal; they take at most a few tenths of a second.
 _FEW_LOOK_UPS = 4
 
 
 class ClauseQueries:
-    """Builds the queries of one plan, and enforces limits. Without a reader, it only counts the look-ups."""
+    """Builds the queries of one plan within limits; without a reader, only counts the look-ups."""
 
     def __init__(self, profile: str, reader: IndexReader | None) -> None:
         self._profile, self._reader = profile, reader
         self._look_ups, self._states, self._terms = 0, 0, 0
 
     def query(self, test: Test) -> Query | str:
-        """Return the query of a clause, or the reason why it cannot match.
-
-        Raise UnsupportedQueryError beyond a limit.
-        """
+        """Return the query of a clause, or why it cannot match; raise UnsupportedQueryError beyond a limit."""
         match test:
             case Words(text=text, field="id"):
                 return _value_query("id", Kind.KEYWORD, text) if text == well_formed(text) else Query.empty_query()
@@ -142,7 +139,7 @@ class ClauseQueries:
     def _consecutive_words(
         self, patterns: Sequence[Pattern], slop: int, fields: Sequence[str], is_match: Callable[[Values], bool] | None
     ) -> Query:
-        """Return the query for consecutive words. If `is_match` is given, it filters the hits of the query."""
+        """Return the query for consecutive words; `is_match`, if given, filters its hits."""
         if is_match is None and all(map(_is_word, patterns)):
             return any_of(phrase_query(field, [str(pattern[0]) for pattern in patterns]) for field in fields)
         query = any_of(self._superset(field, patterns, slop) for field in fields)
@@ -151,7 +148,7 @@ class ClauseQueries:
     def _superset(self, field: str, patterns: Sequence[Pattern], slop: int) -> Query:
         """Match documents that have all words, and each pair of neighbouring words within the slop.
 
-        The result includes all matches of the phrase. tantivy's own phrases with a slop miss matches of three or more
+        The result includes all matches of the phrase; tantivy's own phrases with a slop miss matches of three or more
         words.
         """
         parts = [
@@ -219,17 +216,17 @@ class ClauseQueries:
 
         Args:
             place: tantivy's field and the prefix of the field's terms.
-            regex: The expression for the part of a term after the prefix; "" for no expression.
-            literal: Text at the beginning of this part in all matching terms.
-            fits: Function that checks whether this part matches the expression.
+            regex: Expression for the part of a term after the prefix; "" for none.
+            literal: Beginning of this part in all matching terms.
+            fits: Checks whether this part matches the expression.
             clause: The clause in words, for error messages.
-            size: The size of the clause, which counts towards `MOST_STATES`.
+            size: Size of the clause, which counts towards `MOST_STATES`.
         """
         field, prefix = place
 
         def build(reader: IndexReader) -> Query:
             if regex and len(regex) <= _LONGEST_EXPRESSION:
-                # tantivy rejects expressions with more than 1,000 states; then compare the terms here.
+                # tantivy rejects expressions with more than 1,000 states; compare their terms here.
                 with suppress(ValueError):
                     return Query.regex_query(SCHEMA, field, pattern_expression((prefix,)) + regex)
             return self._listed_terms(reader, field, prefix, literal, fits, clause)
@@ -251,7 +248,7 @@ class ClauseQueries:
         return Query.term_set_query(SCHEMA, field, matching)
 
     def _look_up(self, build: Callable[[IndexReader], Query], clause: str, size: int) -> Query:
-        """Build a query of many terms, and raise UnsupportedQueryError if the plan exceeds a limit.
+        """Build a query of many terms; raise UnsupportedQueryError if the plan exceeds a limit.
 
         After the first few look-ups, schedule a rehearsal of each query.
         """
@@ -315,12 +312,12 @@ def _is_close(field: str, other: str) -> bool:
     return is_beginning or (abs(len(field) - len(other)) <= 2 and distance(field, other) <= 2)
 
 
-#: The words of each value of a field, in order.
+#: Words of each value of a field, in order.
 Values: TypeAlias = Sequence[Sequence[str]]
 
 
 class IndexReader:
-    """Reader of tokens, terms and stored fields for the translation of one query."""
+    """Reads tokens, terms and stored fields for the translation of one query."""
 
     def __init__(self, index: InvertedIndex, records: Records, words: Callable[[str], list[str]]) -> None:
         self._index, self._records, self._words = index, records, words
@@ -355,11 +352,11 @@ class IndexReader:
         return passing
 
     def rehearse(self, query: Query) -> None:
-        """Schedule a part of a query to run separately, before the whole query."""
+        """Schedule a separate run of a part of a query before the whole query."""
         self._pending.append(query)
 
     def require_time_for_all(self) -> None:
-        """Run each scheduled part separately, and require that enough time is left to run all parts again.
+        """Run each scheduled part, and require enough time to run all parts again.
 
         whorl cannot cancel a search of tantivy, but it can stop between the parts.
 
@@ -393,8 +390,7 @@ def positions(values: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
 def is_sloppy_phrase(values: Sequence[Sequence[str]], wanted: Sequence[str], slop: int) -> bool:
     """Check whether a field contains a phrase with a slop.
 
-    Each word of the phrase takes a position; its shift is the position minus its index in the phrase. The shifts differ
-    by at most the slop.
+    The shift of a word is its position minus its index in the phrase. The shifts differ by at most the slop.
 
     Source: Lucene's SloppyPhraseMatcher.
     """

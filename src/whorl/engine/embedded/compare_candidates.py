@@ -1,8 +1,8 @@
-"""Compares candidates in an embedded store with the source, by the token index where that gives exact counts.
+"""Compares candidates in an embedded store with the source, by exact counts from the token index if possible.
 
-A source can have thousands of near-copies, and reading the record of each would take most of a search. The index holds
-every hash of a short document, so the number of hashes that it shares with a source whose sketch is complete follows
-from the postings of the source's hashes. Records are read for the other candidates, and for the names on a page.
+A source can have thousands of near-copies, and reading their records would take most of a search. The index holds every
+hash of a short document, so the postings of a source with a complete sketch give the number of shared hashes. Records
+are read for the other candidates, and for the names on a page.
 """
 
 from __future__ import annotations
@@ -30,13 +30,12 @@ _SKETCHES_AT_ONCE = 256
 
 
 class StoredCandidates(Candidates):
-    """Candidates of a search, given by their document numbers.
+    """Candidates of a search, by document number.
 
     Args:
-        records: The records of the store.
-        snapshot: The snapshot of the index that found the candidates.
-        plan: The plan that found the candidates.
-        found: The candidates with their scores, ascending.
+        snapshot: Snapshot of the index that found the candidates.
+        plan: Plan that found the candidates.
+        found: Candidates with their scores, ascending.
         total: Number of all matching documents.
         changed: Numbers of documents whose records are newer than the snapshot.
         require_deleted: Raises StoreError if a document is missing although it was not deleted.
@@ -81,7 +80,7 @@ class StoredCandidates(Candidates):
 
     def _is_indexed(self, source: Sketch, sizes: Numbers) -> npt.NDArray[np.bool_]:
         """Return a mask of the candidates that the index can compare exactly."""
-        # The index counts a repeated hash once, but a comparison of sketches counts repeats.
+        # The index counts a repeated hash once, sketches count repeats.
         if not source.is_complete or (source.hashes[1:] == source.hashes[:-1]).any():
             return np.zeros(sizes.size, np.bool_)
         is_short = (sizes > 0) & (sizes <= source.scheme.largest_at(0))

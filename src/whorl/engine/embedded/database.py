@@ -1,7 +1,7 @@
-"""The SQLite database of an embedded store: the documents, and a journal of changes.
+"""SQLite database of an embedded store: the documents, and a journal of changes.
 
-The database is the source of truth. One transaction writes documents and their journal entries, and the journal is used
-to update the index. Every blob ends with a checksum of itself and its label, so that a flipped bit raises an error.
+The database is the source of truth. One transaction writes documents and their journal entries; the journal serves to
+update the index. Every blob ends with a checksum of itself and its label, so that a flipped bit raises an error.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from whorl.query.plan.nodes import Kind
 from whorl.query.plan.values import typed
 from whorl.request_context import require_time
 
-#: Version of the tables below. Every change of the tables needs a new number.
+#: Version of the following tables; every change needs a new number.
 FORMAT = "9"
-#: The formats that `previous_documents` can read for upgrades.
+#: Formats that `previous_documents` reads for upgrades.
 PREVIOUS_FORMATS = ("6", "7", "8")
 #: Properties that can name a document instead of its id.
 HANDLES = ("DBID", "LID")
@@ -45,9 +45,9 @@ OptionalPart: TypeAlias = Literal["passages", "minhash", "texts"]
 #: Key column for look-ups of documents.
 _Key: TypeAlias = Literal["number", "id"]
 
-# Blobs with checksums hold the data of a document. The id and handles also have columns, for look-ups. The head of a
-# short document holds its text; the sketch is made from the text. In a store without texts, the content is the passage
-# hashes, and there are no sketches.
+# Blobs with checksums hold the data of a document; the id and handles also have columns, for look-ups. The head of a
+# short document holds its text, which gives the sketch. In a store without texts, the content is the passage hashes,
+# and there are no sketches.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS document (
@@ -61,19 +61,19 @@ CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, en
 _CHUNK = 500  # ids in one statement; older SQLite libraries take 999
 _SEAL_BYTES = 4
 _MOST_REMEMBERED = 100_000  # documents whose ids and names are kept in memory; about 20 MB
-# Size of a page. Larger pages waste more space after a long row, smaller pages waste more space with short rows.
+# Size of a page. Larger pages waste more space after a long row, smaller pages with short rows.
 _PAGE_BYTES = 2048
-# The inner pages of a million documents take 10 MB. With SQLite's default cache of 2 MB, reading a row would often read
-# inner pages again.
+# The inner pages of a million documents take 10 MB. With SQLite's default cache of 2 MB, they would often be read
+# again.
 _CACHE_KB = 16_384
-#: Maximum size in bytes of a file that is checked when it is opened. The check of a gigabyte takes less than a second.
+#: Maximum size in bytes of a file to check at opening; a gigabyte takes less than a second.
 _MOST_CHECKED = 256 << 20
 _META = frozenset(("format", "scheme", "sketches", "store", "dictionary", "passages", "minhash", "texts"))
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The stored data of a document: its text and sketch, or only its passage hashes."""
+    """Stored data of a document: its text and sketch, or only its passage hashes."""
 
     document: Document
     content: Sketch | Numbers
@@ -83,8 +83,8 @@ class Head(NamedTuple):
     """A stored document without its text.
 
     Attributes:
-        stored_digest: The digest; "" for a short document.
-        short_text: The text of a short document, otherwise None.
+        stored_digest: "" for a short document.
+        short_text: Text of a short document, otherwise None.
     """
 
     number: int
@@ -99,12 +99,11 @@ class Head(NamedTuple):
         return self.stored_digest or self.document(self.short_text or "").digest
 
     def document(self, text: str = "") -> Document:
-        """Return the document, with an empty text by default."""
         return Document(self.id, text, self.name, self.properties)
 
 
 class _Remembered(NamedTuple):
-    """Cache of ids by number and names by id, valid until the store changes."""
+    """Cached ids by number and names by id, valid until the store changes."""
 
     change: int
     ids: dict[int, str]
@@ -128,7 +127,7 @@ class NumberedDocument(NamedTuple):
     """A stored document with its number; a new document never gets the number of an earlier one.
 
     Attributes:
-        passages: The passage hashes in a store without texts, otherwise None.
+        passages: Passage hashes in a store without texts, otherwise None.
     """
 
     number: int
@@ -139,8 +138,7 @@ class NumberedDocument(NamedTuple):
 class Records:
     """Reads and writes the documents and the journal in one SQLite file.
 
-    All threads read through one connection, which a lock protects. One thread at a time writes, through another
-    connection.
+    All threads read through one connection under a lock; one thread at a time writes through another connection.
 
     Args:
         path: The file; created if it is missing or empty.
@@ -148,7 +146,7 @@ class Records:
         is_read_only: Write neither to the file nor to its folder.
 
     Raises:
-        StoreError: The file has another type or format, or cannot be used.
+        StoreError: The file has another type or format, or is not usable.
         SchemeMismatchError: The file has another scheme.
     """
 
@@ -166,7 +164,7 @@ class Records:
         self._shortest_sketched = least_stored_size(scheme)
         self._state_at_open = file_state(path) if is_read_only else None
         self._texts = TextCodec(self._dictionary)
-        # The last sketch that was read by itself, and the data it was made from.
+        # Last sketch that was read by itself, and the data for it.
         self._last_sketch: tuple[str | bytes, Sketch] | None = None
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
         self._remembered = _Remembered(-1, {}, {})
@@ -257,8 +255,8 @@ class Records:
     def option(self, option: OptionalPart) -> str | None:
         """Return the value of an option, or None if it is not set.
 
-        The value of "passages" is a scheme. The values of "minhash" and "texts" are "none" in a store without MINHASH
-        tokens or texts.
+        The value of "passages" is a scheme. "minhash" and "texts" are "none" in a store without MINHASH tokens or
+        texts.
         """
         rows = self._read("SELECT value FROM meta WHERE key = ?", (option,))
         return str(rows[0][0]) if rows else None
@@ -280,7 +278,7 @@ class Records:
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
-        # Check again after the read: an error does not mean damage if another process changed the file.
+        # Check again after the read: after a change by another process, an error does not mean damage.
         try:
             yield
         finally:
@@ -297,11 +295,7 @@ class Records:
 
     @contextmanager
     def writing(self, texts: Iterable[str] = ()) -> Iterator[None]:
-        """Run the `with` block in a transaction.
-
-        Args:
-            texts: Texts of the documents that the block stores, to train the dictionary.
-        """
+        """Run the `with` block in a transaction; `texts` of its documents train the dictionary."""
         try:
             with self._transaction():
                 self._field_changes.clear()
@@ -327,7 +321,7 @@ class Records:
                 raise
 
     def _write_field_counts(self) -> None:
-        """Add the changes of this transaction to the counts by field, and remove fields with a count of 0."""
+        """Add the changes of this transaction to the counts by field; remove fields with a count of 0."""
         for name, change in self._field_changes.items():
             if not change:
                 continue
@@ -343,7 +337,7 @@ class Records:
     # Call the following methods only within `writing`.
 
     def put(self, record: Record) -> int:
-        """Store a document in place of any with its id, add a journal entry, and return the document's number."""
+        """Store or replace a document, add a journal entry, and return the document's number."""
         document = record.document
         known = self._predecessor(document.id)
         number = known if known is not None else self._next_number()
@@ -374,7 +368,7 @@ class Records:
         return head, None, _packed(content)
 
     def remove(self, document_id: str) -> int | None:
-        """Delete a document, add a journal entry, and return the document's number, or None if it is missing."""
+        """Delete a document, add a journal entry, and return the document's number, or None for a missing document."""
         known = self._predecessor(document_id)
         if known is None:
             return None
@@ -384,7 +378,7 @@ class Records:
         return known
 
     def _predecessor(self, document_id: str) -> int | None:
-        """Return the number of a document to be replaced or deleted, and subtract its fields from the counts."""
+        """Return the number of a document to be replaced or deleted; subtract its fields from the counts."""
         row = self._writer.execute("SELECT number, id, head FROM document WHERE id = ?", (document_id,)).fetchone()
         if not row:
             return None
@@ -393,7 +387,7 @@ class Records:
         return head.number
 
     def _next_number(self) -> int:
-        """Return the number of the next journal entry, which no document has ever had."""
+        """Return the number of the next journal entry, never used by a document."""
         last = self._writer.execute("SELECT seq FROM sqlite_sequence WHERE name = 'journal'").fetchone()
         number = int(last[0]) + 1 if last else 1
         highest = self._writer.execute("SELECT max(number) FROM document").fetchone()[0]
@@ -458,11 +452,11 @@ class Records:
         return Head(number, document_id, name, properties, "".join(digest), text if is_short else None)
 
     def _read_sketches(self, raws: Sequence[str | bytes]) -> list[Sketch]:
-        """Return the sketches of documents from their data: the stored sketch, or the text of a short document."""
+        """Return the sketches of documents: the stored sketch, or a sketch of a short document's text."""
         # A search reads the sketch of its source twice, because the source is also a candidate.
         if len(raws) == 1 and self._last_sketch and raws[0] == self._last_sketch[0]:
             return [self._last_sketch[1]]
-        # Copies of a text have equal sketches, so make and compare the sketch only once.
+        # Copies of a text have equal sketches, so make and compare them only once.
         distinct = dict.fromkeys(raws)
         texts = [raw for raw in distinct if isinstance(raw, str)]
         encoded = [raw for raw in distinct if isinstance(raw, bytes)]
@@ -474,7 +468,7 @@ class Records:
         return [made[raw] for raw in raws]
 
     def _sketch_source(self, head: Head, sketch: object) -> str | bytes:
-        """Return the data for making the sketch of a document: the text of a short document, or the encoded sketch."""
+        """Return the data for a document's sketch: the text of a short document, or the encoded sketch."""
         if sketch is None and head.short_text is not None:
             return head.short_text
         return self._unseal(_label("sketch", head.number, head.id), sketch)
@@ -496,7 +490,7 @@ class Records:
 
     def fields(self) -> list[tuple[str, Kind]]:
         """Return the names of the fields with whole values, and the types of these values."""
-        # Read the number of the last change first, so that the fields are never older than this number.
+        # Read the number of the last change first, so that the fields are never older.
         change = self.last_change()
         if self._fields is None or self._fields[0] != change:
             entries = [json.loads(self._unseal("field", entry)) for (entry,) in self._read("SELECT entry FROM field")]
@@ -515,7 +509,7 @@ class Records:
 
     def _remember(self, wanted: Sequence[object]) -> _Remembered:
         """Return the cache of ids and names; empty it after a change of the store, or if it is too large."""
-        # Read the number first, so that the documents are never older than the number.
+        # Read the number first, so that the documents are never older.
         change, remembered = self.last_change(), self._remembered
         if remembered.change == change and len(wanted) + remembered.size <= _MOST_REMEMBERED:
             return remembered
@@ -525,7 +519,7 @@ class Records:
         return remembered
 
     def heads(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[Head]:
-        """Yield the existing documents with some numbers or ids, without their texts, in any order."""
+        """Yield the existing documents by numbers or ids, without their texts, in any order."""
         return (self._head(*row) for row in self._select("head", key, values))
 
     def names(self, ids: Collection[str]) -> dict[str, str]:
@@ -566,7 +560,7 @@ class Records:
         return {row[0]: sketch for row, sketch in zip(rows, self._read_sketches(raws), strict=True)}
 
     def scan(self, after: str, rows: int) -> list[tuple[str, str, Sketch]]:
-        """Return the ids, names and sketches of the documents after an id, in the code point order of the ids."""
+        """Return the ids, names and sketches of the documents after an id, in code point order of the ids."""
         wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
         found = self._read(wanted, (after, rows))
         heads = [self._head(*row[:3]) for row in found]
@@ -595,7 +589,7 @@ class Records:
             return self._reader.execute(statement, values).fetchall()
 
     def _unseal(self, label: str, sealed: object) -> bytes:
-        """Return the content of a blob sealed by `_seal`; raise StoreError if the checksum is wrong."""
+        """Return the content of a blob from `_seal`; raise StoreError for a wrong checksum."""
         if (blob := _unsealed(label, sealed)) is None:
             self.raise_damaged(f"{label} is not what was stored")
         return blob
@@ -639,7 +633,7 @@ def _seal(label: str, blob: bytes) -> bytes:
 
 
 def _unsealed(label: str, sealed: object) -> bytes | None:
-    """Return the content of a sealed blob, or None if the checksum is wrong."""
+    """Return the content of a sealed blob, or None for a wrong checksum."""
     if isinstance(sealed, bytes) and _checksum(label, blob := sealed[:-_SEAL_BYTES]) == sealed[-_SEAL_BYTES:]:
         return blob
     return None
@@ -658,7 +652,7 @@ def _previous_store(folder: Path) -> Iterator[sqlite3.Connection]:
 
 
 def previous_count(folder: Path) -> int | None:
-    """Return the number of documents of a store of a previous format, None for a store of another format."""
+    """Return the number of documents of a store of a previous format, or None for other formats."""
     with _previous_store(folder) as connection:
         (found,) = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() or (None,)
         if found not in PREVIOUS_FORMATS:
@@ -667,7 +661,7 @@ def previous_count(folder: Path) -> int | None:
 
 
 def previous_documents(folder: Path) -> Iterator[Document]:
-    """Yield the documents of a store of a previous format in the order of their insertion."""
+    """Yield the documents of a store of a previous format in insertion order."""
 
     def unseal(label: str, sealed: object) -> bytes:
         if (blob := _unsealed(label, sealed)) is None:
@@ -688,10 +682,10 @@ def previous_documents(folder: Path) -> Iterator[Document]:
             yield Document(document_id, text.decode(), name, properties)
 
 
-#: Compression level of zstd. It takes a fifth of zlib's time, and the result is nearly as small.
+#: Compression level of zstd; takes a fifth of zlib's time, with nearly the same size.
 _LEVEL = 3
-#: Frames without zstd's magic number and the dictionary's id, which would take 8 bytes. A byte before each frame says
-#: whether the frame needs the dictionary.
+#: Frames without zstd's magic number and dictionary id, which would take 8 bytes. A byte before each frame says whether
+#: it needs the dictionary.
 _FRAMES = zstandard.FORMAT_ZSTD1_MAGICLESS
 _PLAIN, _WITH_DICTIONARY = b"\0", b"\1"
 #: Bytes of the training sample, maximum characters of one text in it, and bytes of the dictionary.
@@ -703,8 +697,7 @@ _TRAINING = {"k": 200, "d": 8}
 class TextCodec:
     """Compresses texts in one thread at a time, and decompresses them in any number of threads.
 
-    Args:
-        read_dictionary: Returns the dictionary of the store, which never changes; None before the store has one.
+    `read_dictionary` returns the dictionary of the store, which never changes, or None before the store has one.
     """
 
     def __init__(self, read_dictionary: Callable[[], bytes | None]) -> None:
@@ -735,7 +728,7 @@ class TextCodec:
         return made.as_bytes() if made else None
 
     def forget(self) -> None:
-        """Forget the dictionary. A rollback may have removed it from the store."""
+        """Load the store's dictionary, or train one if the sample is complete; return a new one to store, or None."""
         self._dictionary, self._compressor = None, self._without_dictionary
         self._samples.clear()
         self._idle.clear()
@@ -746,7 +739,7 @@ class TextCodec:
         return kind + self._compressor.compress(text.encode())
 
     def _train(self, texts: Iterable[str]) -> zstandard.ZstdCompressionDict | None:
-        """Add texts to the sample, and train a dictionary when the sample is large enough; until then, return None."""
+        """Add texts to the sample; return a dictionary trained on a large enough sample, or None."""
         for text in texts:
             if self._sampled >= SAMPLED:
                 break
@@ -763,7 +756,7 @@ class TextCodec:
             return None
 
     def text(self, compressed: bytes) -> str:
-        """Decompress a text; raise ZstdError if the bytes are damaged or the dictionary is lost."""
+        """Decompress a text; raise ZstdError for damaged bytes or a lost dictionary."""
         if compressed[:1] == _PLAIN:
             return zstandard.ZstdDecompressor(format=_FRAMES).decompress(compressed[1:]).decode()
         try:

@@ -1,8 +1,8 @@
 """The embedded engine: a store in a folder, with documents in SQLite and an index of words and tokens.
 
 The database is the source of truth. A write first stores its documents and journal entries there, in one transaction,
-and then updates the index. Each commit of the index has a journal number, so after a crash, whorl can apply the
-remaining journal entries when it opens the folder. A lost or broken index is rebuilt from the database.
+and then updates the index. Each commit of the index has a journal number, so that after a crash, opening the folder
+applies the remaining journal entries. A lost or broken index is rebuilt from the database.
 """
 
 from __future__ import annotations
@@ -79,15 +79,15 @@ from whorl.query.plan.nodes import (
 )
 from whorl.query.plan.values import Fields
 
-#: Maximum number of documents that are stored but not yet searchable. After a crash, opening the store indexes them.
+#: Maximum number of stored but not yet searchable documents; after a crash, opening the store indexes them.
 COMMIT_EVERY = 2048
-#: Seconds to wait after a failed write of the index before the next attempt.
+#: Seconds between a failed write of the index and the next attempt.
 RETRY_SECONDS = 10.0
-#: Maximum number of documents, and of characters, in a batch of documents that are rewritten.
+#: Maximum number of documents, and of characters, in a batch of rewritten documents.
 _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
-#: Clause for documents with a cluster label. It does not use the field of cluster ids, because these may have any type.
+#: Clause for documents with a cluster label; unlike this field, cluster ids may have any type.
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
-#: Version of the passage hashes of a text: version 2 also joins words that are broken at line ends.
+#: Version of the passage hashes of a text: version 2 also joins words broken at line ends.
 _PASSAGE_LAYOUT = "2"
 _DEFAULT_SCHEME = Scheme()
 _Result = TypeVar("_Result")
@@ -98,19 +98,19 @@ class EmbeddedEngine:
 
     Threads may share one engine. Several processes may open the same folder: one process writes, and any number search.
     Documents are safe when `index` returns, and searchable after `refresh`; until then, writers in other processes
-    wait. Searches of a read-only folder see its state at the time of opening. If its owner writes to it, each use
-    raises StoreError.
+    wait. Searches of a read-only folder see its state at the time of opening; after a write by its owner, they raise
+    StoreError.
 
     Args:
         wait_seconds: Maximum time to wait for a writer in another process.
-        passages: The passage scheme to use. True means the store's scheme or the default. If the store has no passages
-            yet, it is indexed again.
-        omit: Parts to omit from the store. "minhash" removes the MINHASH tokens permanently; they take a fifth
-            of the store, and only FINGERPRINT uses them. "texts" is for a new store, which then keeps only the passage
-            hashes of texts, so documents cannot be read.
+        passages: Passage scheme. True means the store's scheme or the default. A store without passages is indexed
+            again.
+        omit: Parts to omit from the store. "minhash" permanently removes the MINHASH tokens, a fifth of the store,
+            which only FINGERPRINT uses. "texts" is for a new store, which then keeps only the passage hashes of texts,
+            so documents cannot be read.
 
     Raises:
-        StoreError: The folder has no store, has something else, or cannot be used.
+        StoreError: The folder has no store, has something else, or is not usable.
         SchemeMismatchError: The store's signatures or passages have another scheme.
     """
 
@@ -131,9 +131,9 @@ class EmbeddedEngine:
         self._process, self._is_open = os.getpid(), True
         self._writing = threading.RLock()
         self._writers = WriterRegister()
-        # The journal number that the index had reached when this engine released the write lock.
+        # Journal number of the index when this engine released the write lock.
         self._finished_at = -1
-        # Description of the damage that a rebuild of the index has repaired.
+        # Description of damage that a rebuild of the index has repaired.
         self._repaired = ""
         self._writer: IndexWriter | None = None
         self._merged = threading.Event()
@@ -174,7 +174,7 @@ class EmbeddedEngine:
 
     @property
     def _index_name(self) -> str:
-        """Name of the index, from the store and its passage scheme. An index with another name is rebuilt."""
+        """Name of the index, from the store and its passage scheme; an index with another name is rebuilt."""
         scheme = self._preparation.passage_scheme
         return f"{self._records.store} {scheme.name} {_PASSAGE_LAYOUT}" if scheme else self._records.store
 
@@ -196,7 +196,7 @@ class EmbeddedEngine:
         """Return the scheme of the store's passages; if the store has none, save the wanted scheme."""
         chosen = wanted if isinstance(wanted, PassageScheme) else None
         if not keeps_texts:
-            # Without the text, whorl cannot verify later that a hash belongs to a passage.
+            # Without texts, a hash must prove a passage by itself.
             chosen, wanted = chosen and replace(chosen, bits=PROOF_BITS), True
         if name := self._records.option("passages"):
             stored = PassageScheme.named(name)
@@ -209,7 +209,7 @@ class EmbeddedEngine:
         return scheme
 
     def _with_minhash(self, wanted: bool) -> bool:
-        """Remove the MINHASH tokens if they are not wanted. Return whether the store still has MINHASH tokens."""
+        """Remove the MINHASH tokens unless wanted; return whether the store still has them."""
         has_minhash = self._records.option("minhash") is None
         if has_minhash and not wanted:
             self._set_option("minhash", "none")
@@ -229,15 +229,14 @@ class EmbeddedEngine:
     def index(self, documents: Iterable[Document]) -> None:
         """Store all documents, replacing documents with the same ids; after an error, none is stored.
 
-        The documents are safe when this returns. All documents are in memory at the same time, so split a large
-        collection into several calls.
+        The documents are safe when this returns. All are in memory at the same time, so split a large collection into
+        several calls.
         """
         self._store(documents)
 
     def _store(self, documents: Iterable[Document], *, is_again: bool = False) -> None:
         self._require_writable()
-        # Prepare the documents before taking the lock, because this is most of the work. The last document with an id
-        # wins.
+        # Prepare the documents, most of the work, before taking the lock. The last document with an id wins.
         batch = list({document.id: document for document in documents}.values())
         if not is_again:
             self._require_few_properties(batch)
@@ -246,7 +245,7 @@ class EmbeddedEngine:
             return
 
         def store(writer: IndexWriter) -> None:
-            # Check again, because another writer may have stored new names.
+            # Check again: another writer may have stored new names.
             if not is_again:
                 self._require_few_properties(batch)
             digests = self.digests([record.document.id for record, _ in prepared]) if is_again else {}
@@ -270,11 +269,11 @@ class EmbeddedEngine:
     def refresh(self) -> None:
         self._require_usable()
         wanted = self._records.last_change()
-        # A commit takes as long for many documents as for one, so first wait until waiting writers have stored their
+        # A commit of many documents takes as long as a commit of one, so first let waiting writers store their
         # documents.
         self._writers.wait_for_current()
         with self._writing:
-            # Only a writer with later changes makes all documents searchable and releases the lock itself.
+            # A writer with later changes makes all documents searchable and releases the lock.
             is_idle = self._writer is not None and self._finished_at == self._records.last_change()
             if self._finished_at < wanted or is_idle:
                 self._make_searchable()
@@ -307,7 +306,7 @@ class EmbeddedEngine:
         return len(deleted)
 
     def _write(self, work: Callable[[IndexWriter], None]) -> None:
-        """Call a function with the writer; it stores records before it changes the index."""
+        """Call a function with the writer; it must store records before it changes the index."""
         self._require_usable()
         with self._writing:
             # The previous holder of the lock may have closed the store.
@@ -320,12 +319,12 @@ class EmbeddedEngine:
             except IndexBrokenError as error:
                 self._rebuild(error)
             except DocumentError:
-                # The documents were refused before any write, so keep the writer if it has uncommitted changes.
+                # The documents were refused before any write, so keep a writer with uncommitted changes.
                 if not writer.pending:
                     self._release()
                 raise
             except BaseException:
-                # The writer may have only some of the changes, so discard it. The next writer starts from the journal.
+                # The writer may have only some of the changes, so discard it; the next one starts from the journal.
                 self._release()
                 raise
 
@@ -349,7 +348,7 @@ class EmbeddedEngine:
         return self._writer
 
     def _require_same_tokens(self) -> None:
-        """Raise StoreError if another process has changed the store's passage scheme or removed its MINHASH tokens."""
+        """Raise StoreError if another process has changed the passage scheme or removed the MINHASH tokens."""
         if self._records.option("passages") != (self.passage_scheme.name if self.passage_scheme else None):
             raise StoreError(f"the store {self.path} was told to keep passages since it was opened; open it again")
         if (self._records.option("minhash") is None) != self._preparation.has_minhash:
@@ -371,7 +370,7 @@ class EmbeddedEngine:
         writer = self._index.writer(self._current_changes, self._merged.wait)
         try:
             stored = self._records.ids(list(changed))
-            # Delete the old numbers first: a document that was deleted and stored again has a new number.
+            # Delete the old numbers first: a document deleted and stored again has a new number.
             if deleted := [Change(number, changed[number], None) for number in changed if number not in stored]:
                 writer.replace(deleted)
             for changes in self._preparation.changes(self._records.documents_by_number(sorted(stored))):
@@ -396,11 +395,11 @@ class EmbeddedEngine:
             try:
                 threading.Thread(target=self._merge, args=(merged,), name="merges of whorl's index").start()
             except RuntimeError:
-                # The system cannot start another thread. Merge here, because `close` would otherwise wait for ever.
+                # If the system cannot start another thread, merge here; otherwise `close` would wait for ever.
                 self._merge(merged)
 
     def _merge(self, merged: Callable[[], None]) -> None:
-        """Wait until the main part is merged, and release the write lock. This engine may write during the merge."""
+        """Wait for the merge of the main part, and release the write lock. This engine may write during the merge."""
         try:
             with suppress(IndexBrokenError):
                 # Unmerged segments stay valid; a search that finds a broken segment rebuilds the index.
@@ -465,19 +464,19 @@ class EmbeddedEngine:
         if not has_index:
             self._note_damage()
         try:
-            # Another writer also applies the journal, so wait for the lock only if the index is missing.
+            # Another writer also applies the journal, so wait for the lock only without an index.
             if self._begin(0.0 if has_index else self._wait_seconds):
                 self._make_searchable()
             elif not has_index:
                 raise StoreError(busy_message(self.path, self._wait_seconds))
         except StoreError:
-            # An outdated index, for example on a full disk, can still be searched; the results have a warning.
+            # An outdated index, for example on a full disk, still answers searches, with a warning.
             if not has_index:
                 raise
             self._lag.note_failure()
 
     def _note_damage(self) -> None:
-        """Remember why the index cannot be read; the caller then rebuilds the index."""
+        """Record why the index cannot be read; the caller then rebuilds the index."""
         if self._records.last_change() and not (self._index_folder / INDEX).exists():
             self._repaired = "it was missing"
             return
@@ -606,7 +605,7 @@ class EmbeddedEngine:
         return self._with_repair(lambda: self._runner.page(self._require_tokens(plan), start, rows, order))
 
     def _require_tokens(self, plan: BoundPlan) -> BoundPlan:
-        """Return the plan; raise SchemaError if it needs texts or MINHASH tokens and the store has none."""
+        """Return the plan; raise SchemaError if it needs texts or MINHASH tokens that the store lacks."""
         if not self.keeps_texts and any(map(_needs_texts, leaves(plan.root))):
             self._require_texts()
         if not self._preparation.has_minhash and any(
@@ -632,7 +631,7 @@ class EmbeddedEngine:
     def _with_repair(self, search: Callable[[], _Result]) -> _Result:
         """Run a search; if the index is broken, refresh or rebuild it and try again."""
         self._require_usable()
-        # Refresh before rebuilding, because another process may have just replaced the index.
+        # Refresh before rebuilding: another process may have just replaced the index.
         for repair in (self.refresh, self._rebuild):
             try:
                 return search()
@@ -751,7 +750,7 @@ def _is_in(document: Document, digests: Mapping[str, str]) -> bool:
 
 
 class WriterRegister:
-    """Register of waiting and active writer threads, so that one commit serves all these threads (group commit)."""
+    """Register of waiting and active writer threads, for one commit for all of them (group commit)."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -761,7 +760,7 @@ class WriterRegister:
     def registered(self) -> Iterator[None]:
         """Register the current thread as a writer until the `with` block ends, even with an error."""
         ticket = object()
-        # Ctrl-C may come at any moment. `wait_for_current` would wait for ever for a ticket that was not removed.
+        # Ctrl-C may come at any moment, and `wait_for_current` would wait for ever for a forgotten ticket.
         try:
             with self._changed:
                 self._registered.add(ticket)
@@ -772,7 +771,7 @@ class WriterRegister:
                 self._changed.notify_all()
 
     def wait_for_current(self) -> None:
-        """Wait until all writers that are registered now have ended.
+        """Wait until all writers registered now have ended.
 
         The caller must not block these writers: it must not hold a lock that they need, and must not be registered.
         """
@@ -782,10 +781,9 @@ class WriterRegister:
 
 
 class IndexLag:
-    """Counts the changes that are missing in the index after a crash or on a full disk, and tries to apply them.
+    """Counts the changes that the index lacks after a crash or on a full disk, and tries to apply them.
 
-    Args:
-        catch_up: Applies the journal to the index unless a writer is active; raises StoreError if it cannot.
+    `catch_up` applies the journal to the index unless a writer is active; it raises StoreError if it cannot.
     """
 
     def __init__(self, records: Records, index: InvertedIndex, catch_up: Callable[[], None]) -> None:
@@ -827,8 +825,7 @@ class IndexLag:
 class EmbeddedLabels:
     """Reads and writes the cluster labels of a store.
 
-    Args:
-        store_again: Replaces documents, except documents that have changed since they were read.
+    `store_again` replaces documents, except documents that have changed since they were read.
     """
 
     def __init__(

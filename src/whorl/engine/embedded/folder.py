@@ -14,14 +14,14 @@ from pathlib import Path
 from whorl.errors import StoreError
 
 RECORDS, INDEX, LOCK = "records.db", "index", "writer.lock"
-#: File that names the base folder; the ids of files are relative to this folder.
+#: File that names the base folder of the ids of files.
 BASE = "base"
 #: Size of tantivy's write buffer in bytes.
 HEAP_BYTES = 100_000_000
 
 
 class IndexBrokenError(Exception):
-    """The index cannot be read or written; with `is_full`, a rebuild would also fail. Used in this package only."""
+    """The index cannot be read or written; with `is_full`, a rebuild would also fail. Private to this package."""
 
     def __init__(self, message: str, *, is_full: bool = False) -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ def prepare_folder(path: Path, *, create: bool) -> None:
             raise StoreError(f"{path} is a file; a store is a folder: name another path")
         if RECORDS in names and (path / RECORDS).stat().st_size > 0:
             return
-        # A process that is creating the store, or was stopped while creating it, leaves an empty file of records.
+        # A process that creates the store, or was stopped while doing so, leaves an empty file of records.
         if any(name != LOCK and not name.startswith(RECORDS) for name in names):
             raise StoreError(f"{path} holds other things and no store ({names[0]}, …); name an empty or a new folder")
         if not create:
@@ -59,10 +59,10 @@ def is_read_only(path: Path) -> bool:
 
 
 def file_base(path: Path, current: Path | None) -> Path | None:
-    """Return the base folder: ids of files are relative to it. If the store has none, save `current` as the base.
+    """Return the base folder of the ids of files; if the store has none, save `current`.
 
-    If the store is inside the base folder, the saved path is relative, so that both can be moved together. Otherwise
-    the path is absolute.
+    If the store is inside the base folder, the saved path is relative, so that both can be moved together; otherwise,
+    it is absolute.
     """
     file = path / BASE
     with file_errors(path):
@@ -86,7 +86,6 @@ def folder_size(path: Path) -> int:
 
 @contextmanager
 def file_errors(path: Path) -> Iterator[None]:
-    """Turn errors of a store's small files into StoreError."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -94,7 +93,7 @@ def file_errors(path: Path) -> Iterator[None]:
 
 
 def mirror(path: Path, copy: Path) -> None:
-    """Create a folder with links to the index of a read-only store, because tantivy writes to the folder it reads."""
+    """Create a folder with links to the index of a read-only store, because tantivy writes to its folder."""
     try:
         for part in (path / INDEX).glob("*/"):
             (copy / INDEX / part.name).mkdir(parents=True)
@@ -131,7 +130,7 @@ def _is_full(error: BaseException, folder: Path) -> bool:
         # EFBIG means that the process may not write files of this size.
         return number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     with suppress(OSError):
-        # tantivy's threads do not report their errors, so look at the free space.
+        # tantivy's threads do not report their errors, so check the free space.
         return shutil.disk_usage(folder.parent).free < HEAP_BYTES
     return False
 
@@ -156,9 +155,9 @@ def index_failure_message(path: Path, error: IndexBrokenError) -> str:
 
 
 class WriteLock:
-    """Exclusive write lock of a store for processes and threads. The lock ends when its process ends.
+    """Exclusive write lock of a store for processes and threads.
 
-    It locks a separate SQLite file, because SQLite's locks work on every system, end with their process, and can wait.
+    It locks a separate SQLite file: SQLite's locks work on every system, end with their process, and can wait.
     """
 
     def __init__(self, path: Path) -> None:
@@ -167,7 +166,7 @@ class WriteLock:
             self._connection = connect(path, 0.0)
 
     def acquire(self, wait_seconds: float) -> bool:
-        """Take the lock, or keep it if it is held. Return False if another holder does not release it in time."""
+        """Take the lock, or keep a held lock; return False if another holder does not release it in time."""
         if self._connection.in_transaction:
             return True
         with sqlite_errors(self._path):
@@ -204,7 +203,7 @@ def connect(path: Path, wait_seconds: float) -> sqlite3.Connection:
 
 def connect_read_only(path: Path, wait_seconds: float) -> sqlite3.Connection:
     """Open a file without writing to it or creating files next to it."""
-    # If the file has no log, `immutable` prevents SQLite from creating a log. An existing log must be read.
+    # For a file without a log, `immutable` prevents SQLite from creating one. An existing log must be read.
     has_no_log = not _log(path).exists()
     uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' * has_no_log}"
     return sqlite3.connect(uri, timeout=wait_seconds, isolation_level=None, check_same_thread=False, uri=True)
@@ -215,12 +214,12 @@ def _log(path: Path) -> Path:
 
 
 def file_state(path: Path) -> list[tuple[int, int, int]]:
-    """Return values that change with every commit: inode, mtime in ns and bytes of the file and its log."""
+    """Return values that change with every commit: inode, mtime in ns, and bytes of the file and its log."""
     values = []
     for file in (path, _log(path)):
         with suppress(OSError):
             stat = file.stat()
-            # Ignore an empty log, because readers create it.
+            # Ignore an empty log, which readers create.
             if stat.st_size > 0:
                 values.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
     return values

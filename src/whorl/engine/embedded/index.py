@@ -2,7 +2,7 @@
 
 A write changes both parts and commits the tokens first. After a crash between the commits, both parts are updated from
 the journal, starting at the number of the words. A lost or broken index is rebuilt from the records in a new folder,
-which then replaces the old folder.
+which then replaces the old one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class InvertedIndex:
 
     Args:
         folder: The folder; `build` creates it.
-        store: Name of the store, used to detect a folder that belongs to another store.
+        store: Name of the store; detects the folder of another store.
         on_merged: Called after background merges of token segments.
     """
 
@@ -49,7 +49,7 @@ class InvertedIndex:
             return self._token_index.snapshot()
 
     def verify(self) -> None:
-        """Read all files and raise IndexBrokenError if a checksum is wrong."""
+        """Read all files; raise IndexBrokenError for a wrong checksum."""
         with index_errors(self._folder):
             self._text_index.verify()
             for segment in self._token_index.snapshot().segments:
@@ -114,7 +114,7 @@ class InvertedIndex:
 
 
 class IndexWriter:
-    """Writer of an index. Readers see changes after `commit`. End it by `close` or `abandon`."""
+    """Writer of an index; readers see changes after `commit`. End it by `close` or `abandon`."""
 
     def __init__(self, folder: Path, text_writer: TextIndexWriter, tokens: TokenIndex) -> None:
         self._folder, self._text_writer, self._token_index = folder, text_writer, tokens
@@ -138,7 +138,7 @@ class IndexWriter:
         self.pending = 0
 
     def close(self) -> Callable[[], None] | None:
-        """Release the folder like `TextIndexWriter.close`. A background thread merges the tokens."""
+        """Release the folder like `TextIndexWriter.close`; a background thread merges the tokens."""
         with index_errors(self._folder):
             self._token_index.finish()
         return self._text_writer.close()

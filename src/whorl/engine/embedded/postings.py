@@ -1,10 +1,10 @@
 """Token index of a store: a list of segments, which grows and is merged like a log-structured merge tree.
 
-A write adds a segment. For each document, the youngest segment with the document, or with its tombstone, overrides the
-older segments. Segments are merged because every look-up reads all segments. Small segments are merged during the
-write, large segments in a background thread, and all segments of a large write at its end. A manifest lists the
-segments and has the journal number of the index. It is replaced atomically, so readers see a consistent snapshot, which
-they keep because their files stay open. The next writer deletes files that a crash left.
+A write adds a segment. For each document, the youngest segment with the document or its tombstone overrides the older
+segments. Segments are merged because every look-up reads all of them: small segments during the write, large ones in a
+background thread, and all segments of a large write at its end. A manifest lists the segments and has the journal
+number of the index. It is replaced atomically, so readers see a consistent snapshot, and their files stay open. The
+next writer deletes files left by a crash.
 """
 
 from __future__ import annotations
@@ -27,17 +27,16 @@ import numpy.typing as npt
 from whorl.engine.embedded.folder import IndexBrokenError, OtherIndexError
 from whorl.engine.embedded.segments import Segment, Tokens, merge_segments, write_documents
 
-#: Four segments of fewer than 64, 256, 1,024, … documents are merged.
+#: Smallest segment size in documents, and number of segments to merge: four below 64, 256, 1,024, … documents.
 SMALLEST_SEGMENT, FANOUT = 64, 4
 #: Maximum number of documents in a merged segment.
 LARGEST_SEGMENT = 1 << 19
-#: At the end of a write, merge the youngest segments that together have at most this multiple of the number of written
-#: documents.
+#: At the end of a write, merge the youngest segments with together at most this multiple of the written documents.
 FINAL_MERGE_FACTOR = 4
-#: Maximum number of documents to merge during a write. Larger merges run in a thread, at about 20,000 documents a
+#: Maximum number of documents to merge during a write; larger merges run in a thread, at about 20,000 documents a
 #: second.
 MOST_AT_ONCE = 8192
-#: Maximum number of tokens in memory; the writer then writes a segment.
+#: Maximum number of tokens in memory before the writer writes a segment.
 MOST_BUFFERED = 1 << 22
 
 _MANIFEST = "runs.json"
@@ -60,9 +59,9 @@ class TokenSnapshot:
     """Consistent snapshot of the token index.
 
     Args:
-        applied: The journal number of the snapshot.
-        segments: The segments, oldest first.
-        alive: For each segment, the mask of the documents that no younger segment overrides; bool arrays of shape
+        applied: Journal number of the snapshot.
+        segments: Oldest first.
+        alive: For each segment, a mask of the documents that no younger segment overrides; bool arrays of shape
             (documents,).
     """
 
@@ -72,7 +71,7 @@ class TokenSnapshot:
 
     @cached_property
     def largest_size(self) -> int | None:
-        """The number of distinct shingles in the largest document; None if no document is alive."""
+        """Number of distinct shingles in the largest document; None without documents."""
         pairs = zip(self.segments, self.alive, strict=True)
         return max((int(segment.sizes[mask].max()) for segment, mask in pairs if mask.any()), default=None)
 
@@ -90,11 +89,11 @@ class TokenSnapshot:
 
 
 class TokenIndex:
-    """The token index in one folder, for any number of reading threads and one writer at a time.
+    """Token index in one folder, for any number of reading threads and one writer at a time.
 
     Args:
         folder: The folder of the segments; `make` creates it.
-        store_id: Identifier of the store, used to detect a folder that belongs to another store.
+        store_id: Identifier of the store; detects the folder of another store.
         on_merged: Called in the merging thread after merges of large segments.
     """
 
@@ -121,7 +120,7 @@ class TokenIndex:
         """
         with self._lock:
             while True:
-                # Compare the bytes, because a new manifest may have the same inode and times as the previous one.
+                # Compare the bytes: a new manifest may have the same inode and times as the previous one.
                 raw = self._read_manifest()
                 if self._cached and self._cached[0] == raw:
                     return self._cached[1]
@@ -161,7 +160,7 @@ class TokenIndex:
         known_segments = set(self._cached[1].segments) if self._cached else set()
         alive = []
         for at, segment in enumerate(segments):
-            # A document that a younger segment overrides in the last snapshot stays overridden.
+            # A document overridden in the last snapshot stays overridden.
             mask = known[segment].copy() if segment in known else np.ones(len(segment), np.bool_)
             for younger in segments[at + 1 :]:
                 if segment not in known or younger not in known_segments:
@@ -181,7 +180,7 @@ class TokenIndex:
         self._publish(0, ())
 
     def begin(self) -> None:
-        """Delete the files of a writer that did not finish."""
+        """Delete the files of an unfinished writer."""
         if not self.is_merging:
             named = {_MANIFEST, *(segment.name for segment in self.snapshot().segments)}
             for file in self._folder.iterdir():
@@ -189,7 +188,7 @@ class TokenIndex:
                     file.unlink()
 
     def replace(self, documents: Mapping[int, DocumentTokens | None]) -> None:
-        """Add or replace documents by number, or delete them (None). Readers see the changes after `commit`."""
+        """Add, replace or delete (None) documents by number; readers see the changes after `commit`."""
         self._buffered.update(documents)
         self._documents_written += len(documents)
         buffered = (document.kinds for document in self._buffered.values() if document)
@@ -202,7 +201,7 @@ class TokenIndex:
         with self._lock:
             self._publish(applied, [*self.snapshot().segments, *self._unpublished])
             self._unpublished = []
-        # If a merge fails, for example on a full disk, a later write repeats it.
+        # A later write repeats a merge that fails, for example on a full disk.
         with suppress(OSError):
             while self._merge(MOST_AT_ONCE):
                 pass
@@ -219,7 +218,7 @@ class TokenIndex:
             try:
                 threading.Thread(target=self._merge_large, name="merges of whorl's tokens").start()
             except RuntimeError:
-                # The system cannot start another thread; a later write merges the segments.
+                # If the system cannot start another thread, a later write merges the segments.
                 self._idle.set()
 
     def abandon(self) -> None:
@@ -274,12 +273,12 @@ class TokenIndex:
             os.close(folder)
 
     def _due_segments(self, most: int, final_merge_size: int = 0) -> Sequence[Segment]:
-        """Return consecutive segments to be merged; empty if no merge is due.
+        """Return consecutive segments to merge; empty if no merge is due.
 
         Args:
             most: Maximum number of documents in the merged segment.
-            final_merge_size: The youngest segments with together up to this number of documents are merged, even if
-                they differ in size.
+            final_merge_size: Merge the youngest segments with together up to this number of documents, even if they
+                differ in size.
         """
         snapshot = self.snapshot()
         begin = max((at for at, segment in enumerate(snapshot.segments, 1) if segment in self._being_merged), default=0)
@@ -300,7 +299,7 @@ class TokenIndex:
 
     def _merge_large(self) -> None:
         try:
-            # Segments that are not merged stay valid. If a search finds a broken segment, the index is rebuilt.
+            # Unmerged segments stay valid; a search that finds a broken segment rebuilds the index.
             with suppress(OSError, IndexBrokenError):
                 while self._merge(LARGEST_SEGMENT, self._final_merge_size):
                     pass
@@ -310,10 +309,7 @@ class TokenIndex:
             self._on_merged()
 
     def _merge(self, most: int, final_merge_size: int = 0) -> bool:
-        """Merge the segments that are due, and return whether there were any.
-
-        Writes may add segments during the merge.
-        """
+        """Merge the due segments; return whether there were any. Writes may add segments during the merge."""
         with self._lock:
             due = self._due_segments(most, final_merge_size)
             self._being_merged.update(due)

@@ -27,9 +27,9 @@ from whorl.model import Document
 from whorl.query.plan.nodes import Kind, Value
 from whorl.query.plan.values import split_name
 
-#: Field of tantivy for the words of all properties except OWN_FIELDS.
+#: tantivy's field for the words of all properties except OWN_FIELDS.
 _OTHER_WORDS = "words"
-#: Number of bits of a MinHash token. The smaller number marks the index of a store without MinHash tokens.
+#: Number of bits of a MinHash token; the smaller number marks an index without MinHash tokens.
 _BITS_OF_MINHASH, _BITS_WITHOUT_MINHASH = 64, 8
 _NO_TOKENS: Numbers = np.empty(0, np.uint64)
 
@@ -39,9 +39,9 @@ class DocumentPreparation:
     """Computes the stored and indexed data of documents.
 
     Args:
-        passage_scheme: The scheme of passages; None for a store without passages.
+        passage_scheme: None for a store without passages.
         has_minhash: Whether the store has MinHash tokens, which only FINGERPRINT queries use.
-        keeps_texts: Whether the store keeps texts. If not, it keeps only the passage hashes of a text.
+        keeps_texts: Whether the store keeps texts, not only their passage hashes.
     """
 
     scheme: Scheme
@@ -118,13 +118,13 @@ class DocumentPreparation:
         return values
 
 
-#: Version of the schema, of the terms and of the token segments; an index with another version is rebuilt.
+#: Version of the schema, of the terms and of the token segments; other versions are rebuilt.
 LAYOUT = "10"
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """The indexed data of a document.
+    """Indexed data of a document.
 
     Args:
         values: Pairs of a field's name and the terms of a value, from `engine.index_terms.joined_terms`.
@@ -137,7 +137,7 @@ class IndexEntry:
 
 
 class Change(NamedTuple):
-    """A change of the index: add the document, or delete it if the entry is None."""
+    """Index change: add the document, or delete it if the entry is None."""
 
     number: int
     id: str
@@ -151,8 +151,8 @@ def _schema() -> tantivy.Schema:
     for name in (*OWN_FIELDS, _OTHER_WORDS):
         builder.add_text_field(name, tokenizer_name="words", index_option="position")
     builder.add_text_field("values", tokenizer_name="raw", index_option="basic")
-    # The id of each changed or deleted document; used only in the small part of the index. A field of bytes takes no
-    # space in other documents, a text field would take a byte of each.
+    # Id of each changed or deleted document, only in the small part of the index. A field of bytes takes no space in
+    # other documents; a text field would take a byte each.
     builder.add_bytes_field("changed", stored=True, indexed=True)
     # One special document in each part has the name of the store and the range of applied journal numbers.
     builder.add_bytes_field("store", indexed=True)
@@ -171,7 +171,7 @@ def words_analyzer() -> tantivy.TextAnalyzer:
 
 
 def words_field(field: str) -> str:
-    """Return the field of tantivy that holds the words of a field."""
+    """Return tantivy's field for the words of a field."""
     return field if field in OWN_FIELDS else _OTHER_WORDS
 
 
@@ -180,7 +180,7 @@ def fill(document: tantivy.Document, document_id: str, number: int, entry: Index
     document.add_unsigned("number", number)
     for name, words in entry.values:
         if words:
-            # tantivy leaves a gap between two values, so that a phrase cannot match across them.
+            # tantivy leaves a gap between two values, so that no phrase matches across them.
             document.add_text(words_field(name), words)
     present = {(name, kind) for name, kind, _ in entry.wholes} | {(name, Kind.TEXT) for name, words in entry.values}
     for name, kind in present:

@@ -14,7 +14,7 @@ _OWN = frozenset(("name", CLUSTER, IS_PRINCIPAL))
 
 @dataclass(frozen=True, slots=True)
 class PropertyLimits:
-    """Limits on the numbers of properties, because every search reads the names of all properties in the store.
+    """Limits on the numbers of properties, because every search reads the names of all properties.
 
     Args:
         per_document: Maximum number of properties of a document.
@@ -25,11 +25,7 @@ class PropertyLimits:
     names: int = 10_000
 
     def require(self, documents: Iterable[Document], known: Collection[str]) -> None:
-        """Raise DocumentError for the first document that exceeds a limit.
-
-        Args:
-            known: The names of the fields in the store.
-        """
+        """Raise DocumentError for the first document beyond a limit; `known` has the fields of the store."""
         names = {*known} - _OWN
         for document in documents:
             if (count := len(document.properties.keys() - _OWN)) > self.per_document:

@@ -66,7 +66,7 @@ class PlanRunner:
         snapshot = self._index.tokens()
         matches = match_tokens(plan.root, snapshot) if is_countable(plan.root) else None
         if matches is not None and min(matches.numbers.size - start, rows) > FEW:
-            # The records are never older than the index, so only documents deleted since then are missing in them.
+            # The records are at least as new as the index, so they lack only documents deleted since then.
             changed = self._records.changed_since(snapshot.applied)
             if changed is not None:
                 return self._many_candidates(snapshot, plan, matches, (start, rows), changed)
@@ -105,7 +105,7 @@ class PlanRunner:
     def _read_hits(
         self, total: int, scored: Sequence[ScoredId], read: _Read[_Row]
     ) -> tuple[int, list[tuple[_Row, float]]]:
-        """Return the total, and the page's documents with their scores, without documents that were deleted since."""
+        """Return the total, and the page's documents with their scores, without just deleted documents."""
         known = {row.id: row for row in read("id", _ids(scored))}
         # A missing hit has just been deleted.
         self.require_deleted([document_id for document_id, _ in scored if document_id not in known])
@@ -148,7 +148,6 @@ class PlanRunner:
         return _ids(self._all_matches(plan)[1])
 
     def _all_matches(self, plan: BoundPlan) -> tuple[int, list[ScoredId], tuple[str, ...]]:
-        """Return the number of matching documents, their ids and scores, and warnings."""
         if not is_countable(plan.root):
             return self._match_page(plan, 0, self._records.count())
         matches = match_tokens(plan.root, self._index.tokens())
@@ -160,7 +159,7 @@ class PlanRunner:
     def _count_page(
         self, matches: ScoredDocuments, start: int, rows: int, read: _Read[_Row]
     ) -> tuple[int, list[tuple[_Row, float]]]:
-        """Return the number of documents that match, and a page of them with their scores."""
+        """Return the number of matching documents, and a page of them with their scores."""
         rows_read: dict[int, _Row] = {}
 
         def ids(numbers: Sequence[int]) -> Mapping[int, str]:
@@ -178,7 +177,7 @@ class PlanRunner:
         return matches.numbers.size - len(missing), present
 
     def _match_page(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[ScoredId], tuple[str, ...]]:
-        """Return the number of documents that match a plan, the ids and scores of a page, and warnings."""
+        """Return the number of matching documents, the ids and scores of a page, and warnings."""
         reader = IndexReader(self._index, self._records, self._words)
         translation = translate(plan, self._profile, reader)
         reader.require_time_for_all()
@@ -188,7 +187,7 @@ class PlanRunner:
     def resolve(
         self, references: Collection[str], read: Callable[[list[str]], Mapping[str, _Data]]
     ) -> Iterator[tuple[str, tuple[str, _Data]]]:
-        """Yield each reference that names a document, with the id and data of the document."""
+        """Yield each reference that names a document, with the document's id and data."""
         documents = [(reference, self._resolve_reference(reference, read)) for reference in references]
         self.require_deleted([reference for reference, document in documents if document is None])
         return ((reference, document) for reference, document in documents if document is not None)
@@ -205,7 +204,7 @@ class PlanRunner:
         return None
 
     def require_deleted(self, missing: Sequence[str] | Sequence[int]) -> None:
-        """Raise StoreError if documents of the index are missing in the records and the journal has no deletion."""
+        """Raise StoreError if the records lack documents of the index and the journal has no deletion."""
         reached = self._index.reached() if missing else None
         changed = None if reached is None else self._records.changed_since(reached[0])
         if changed is None:
@@ -226,12 +225,7 @@ def _ids(scored: Iterable[ScoredId]) -> list[str]:
 def sort_hits(
     scored: Sequence[tuple[str, float]], documents: Mapping[str, Document], order: Sequence[Order]
 ) -> list[tuple[str, float]]:
-    """Return hits sorted by the keys of an order, and ties by id.
-
-    Args:
-        documents: Documents by id; a hit without a document has no values.
-        order: The keys, the primary key first.
-    """
+    """Return hits sorted by the keys of an order, and ties by id; a hit without a document has no values."""
     hits = sorted(scored)
     # Sorting is stable, so sort by the primary key last.
     for key in reversed(order):
@@ -249,7 +243,7 @@ def needs_document(key: Order) -> bool:
 
 
 def _sort_value(documents: Mapping[str, Document], key: Order) -> Callable[[tuple[str, float]], Any]:
-    """Return a function that returns the sort value of a hit, or None if the hit has no value."""
+    """Return a function from hits to sort values, or None for a hit without a value."""
     if key.field is None:
         return lambda hit: hit[1]
     if key.is_by_id:

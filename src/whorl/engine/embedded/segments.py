@@ -14,7 +14,7 @@ of a document) + 4` bits.
              for each kind: tokens of each document, first posting of each skip block, and skip blocks of more than 255
              postings; a checksum of each block. A column has the smallest type that can hold its values.
 
-If documents have the same tokens, only the first document, the original, has postings.
+Among documents with the same tokens, only the first, the original, has postings.
 
 Most look-up hashes of a short document are also the upper bits of one of its MinHash tokens. Such a hash has no
 posting: a look-up of hashes also reads the postings of all MinHash tokens that begin with them.
@@ -22,8 +22,8 @@ posting: a look-up of hashes also reads the postings of all MinHash tokens that 
 64 packed numbers of w bits fill w words of 64 bits, starting at the lowest bit of the first word. So a range that
 begins at a multiple of 64 numbers begins at a word, and each number can be read by itself.
 
-The head has checksums of itself and of the tables, which are read when the segment is opened. Each look-up verifies the
-blocks that it reads, so that damage causes an error and not a wrong answer.
+The head has checksums of itself and of the tables, which are read at opening. Each look-up verifies the blocks that it
+reads, so that damage causes an error, not a wrong answer.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.request_context import require_time
 
 Packed = npt.NDArray[np.uint64]
-#: Number of packed numbers in a group. If the numbers have w bits, a group takes w words.
+#: Number of packed numbers in a group; with w bits per number, a group takes w words.
 GROUP = 64
 #: Number of bytes in a block; each block has a checksum.
 BLOCK = 256
 _WORD = np.dtype("<u8")
-#: A factor for each word of a block, drawn at random once. It is odd, so that no bit of a word is lost.
+#: Random odd factors for the words of a block; odd, so that no bit is lost.
 _FACTORS = np.frombuffer(
     bytes.fromhex(
         "2f0be877981fd83987142a68b432a50023194381314fa9c69553a70834d4837ee9fd4da89ad193a4b9e38bd9adc17b9f"
@@ -107,7 +107,7 @@ def pick(raw: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], width: in
     """Return packed numbers by index.
 
     Args:
-        raw: The bytes of the words, little-endian, followed by at least 9 bytes.
+        raw: Bytes of the words, little-endian, and at least 9 more bytes.
         positions: Indices of the numbers; int64 array of shape (n,).
         width: Bits of each number.
     """
@@ -124,14 +124,9 @@ def pick(raw: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], width: in
 
 
 def block_checksums(blocks: Packed) -> npt.NDArray[np.uint32]:
-    """Return the checksum of each block.
+    """Return the checksums of blocks, from an array of shape (n, BLOCK / 8) to uint32 of shape (n,).
 
-    Args:
-        blocks: uint64 array of shape (n, BLOCK / 8).
-
-    Returns:
-        uint32 array of shape (n,). A flipped bit nearly always changes the checksum; other damage goes unnoticed once
-        in 2**32 cases.
+    A flipped bit nearly always changes the checksum; other damage goes unnoticed once in 2**32 cases.
 
     Source: multilinear hashing, the upper half of a sum of products modulo 2**64.
     """
@@ -142,15 +137,14 @@ def block_checksums(blocks: Packed) -> npt.NDArray[np.uint32]:
 Numbers = npt.NDArray[np.int64]
 Tokens = npt.NDArray[np.uint64]
 
-#: The kinds of tokens, in the order of a segment's postings: MinHash bucket minima, look-up hashes of sketches, and
+#: Kinds of tokens, in the order of a segment's postings: MinHash bucket minima, look-up hashes of sketches, and
 #: optional passage hashes.
 MINHASH, SKETCH, PASSAGES = 0, 1, 2
 _MAGIC = b"whorlrun"
 _HEAD_BYTES = 1024
-#: A bucket has 4 to 8 postings on average. With fewer postings per bucket, the buckets would take more space; with
-#: more, the postings would take more.
+#: Minimum average postings per bucket: with fewer, the buckets would take more space; with more, the postings.
 _LEAST_IN_BUCKET = 4
-#: Log2 of the buckets in a skip block, and the largest offset in it that one byte can hold.
+#: Log2 of the buckets in a skip block, and the largest offset in it that fits into one byte.
 _SKIP_BITS, _LARGEST_OFFSET = 4, 255
 _SKIP_BUCKETS = 1 << _SKIP_BITS
 #: Number of postings to merge at a time.
@@ -174,7 +168,7 @@ _Narrow = npt.NDArray[np.unsignedinteger[Any]]
 
 
 class Postings(NamedTuple):
-    """Postings: ascending tokens, each with the ordinal of a document that has the token."""
+    """Ascending tokens, each with the ordinal of a document."""
 
     tokens: Tokens
     ordinals: Numbers
@@ -182,7 +176,7 @@ class Postings(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SegmentDocuments:
-    """The documents of a segment.
+    """Documents of a segment.
 
     Args:
         numbers: Numbers of the documents, ascending; int64 array of shape (documents,).
@@ -210,7 +204,7 @@ class _BitLayout(NamedTuple):
 
     @classmethod
     def smallest(cls, token_bits: int, postings: int, documents: int) -> _BitLayout:
-        """Return the layout that takes the fewest bytes."""
+        """Return the layout with the fewest bytes."""
         ordinal_bits = max(1, (documents - 1).bit_length())
         # A segment has at least one whole skip block of buckets. A posting has at most 64 bits.
         least = max(_SKIP_BITS, token_bits + ordinal_bits - 64)
@@ -219,7 +213,7 @@ class _BitLayout(NamedTuple):
 
     @property
     def suffix_bits(self) -> int:
-        """Number of the lower bits of a token, which its bucket does not determine."""
+        """Number of lower bits of a token, which its bucket does not determine."""
         return self.token_bits - self.bucket_bits
 
     @property
@@ -247,7 +241,7 @@ class _Tables(NamedTuple):
         counts: Postings of each document.
         starts: First posting of each skip block.
         overfull: Skip blocks with more postings than one byte can count.
-        offsets: For each overfull skip block, the count of postings before each of its buckets.
+        offsets: For each overfull skip block, the count of postings before each bucket.
     """
 
     counts: _Narrow
@@ -257,10 +251,10 @@ class _Tables(NamedTuple):
 
 
 class _Blocks:
-    """The blocks of a segment with their checksums; each look-up verifies the blocks that it reads.
+    """Blocks of a segment with their checksums; each look-up verifies the blocks that it reads.
 
-    A segment and its postings refer to the blocks and not to each other. This avoids a reference cycle, so that the
-    file of an unused segment closes at once.
+    A segment and its postings refer to the blocks, not to each other. Without a reference cycle, the file of an unused
+    segment closes at once.
     """
 
     def __init__(self, name: str, raw: npt.NDArray[np.uint8], checks: npt.NDArray[np.uint32]) -> None:
@@ -273,7 +267,7 @@ class _Blocks:
             self.require_sound(np.array([_HEAD_BYTES]), last)
 
     def require_sound(self, first: Numbers, last: Numbers) -> None:
-        """Verify the blocks from each first to each last byte of the file. Raise IndexBrokenError if one is damaged."""
+        """Verify the blocks from each first to each last byte of the file; raise IndexBrokenError for damage."""
         begin, end = (first - _HEAD_BYTES) >> _BLOCK_BITS, (last - _HEAD_BYTES) >> _BLOCK_BITS
         spans = end - begin
         wanted = np.concatenate([begin, end[spans > 0]])
@@ -289,7 +283,7 @@ class Segment:
     """Reader of a segment.
 
     Args:
-        path: The file of the segment; it may be deleted while the reader is in use.
+        path: File of the segment; it may be deleted while in use.
 
     Raises:
         IndexBrokenError: The file is damaged.
@@ -319,7 +313,7 @@ class Segment:
         self.numbers: Numbers = header["first"] + np.cumsum(columns[0], dtype=np.int64)
         self.sizes, self.shared_bits = columns[1], columns[2]
         self.tombstones: Numbers = columns[3].astype(np.int64)
-        #: The ordinals of copies and of their originals, sorted by original.
+        #: Ordinals of copies and of their originals, sorted by original.
         self.originals_of_copies, self.copies = columns[4].astype(np.int64), columns[5].astype(np.int64)
         self._is_copied = np.zeros(len(self), np.bool_)
         self._is_copied[self.originals_of_copies] = True
@@ -336,20 +330,20 @@ class Segment:
         return self.numbers.size
 
     def verify(self) -> None:
-        """Verify all blocks and raise IndexBrokenError if one is damaged; opening a segment verifies the tables."""
+        """Verify all blocks; raise IndexBrokenError for damage. Opening a segment verifies the tables."""
         self._blocks.require_all_sound()
 
     def look_up(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
-        """Look up the documents of distinct tokens of a kind, as `PostingsReader.look_up` does."""
+        """Look up the documents of distinct tokens of a kind, like `PostingsReader.look_up`."""
         portions = self._look_up_originals(kind, tokens)
         return _join_small(chain.from_iterable(self.with_copies(*portion) for portion in portions))
 
     def look_up_originals(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
-        """Look up tokens without the copies of documents, which have the tokens of their originals."""
+        """Look up the originals of distinct tokens, without their copies."""
         return _join_small(self._look_up_originals(kind, tokens))
 
     def with_copies(self, values: Numbers, ordinals: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
-        """Yield pairs of a value and a document, and then a pair for each copy of these documents, in portions."""
+        """Yield pairs of a value and a document, then a pair for each copy of these documents, in portions."""
         yield values, ordinals
         is_copied = self._is_copied[ordinals]
         if is_copied.any():
@@ -369,9 +363,9 @@ class Segment:
                 yield token_indices[is_shared], ordinals[is_shared]
 
     def token_keys(self) -> Tokens:
-        """Return a 64-bit hash of each document's size and tokens; documents with the same tokens have the same hash.
+        """Return a 64-bit hash of each document's size and tokens.
 
-        A hash is a sum over postings, so the postings are read once, in their order.
+        A hash is a sum over postings, so the postings are read once, in order.
         """
         keys = self.sizes * _MIXER
         for reader in self.kinds:
@@ -384,7 +378,7 @@ class Segment:
         return keys
 
     def ordinals_of(self, numbers: Numbers) -> Numbers:
-        """Return the ordinals of documents by number. Leave out missing numbers."""
+        """Return the ordinals of documents by number; omit missing numbers."""
         if not len(self):
             return np.empty(0, np.int64)
         nearest = np.minimum(np.searchsorted(self.numbers, numbers), len(self) - 1)
@@ -393,13 +387,9 @@ class Segment:
 
 
 def _token_ranges(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:
-    """Yield ranges of tokens that together have at most `READ_AT_ONCE` postings.
+    """Yield ranges of tokens with together at most `READ_AT_ONCE` postings; a token with more gets a separate range.
 
-    A token with more postings gets a separate range.
-
-    Args:
-        before: Postings of all tokens before each token; int64 array of shape (tokens,).
-        counts: Postings of each token; of the same shape.
+    `before` has the postings of all tokens before each token, `counts` of each token; int64 arrays of shape (tokens,).
     """
     begin = 0
     while begin < counts.size:
@@ -412,7 +402,7 @@ def _token_ranges(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]
 
 
 def _join_small(portions: Iterable[tuple[Numbers, Numbers]]) -> Iterator[tuple[Numbers, Numbers]]:
-    """Join portions of pairs that together have at most `READ_AT_ONCE` pairs."""
+    """Join portions of pairs to at most `READ_AT_ONCE` pairs."""
     pending: list[tuple[Numbers, Numbers]] = []
     for portion in portions:
         require_time()
@@ -446,15 +436,12 @@ class PostingsReader:
         return self._layout.postings
 
     def look_up(self, tokens: Tokens, dropped_bits: int = 0) -> Iterator[tuple[Numbers, Numbers]]:
-        """Look up the documents of tokens, a portion of the tokens at a time.
+        """Look up the documents of tokens; yield pairs of indices of tokens and ordinals of documents, in portions.
 
         Args:
-            tokens: Tokens in any order, without their lowest bits; uint64 array of shape (n,), each below
-                2**(token bits - dropped_bits).
-            dropped_bits: Number of the missing lowest bits. All tokens that differ only in these bits are looked up.
-
-        Yields:
-            Two int64 arrays of pairs: indices of tokens, and ordinals of documents.
+            tokens: Tokens in any order, without their lowest bits; uint64 array of shape (n,), each below 2**(token
+                bits - dropped_bits).
+            dropped_bits: Number of the missing lowest bits; all tokens with the other bits match.
         """
         for at in range(0, tokens.size, _TOKENS_AT_ONCE):
             for token_indices, ordinals in self._look_up_portion(tokens[at : at + _TOKENS_AT_ONCE], dropped_bits):
@@ -521,10 +508,10 @@ class PostingsReader:
 def write_segment(
     path: Path, documents: SegmentDocuments, token_bits: Sequence[int], postings: Sequence[Iterable[Postings]]
 ) -> None:
-    """Write a segment and sync it to the disk; after an error the caller deletes the incomplete file.
+    """Write a segment and sync it to the disk; after an error, the caller deletes the incomplete file.
 
     Args:
-        path: The file of the segment, which must not exist.
+        path: A file that does not exist.
         token_bits: Bits of each kind of token.
         postings: All postings of each kind, ascending, in any portions.
     """
@@ -579,7 +566,7 @@ def _write_postings(file: BinaryIO, at: int, layout: _BitLayout, postings: Itera
     starts = np.cumsum(skip_blocks.sum(axis=1, dtype=np.int64))
     # The end of the last bucket is the start of one more skip block.
     starts = np.concatenate([[0], starts])
-    # A large merge has millions of buckets, so compute in place and with 32 bits.
+    # A large merge has millions of buckets, so compute in place, with 32 bits.
     before = np.cumsum(skip_blocks, axis=1, dtype=np.uint32)
     before -= skip_blocks
     overfull = np.flatnonzero(before[:, -1] > _LARGEST_OFFSET)
@@ -590,7 +577,7 @@ def _write_postings(file: BinaryIO, at: int, layout: _BitLayout, postings: Itera
 
 
 def _file_checksums(file: BinaryIO, end: int) -> npt.NDArray[np.uint32]:
-    """Return the checksums of all blocks of a file; the blocks end at offset `end`."""
+    """Return the checksums of all blocks of a file up to offset `end`."""
     parts = [np.empty(0, np.uint32)]
     file.seek(_HEAD_BYTES)
     while (left := end - file.tell()) > 0:
@@ -608,14 +595,10 @@ def _in_words(raw: bytes) -> bytes:
 
 
 def sorted_postings(tokens: Sequence[Tokens], bits: int) -> Postings:
-    """Return the sorted postings of documents.
-
-    Args:
-        tokens: The tokens of each document, in the order of the ordinals.
-    """
+    """Return the sorted postings of documents, given the tokens of each document by ordinal."""
     all_tokens = np.concatenate([np.empty(0, np.uint64), *tokens])
     ordinals = np.repeat(np.arange(len(tokens)), [own.size for own in tokens])
-    # Pack (upper bits of the token, position) into one integer: sorting is many times faster than argsort.
+    # Pack (upper bits of the token, position) into one integer: sorting is much faster than argsort.
     index_bits = all_tokens.size.bit_length()
     index_mask = np.uint64((1 << index_bits) - 1)
     by_upper_bits = (all_tokens & ~index_mask) | np.arange(all_tokens.size, dtype=np.uint64)
@@ -640,12 +623,12 @@ def unshared_hashes(
     count each hash once.
 
     Args:
-        minhash: The MinHash tokens of each document, ascending.
-        hashes: The look-up hashes of each document, ascending and distinct.
+        minhash: MinHash tokens of each document, ascending.
+        hashes: Look-up hashes of each document, ascending and distinct.
         token_bits: Bits of each kind of token.
 
     Returns:
-        The hashes of each document that keep their postings, and the shared bits as in `SegmentDocuments`.
+        The remaining hashes of each document, and the shared bits as in `SegmentDocuments`.
     """
     bits, dropped_bits = token_bits[SKETCH], token_bits[MINHASH] - token_bits[SKETCH]
     counts = np.array([own.size for own in hashes], np.int64)
@@ -680,10 +663,9 @@ def write_documents(
     kinds: Sequence[Sequence[Tokens]],
     token_bits: Sequence[int],
 ) -> None:
-    """Write a segment of new documents, as `write_segment` does.
+    """Write a segment of new documents, like `write_segment`.
 
-    Args:
-        kinds: For each kind, the tokens of each document, ascending and distinct.
+    `kinds` has, for each kind, the tokens of each document, ascending and distinct.
     """
     known: dict[tuple[object, ...], int] = {}
     keys = zip(sizes.tolist(), *([own.tobytes() for own in kind] for kind in kinds), strict=True)
@@ -700,11 +682,9 @@ def write_documents(
 def merge_segments(
     path: Path, segments: Sequence[Segment], alive: Sequence[npt.NDArray[np.bool_]], tombstones: Numbers
 ) -> None:
-    """Merge several segments into a new one.
+    """Merge segments with the same kinds of token into a new one.
 
-    Args:
-        segments: Segments with the same kinds of token.
-        alive: Masks of the documents to keep of each segment; no number is kept twice.
+    `alive` has a mask of the documents to keep of each segment; no number is kept twice.
     """
 
     def retained(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
@@ -714,7 +694,7 @@ def merge_segments(
     order = np.argsort(numbers)
     keys = [segment.token_keys() for segment in segments]
     distinct, first, which = np.unique(retained(keys), return_index=True, return_inverse=True)
-    # The first document with a key gets the postings, which stand for all documents with this key.
+    # The first document with a key gets the postings of all documents with this key.
     is_missing = np.ones(distinct.size, np.bool_)
     shared_bits = np.zeros(numbers.size, np.int64)
     counts = [np.zeros(numbers.size, np.int64) for _ in segments[0].kinds]

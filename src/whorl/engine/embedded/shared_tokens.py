@@ -1,4 +1,4 @@
-"""Scores documents of an embedded store by the number of fingerprint tokens that they share with a query."""
+"""Scores documents of an embedded store by the number of fingerprint tokens shared with a query."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ScoredDocuments:
 
     @classmethod
     def concatenate(cls, parts: Iterable[ScoredDocuments]) -> ScoredDocuments:
-        """Return the documents of several parts, by number."""
+        """Join several parts, ordered by document number."""
         nonempty = [part for part in parts if part.numbers.size]
         if len(nonempty) == 1:
             return nonempty[0]
@@ -60,7 +60,7 @@ class ScoredDocuments:
 
 
 class RankedDocument(NamedTuple):
-    """A document on a page of hits. Its id is "" if it was deleted."""
+    """A document on a page of hits; a deleted document has the id ""."""
 
     number: int
     id: str
@@ -70,7 +70,7 @@ class RankedDocument(NamedTuple):
 NO_MATCHES: Final = ScoredDocuments(_NO_NUMBERS, _NO_SCORES)
 
 
-#: The union is built only once, because building it takes as long as the isinstance check.
+#: Build the union once; it takes as long as the isinstance check.
 _COUNTABLE = SharedTokens | SharedBands | SketchTokens | PassageNumbers | Nothing
 
 
@@ -108,7 +108,7 @@ def match_tokens(plan: BoundNode, snapshot: TokenSnapshot) -> ScoredDocuments:
 
 
 def _group_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Combine the parts of a plan in groups, so that only the documents of one group are in memory."""
+    """Combine the parts of a plan in groups; only the documents of one group are in memory at a time."""
 
     def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
         if len(parts) <= _PARTS_AT_ONCE or isinstance(parts[0], SketchTokens):
@@ -121,7 +121,7 @@ def _group_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
 def regroup(
     plan: Bool[BoundLeaf], group: Callable[[tuple[BoundNode, ...], Combine], tuple[BoundNode, ...]]
 ) -> Bool[BoundLeaf]:
-    """Return a plan with the same scores, after `group` has replaced some parts by combined parts."""
+    """Return a plan with the same scores, after `group` has combined some parts."""
     return Bool(
         group(plan.must, lambda nodes: Bool(must=nodes)),
         # A group does not count its matching parts, so do not group parts if more than one must match.
@@ -150,7 +150,7 @@ def document_frequencies(snapshot: TokenSnapshot, kind: int, wanted: Numbers) ->
 
 
 def shared_counts(snapshot: TokenSnapshot, kind: int, wanted: Tokens, numbers: Numbers) -> Numbers:
-    """Count the tokens that each document has.
+    """Count the tokens of each document.
 
     Args:
         wanted: Distinct tokens, ascending; uint64 array of shape (n,).
@@ -168,11 +168,8 @@ def shared_counts(snapshot: TokenSnapshot, kind: int, wanted: Tokens, numbers: N
 def token_holders(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> tuple[Numbers, Numbers]:
     """Return all pairs of a token and a document that has it.
 
-    Args:
-        wanted: Distinct tokens; int64 array of shape (n,).
-
-    Returns:
-        The index in `wanted` of each pair's token, and the document's number; int64 arrays of shape (pairs,).
+    `wanted` has distinct tokens. The result has the index in `wanted` of each pair's token, and the document's number;
+    int64 arrays of shape (pairs,).
     """
     tokens, documents = [_NO_NUMBERS], [_NO_NUMBERS]
     for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
@@ -201,10 +198,10 @@ def _match_sketches(snapshot: TokenSnapshot, plans: Sequence[SketchTokens]) -> l
 
 
 def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQuery]) -> list[ScoredDocuments]:
-    """Return the matching documents of each query. Tokens in several queries are read only once."""
+    """Return the matching documents of each query; tokens in several queries are read once."""
     if not snapshot.segments or not queries:
         return [NO_MATCHES] * len(queries)
-    # A look-up with fewer tokens than its minimum matches nothing.
+    # A query with fewer tokens than its minimum matches nothing.
     distinct = [
         _distinct_tokens(_token_array(query.tokens if query.minimum <= len(query.tokens) else ())) for query in queries
     ]
@@ -263,7 +260,7 @@ def _distinct_tokens(tokens: Tokens) -> tuple[Tokens, Numbers]:
 
 
 def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers:
-    """Return the multiplicity of each token of `among`, an ascending array; 0 if `distinct` lacks the token."""
+    """Return the multiplicity of each token of `among`, an ascending array; 0 for tokens that `distinct` lacks."""
     if distinct.size == among.size:
         return counts
     multiplicities = np.zeros(among.size, np.int64)
@@ -274,9 +271,9 @@ def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers
     return multiplicities
 
 
-#: Count ordinals in an array if it needs at most this number of elements per ordinal; otherwise sort them.
+#: Count ordinals in an array of at most this number of elements per ordinal; otherwise sort them.
 _DENSE = 8
-#: Distinct ordinals of documents, ascending, and the current count of each document.
+#: Distinct ordinals of documents, ascending, and their current counts.
 _Totals: TypeAlias = tuple[Numbers, Numbers]
 _NO_TOTALS: Final[_Totals] = (_NO_NUMBERS, _NO_NUMBERS)
 
@@ -292,7 +289,7 @@ def _add_counts(total: _Totals, ordinals: Numbers, counts: Numbers) -> _Totals:
 
 
 def _sums(ordinals: Numbers, counts: Numbers) -> _Totals:
-    """Return the distinct ordinals, each with the sum of its counts; every count must be at least 1."""
+    """Return the distinct ordinals, each with the sum of its counts, which must be at least 1."""
     if not ordinals.size:
         return _NO_TOTALS
     first = int(ordinals.min())
@@ -301,7 +298,7 @@ def _sums(ordinals: Numbers, counts: Numbers) -> _Totals:
         sums = np.bincount(ordinals - first, weights=counts)
         places = np.flatnonzero(sums)
         return places + first, sums[places].astype(np.int64)
-    # Pack (ordinal, count) into one integer of far less than 64 bits: sorting is many times faster than argsort.
+    # Pack (ordinal, count) into one integer of far less than 64 bits: sorting is much faster than argsort.
     bits = int(counts.max()).bit_length()
     pairs = ordinals << bits | counts
     pairs.sort()
@@ -345,8 +342,8 @@ def _band_keys(token_indices: Numbers, ordinals: Numbers, listed: Numbers, lengt
 
     Args:
         token_indices: Indices of tokens; int64 array of shape (n,).
-        ordinals: Ordinals of the documents that have these tokens; of the same shape.
-        listed: The bands of each token, concatenated.
+        ordinals: Ordinals of documents with these tokens; of the same shape.
+        listed: Bands of each token, concatenated.
         lengths: Number of bands of each token.
         bands: Number of all bands.
     """
@@ -361,11 +358,11 @@ def _combine_matches(
     must_not: Sequence[ScoredDocuments],
     minimum: int,
 ) -> ScoredDocuments:
-    """Combine matches as Lucene's BooleanQuery does."""
+    """Combine matches like Lucene's BooleanQuery."""
     if minimum > len(should) or not (must or should):
         return NO_MATCHES
     if minimum == 1 and not (must or must_not):
-        # The branches of a search have disjoint ranges of sizes, so a document usually matches only one branch.
+        # The branches of a search have disjoint ranges of sizes, so a document usually matches only one.
         either = ScoredDocuments.concatenate(should)
         if (either.numbers[1:] != either.numbers[:-1]).all():
             return either
@@ -385,8 +382,7 @@ def best_page(
 ) -> list[RankedDocument]:
     """Return a page of documents, best score first, and ties by id.
 
-    Args:
-        ids: Returns the ids of existing documents by number; called for all documents with the scores of the page.
+    `ids` returns the ids of existing documents by number; it is called for all documents with the scores of the page.
     """
     numbers, scores = counted.numbers, counted.scores
     end = min(start + rows, numbers.size)

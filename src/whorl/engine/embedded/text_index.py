@@ -1,9 +1,9 @@
 """Indexes the words and whole values of all documents in tantivy: a main part, and a small part for recent documents.
 
-tantivy merges small segments with large segments, so it may merge 16,000 documents for a single new document. No
-setting prevents this. So the index has two parts in separate folders. The small part has the documents that were
-changed or deleted since the last commit of the main part. A search queries both parts, and the small part overrides the
-main part. When the small part is full, the main part is updated from the records.
+tantivy may merge 16,000 documents for a single new one: no setting prevents merges of small with large segments. So the
+index has two parts in separate folders. The small part has the documents changed or deleted since the last commit of
+the main part. A search queries both, and the small part overrides the main part. When the small part is full, the main
+part is updated from the records.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ MOST_RECENT = 128
 META = "meta.json"
 _MAIN, _RECENT = "main", "recent"
 _HEAP_BYTES = {_MAIN: HEAP_BYTES, _RECENT: 20_000_000}
-#: Number of hits to fetch beyond the page, usually enough to include all hits with the last score of the page.
+#: Number of hits to fetch beyond the page, usually enough for all hits with the last score of the page.
 _MARGIN = 64
 
 #: Number of ids to fetch before their number is known; tantivy allocates memory for the requested number.
 _FEW_IDS = 2_000
-#: Maximum number of ids that a snapshot keeps.
+#: Maximum number of cached ids of a snapshot.
 _MOST_KNOWN = 100_000
 
 #: An id and a score.
@@ -48,11 +48,11 @@ class TextSnapshot:
     """Consistent snapshot of the two parts for a search.
 
     Args:
-        recent: The small part; None if nothing has changed since the last commit of the main part.
-        base: The journal number of the main part.
-        applied: The journal number of both parts together.
+        recent: The small part; None without changes since the last commit of the main part.
+        base: Journal number of the main part.
+        applied: Journal number of both parts together.
         changed: Ids of the documents that the small part overrides.
-        known: Ids of documents in the main part that were read before, by address.
+        known: Ids of documents in the main part already read, by address.
     """
 
     main: tantivy.Searcher
@@ -68,7 +68,7 @@ class TextIndex:
 
     Args:
         folder: The folder; the first writer creates it.
-        store_id: Identifier of the store, used to detect a folder that belongs to another store.
+        store_id: Identifier of the store; detects the folder of another store.
     """
 
     def __init__(self, folder: Path, store_id: str) -> None:
@@ -79,7 +79,7 @@ class TextIndex:
         self._changed: tuple[tuple[int, int], frozenset[str]] = (-1, -1), frozenset()
 
     def applied(self) -> int | None:
-        """Return the journal number of the index, or None if it is damaged or belongs to another store."""
+        """Return the journal number of the index; None if it is damaged or of another store."""
         for _ in range(2):
             with suppress(IndexBrokenError):
                 return self._snapshot().applied
@@ -89,7 +89,7 @@ class TextIndex:
 
     def _snapshot(self) -> TextSnapshot:
         with index_errors(self._folder):
-            # Open the small part first. If the main part is committed after that, it contains all of the small part.
+            # Open the small part first: a later commit of the main part contains all of the small part.
             recent = self._searcher(_RECENT) if (self._folder / _RECENT / META).exists() else None
             state = _state(self._folder / _MAIN / META)
             main = self._searcher(_MAIN)
@@ -112,7 +112,7 @@ class TextIndex:
             return TextSnapshot(main, recent, base, numbers[1], self._changed[1], known)
 
     def _known_ids(self, state: tuple[int, ...]) -> dict[int, str]:
-        """Return the ids by address that were read from the main part; `state` describes its file of segments."""
+        """Return the ids read from the main part, by address; `state` describes its file of segments."""
         if state != _state(self._folder / _MAIN / META):
             # The searcher may be older or newer than the state.
             return {}
@@ -121,7 +121,7 @@ class TextIndex:
         return self._known[1]
 
     def _require_complete(self, main: tantivy.Searcher, reached: tuple[int, int, int]) -> None:
-        """Raise IndexBrokenError if the main part lacks documents, for example because its meta.json is damaged."""
+        """Raise IndexBrokenError if the main part lacks documents, for example because of a damaged meta.json."""
         state = (reached, main.num_docs, main.num_segments)
         if state != self._verified_state:
             count, _ = _search(main, Query.exists_query("id"), 1)
@@ -156,7 +156,7 @@ class TextIndex:
         self._verified_state = ()
 
     def verify(self) -> None:
-        """Read all segments' files again and raise IndexBrokenError if a checksum is wrong."""
+        """Read all segments' files again; raise IndexBrokenError for a wrong checksum."""
         self.close()
         self._snapshot()
 
@@ -169,7 +169,7 @@ class TextIndex:
 
         Args:
             query: A query from `whorl.engine.embedded.translate_plan`.
-            is_ranked: Whether scores can differ. If not, tantivy itself orders the hits by id.
+            is_ranked: Whether scores can differ; otherwise, tantivy orders the hits by id.
         """
         with index_errors(self._folder):
             snapshot = self._snapshot()
@@ -226,7 +226,7 @@ def _all_ids(searcher: tantivy.Searcher, query: Query, known: dict[int, str]) ->
     ids = [known.get(_address(place)) for _, place in hits]
     if None not in ids:
         return [own for own in ids if own is not None]
-    # Only a search that is ordered by id reads the ids without the stored fields, and takes several times as long.
+    # Only a search ordered by id reads ids without the stored fields, but it takes several times as long.
     _, named = _search(searcher, query, count, order_by_field="id", order=tantivy.Order.Asc)
     if len(known) + count > _MOST_KNOWN:
         known.clear()
@@ -239,7 +239,7 @@ def _address(place: tantivy.DocAddress) -> int:
 
 
 def _id_ordered_page(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:
-    """Return the number of matching documents, and a page of them in the order of their ids."""
+    """Return the number of matching documents, and a page of them ordered by id."""
     count, best = _search(searcher, query, 1)
     # tantivy allocates memory for the requested number of hits.
     end = min(end, count)
@@ -250,7 +250,7 @@ def _id_ordered_page(searcher: tantivy.Searcher, query: Query, start: int, end: 
 
 
 def _ranked_page(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:
-    """Return the number of matching documents, and a page of them in the order of their scores and ids."""
+    """Return the number of matching documents, and a page of them ordered by score and id."""
     end = min(end, searcher.num_docs)
     if end <= start:
         return _search(searcher, query, 1)[0], []
@@ -285,7 +285,7 @@ def _search(
     return result.count, result.hits  # type: ignore[attr-defined]  # tantivy's stubs have no count
 
 
-#: Function that takes ids, and returns the current index entries of the existing documents.
+#: Function that returns the current index entries of existing documents by id.
 ReadEntries: TypeAlias = Callable[[Iterable[str]], Iterable[Change]]
 
 
@@ -315,11 +315,10 @@ class TextIndexWriter:
 
     @property
     def _part(self) -> str:
-        """The part to write to. After its first write to the main part, a writer writes only to the main part."""
+        """The part to write to: after its first write to the main part, only the main part."""
         return _MAIN if self._is_new or _MAIN in self._writers else _RECENT
 
     def replace(self, changes: Sequence[Change]) -> None:
-        """Replace or remove documents in the index."""
         ids = {change.id for change in changes}
         with index_errors(self._folder):
             if self._part == _RECENT and len(self._changed | ids) > MOST_RECENT:
@@ -349,12 +348,12 @@ class TextIndexWriter:
             writer.add_document(document)
 
     def commit(self, number: int, documents: int) -> None:
-        """Publish all changes so far together with a journal number and the store's number of documents."""
+        """Publish all changes so far with a journal number and the store's number of documents."""
         with index_errors(self._folder):
             writer, is_main = self._writer(self._part), self._part == _MAIN
             marker = tantivy.Document()
             marker.add_bytes("store", self._store_id.encode())
-            # Readers ignore the small part if its base is older than the base of the main part.
+            # Readers ignore a small part with an older base than the main part.
             marker.add_integer("base", number if is_main else self.base)
             marker.add_integer("applied", number)
             marker.add_integer("documents", documents if is_main else len(self._changed))
@@ -367,8 +366,7 @@ class TextIndexWriter:
     def close(self) -> Callable[[], None] | None:
         """Release the folder, except for the main part, which is still being merged.
 
-        Returns:
-            A function that waits until the main part is merged, and releases it; None if nothing was written to it.
+        Return a function that waits for the merge and releases the main part; None if nothing was written to it.
         """
         main = self._writers.pop(_MAIN, None)
         with index_errors(self._folder):
@@ -384,7 +382,7 @@ class TextIndexWriter:
 
     def abandon(self) -> None:
         """Discard uncommitted changes and release the folder."""
-        # End the writers here, because the traceback of an error keeps them and their locks alive.
+        # End the writers here; the traceback of an error would keep them and their locks alive.
         for writer in self._writers.values():
             for end in (writer.rollback, writer.wait_merging_threads):
                 with suppress(IndexBrokenError), index_errors(self._folder):
@@ -407,7 +405,7 @@ class TextIndexWriter:
 
 
 def _open(folder: Path) -> tantivy.Index:
-    # tantivy raises an error if the folder has another schema than the given one.
+    # tantivy raises an error for a folder with another schema.
     index = tantivy.Index(SCHEMA, str(folder))
     # Otherwise a thread polls for commits; whorl reloads at each search.
     index.config_reader("manual")
@@ -416,7 +414,7 @@ def _open(folder: Path) -> tantivy.Index:
     return index
 
 
-#: Extensions of a segment's files. Each file ends with a footer: JSON with the CRC32 of the content, the length of that
+#: Extensions of a segment's files. Each ends with a footer: JSON with the CRC32 of the content, the length of that
 #: JSON, and a magic number. `meta.json`, which names the segments, has no footer.
 _ENDINGS = ("store", "idx", "pos", "term", "fast", "fieldnorm")
 _MAGIC = (1337).to_bytes(4, "little")
@@ -424,9 +422,9 @@ _END_BYTES = 8
 
 
 class SegmentFiles:
-    """Verifies the segment files in one tantivy folder. It reads each file only once, because files never change.
+    """Verifies the segment files in one tantivy folder, each once, because files never change.
 
-    tantivy itself offers this check only to Rust programs.
+    tantivy offers this check only to Rust programs.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -439,7 +437,7 @@ class SegmentFiles:
         return self._meta == _state(self._folder / META)
 
     def require_sound(self) -> None:
-        """Verify all files that are not verified yet, and raise IndexBrokenError if one is damaged."""
+        """Verify all unverified files; raise IndexBrokenError for damage."""
         while not self.is_current():
             meta = _state(self._folder / META)
             try:
@@ -467,7 +465,7 @@ def segment_files(folder: Path) -> Iterator[Path]:
 
 
 def require_sound(path: Path) -> None:
-    """Verify the checksum of a segment file, and raise IndexBrokenError if it is wrong."""
+    """Verify the checksum of a segment file; raise IndexBrokenError if it is wrong."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size < _END_BYTES:

@@ -1,4 +1,4 @@
-"""Translates a whole query plan into a tantivy query. Scores are constants from the plan, without IDF."""
+"""Translates a whole query plan into a tantivy query; scores are constants from the plan, without IDF."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from whorl.query.plan.nodes import (
 )
 
 _Json: TypeAlias = Mapping[str, object]
-#: Up to this number of documents, a term query for each is faster than one set query, which scans all documents.
+#: Up to this number of documents, term queries for each are faster than one set query, which scans all documents.
 _FEW_NUMBERS = 256
 
 
@@ -37,8 +37,8 @@ class TantivyQuery:
     """A tantivy query with its description and warnings.
 
     Args:
-        is_ranked: Whether scores can differ between matches.
-        description: The query as JSON values, with counts of tokens instead of the tokens.
+        is_ranked: Whether scores can differ.
+        description: The query as JSON values, with counts instead of tokens.
         warnings: The plan's warnings, then warnings about words that cannot match.
     """
 
@@ -52,16 +52,12 @@ class TantivyQuery:
 class _TranslatedNode:
     query: Query
     description: _Json
-    #: The score of every match, or None if scores can differ.
+    #: Score of every match, or None if scores can differ.
     score: float | None
 
 
 def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> TantivyQuery:
-    """Translate a bound plan into a query.
-
-    Args:
-        reader: Reader of the index; None for a query that only describes the plan and does not run.
-    """
+    """Translate a bound plan into a query; without a reader, the query only describes the plan."""
     if reader is not None:
         # Check the limits before any look-up, because building an automaton takes some milliseconds.
         _NodeTranslator(profile, None).part(plan.root)
@@ -122,7 +118,7 @@ class _NodeTranslator:
                 raise TypeError(f"a plan is resolved and bound before it is run; {plan!r} is not")
 
     def counted(self, plan: BoundNode) -> Query:
-        """Return a query for the documents that match a countable part of a plan, with their scores."""
+        """Return a query for the documents of a countable part of a plan, with their scores."""
         if self.reader is None:
             return Query.empty_query()
         matches = self.reader.match_tokens(plan)
@@ -156,7 +152,7 @@ class _NodeTranslator:
 
 
 def _group_token_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Combine the countable parts of a plan into one part, because each part's query lists all of its documents."""
+    """Combine the countable parts of a plan into one, because each part's query lists all of its documents."""
 
     def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
         token_parts = tuple(filter(is_countable, parts))

@@ -33,10 +33,10 @@ class Server:
     """One version of a server that can be started from jars.
 
     Args:
-        lock_file: File with one `coordinates sha256` per line.
+        lock_file: One `coordinates sha256` per line.
         minimum_java: The oldest Java that the server was tested on.
         extra: Python extra that installs a Java and the downloader of the jars.
-        knows_thai: Whether the server needs a Java with Thai language data, which the Java in the wheel lacks.
+        knows_thai: Whether the server needs Thai language data, which the Java in the wheel lacks.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Jar:
 
 
 def read_lock(text: str) -> list[Jar]:
-    """Return the jars in a lock file. Each line has the form `coordinates sha256`; `#` begins a comment."""
+    """Return the jars in a lock file: one `coordinates sha256` per line; `#` begins a comment."""
     jars = []
     for line in text.splitlines():
         if line.strip() and not line.startswith("#"):
@@ -144,10 +144,10 @@ def _java_version(java: Path) -> int:
 def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
     """Return the files of a server's jars, downloaded on first use (97 MB for Solr).
 
-    The folder appears only when it is complete. One process downloads while others wait.
+    The folder appears when it is complete. One process downloads while others wait.
 
     Args:
-        cache: Folder to keep the jars in; by default the user's cache folder.
+        cache: Folder for the jars; by default, in the user's cache folder.
 
     Raises:
         EngineUnavailableError: The jars cannot be downloaded, or their checksums differ from the lock file.
@@ -187,7 +187,7 @@ def _download(server: Server, jars: list[Jar], folder: Path) -> None:
 
 
 def _resolve(server: Server, jars: list[Jar], repository: Path) -> list[Path]:
-    """Download the jars into a Maven repository folder, by jgo if installed, otherwise by mvn."""
+    """Download the jars into a Maven repository folder, with jgo if installed, otherwise with mvn."""
     try:
         maven = importlib.import_module("jgo.maven")
     except ImportError:
@@ -198,7 +198,7 @@ def _resolve(server: Server, jars: list[Jar], repository: Path) -> list[Path]:
     with ThreadPoolExecutor(max_workers=8) as pool:
         try:
             return list(pool.map(lambda artifact: Path(artifact.resolve()), artifacts))
-        except Exception as error:  # Errors of jgo, requests and the network: the download failed.
+        except Exception as error:  # Any error of jgo, requests or the network
             pool.shutdown(cancel_futures=True)
             raise EngineUnavailableError(f"{server.name}'s jars cannot be downloaded: {error}") from error
 

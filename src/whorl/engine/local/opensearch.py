@@ -1,7 +1,7 @@
 """Starts a real OpenSearch or Elasticsearch without Docker, as one local process.
 
 The runner of the CodeLibs project starts OpenSearch. Elasticsearch's own main class needs an installation, so
-`ElasticsearchNode.java` replaces it, compiled at each start by ecj, which needs no JDK. Maven repositories lack most of
+`ElasticsearchNode.java` replaces it, compiled at each start by ecj without a JDK. Maven repositories lack most of
 Elasticsearch's modules, such as painless scripts and the filter `min_hash`. Every socket is bound to the loopback
 address.
 """
@@ -27,15 +27,14 @@ from whorl.engine.local.server import RunningServer, compile_java, start
 from whorl.errors import EngineUnavailableError, ParameterError
 
 _LOCKS = Path(__file__).parent
-#: The newest version comes first. An index loads all analysers, and the Thai analyser needs a Java with a Thai
-#: dictionary.
+#: Newest first. An index loads all analysers, and the Thai analyser needs a Java with a Thai dictionary.
 OPENSEARCH = tuple(
     Server("OpenSearch", version, _LOCKS / f"opensearch-{version}.lock", java, "opensearch", knows_thai=True)
     for version, java in (("3.8.0", 21), ("2.19.1", 17), ("2.11.0", 17))
 )
 
 _SOURCE = Path(__file__).parent / "ElasticsearchNode.java"
-#: The newest version comes first.
+#: Newest first.
 ELASTICSEARCH = tuple(
     Server("Elasticsearch", version, _LOCKS / f"elasticsearch-{version}.lock", java, "opensearch")
     for version, java in (("9.5.3", 21), ("8.19.21", 17))
@@ -74,16 +73,16 @@ def start_cluster(
     """Start a cluster in a folder; existing indexes stay.
 
     Args:
-        server: One of `OPENSEARCH` or `ELASTICSEARCH`.
+        server: A member of `OPENSEARCH` or `ELASTICSEARCH`.
         nodes: Number of OpenSearch nodes, at least 1; Elasticsearch always has one. The URL is the first node's.
         port: Port of the first node, for OpenSearch from 9201 to 9299; 0 for a free port.
-        heap: The JVM's maximum heap, in the format of `-Xmx`.
+        heap: The JVM's maximum heap, as for `-Xmx`.
         cache: Folder of the downloaded jars, see `fetch_jars`.
         deadline_seconds: Maximum time to start, without the download.
 
     Raises:
         ParameterError: The number of nodes or the port is invalid.
-        EngineUnavailableError: There is no Java, the jars cannot be downloaded, the port is taken, or the cluster does
+        EngineUnavailableError: Java is missing, the jars cannot be downloaded, the port is taken, or the cluster does
             not start; the message shows the end of its log.
     """
     directory = directory.absolute()
@@ -111,7 +110,7 @@ def start_cluster(
 def _wait_for_nodes(
     server: Server, command: Sequence[str], directory: Path, published: re.Pattern[str], nodes: int, seconds: float
 ) -> RunningServer:
-    """Start the command and wait until all nodes respond. `published` matches the first node's port in the log."""
+    """Start the command and wait until all nodes respond; `published` matches the first node's port in the log."""
     with requests.Session() as session:
         session.trust_env = False
         ready = partial(_address, session, published, nodes)
@@ -164,8 +163,7 @@ def _java_command(java: Path, heap: str, class_path: str) -> list[str]:
     return [str(java), f"-Xmx{heap}", "-Dfile.encoding=UTF-8", "--enable-native-access=ALL-UNNAMED", "-cp", class_path]
 
 
-#: Python program that runs a command, and stops it when standard input ends, which happens when the parent process
-#: ends.
+#: Python program that runs a command, and stops it when standard input ends, as it does when the parent ends.
 _WATCH = """
 import os, subprocess, sys, threading
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
@@ -183,12 +181,9 @@ sys.exit(child.wait())
 
 
 def free_port(port: int, nodes: int = 1) -> int:
-    """Return the requested port if it is free.
-
-    For port 0, return the first port of a free range with a port for each node.
-    """
+    """Return the requested port if it is free; for port 0, the first of a free range with a port for each node."""
     candidates = _PORTS[: len(_PORTS) + 1 - nodes]
-    # Try ports in random order, so that processes that start together do not all choose the first.
+    # Try ports in random order, so that processes started together choose different ports.
     for candidate in [port] if port else random.sample(candidates, len(candidates)):
         with socket.socket() as probe:
             if probe.connect_ex((_HOST, candidate)):

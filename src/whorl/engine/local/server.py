@@ -23,8 +23,8 @@ class RunningServer:
 
     Attributes:
         url: Base URL, of the first node if there are several.
-        log: The file with the server's output since this start.
-        process: The server, or the process that watches the server; it stops when its standard input ends.
+        log: File with the server's output since this start.
+        process: The server, or its watcher; it stops when its standard input ends.
     """
 
     url: str
@@ -32,7 +32,7 @@ class RunningServer:
     process: subprocess.Popen[bytes]
 
     def stop(self, timeout_seconds: float = 30.0) -> None:
-        """Stop the server and wait until it has ended. A second call does nothing."""
+        """Stop the server and wait until it has ended; a second call does nothing."""
         _stop(self.process, timeout_seconds)
 
     def __enter__(self) -> Self:
@@ -48,9 +48,9 @@ def start(
     """Start a command in the folder of its log, and wait until the server responds.
 
     Args:
-        command: The command, which must stop when its standard input ends.
+        command: Must stop when its standard input ends.
         log: File for the output of the command.
-        ready: Function of the log so far. When the server responds, it returns the server's base URL.
+        ready: Returns the server's base URL once it responds, given the log so far.
 
     Raises:
         EngineUnavailableError: The command ends, or the time is over; the message shows the end of the log.

@@ -25,7 +25,7 @@ from whorl.errors import EngineResponseError, EngineUnavailableError, ParameterE
 
 _HOST = "127.0.0.1"
 _JETTY = Path(__file__).parent / "jetty"
-#: The newest version comes first. The jars were tested on Java 17 and 25 only.
+#: Newest first. The jars were tested on Java 17 and 25 only.
 SOLR = tuple(Server("Solr", version, _JETTY / version[0] / "jars.lock", 17, "solr") for version in ("9.9.0", "8.11.4"))
 _READY = "whorl: ready at "
 _LOG_NAME = "solr.log"
@@ -56,16 +56,16 @@ def start_standalone(
 
     Args:
         home: Solr's home folder, created if missing.
-        cores: Cores to create if missing, each from a configset folder (the one that contains `conf/`).
+        cores: Cores to create if missing, each from a configset folder, which contains `conf/`.
         version: A version in `SOLR`, also in a shortened form.
         port: Port to listen on; 0 for a free port.
-        heap: The JVM's maximum heap, in the format of `-Xmx`.
+        heap: The JVM's maximum heap, as for `-Xmx`.
         cache: Folder of the downloaded jars, see `fetch_jars`.
         deadline_seconds: Maximum time to start, without the download.
 
     Raises:
         ParameterError: The version is unknown, or a core's name is invalid.
-        EngineUnavailableError: There is no Java, the jars cannot be downloaded, the port is taken, or Solr does not
+        EngineUnavailableError: Java is missing, the jars cannot be downloaded, the port is taken, or Solr does not
             start; the message shows the end of its log.
     """
     server = of_version(SOLR, version)
@@ -137,7 +137,6 @@ def create_collection(url: str, name: str, configset: Path, *, shards: int = 1, 
 
     Args:
         url: Base URL of any node, `http://host:8983/solr`.
-        name: Name of the collection and of its configset.
         configset: The folder that contains `conf/`.
 
     Raises:
@@ -154,10 +153,7 @@ def create_collection(url: str, name: str, configset: Path, *, shards: int = 1, 
 
 
 def delete_collection(url: str, name: str) -> None:
-    """Delete a SolrCloud collection and its configset.
-
-    Arguments and errors are the same as for `create_collection`.
-    """
+    """Delete a SolrCloud collection and its configset; errors as for `create_collection`."""
     admin(url, "collections", action="DELETE", name=name)
     admin(url, "configs", action="DELETE", name=name)
 
@@ -172,7 +168,7 @@ def admin(url: str, handler: str, body: bytes | None = None, **params: str) -> d
     address = f"{url}/admin/{handler}"
     try:
         with requests.Session() as session:
-            # Send requests to this machine to no proxy.
+            # Send requests to this machine without a proxy.
             session.trust_env = False
             response = session.request(
                 "GET" if body is None else "POST", address, params={**params, "wt": "json"}, data=body,
@@ -198,7 +194,7 @@ def _free_to_bind(port: int) -> int:
     """Return the port, or raise EngineUnavailableError if it is taken."""
     with socket.socket() as probe:
         if os.name == "posix":
-            # Allow binding although closed connections of a stopped Solr remain.
+            # Allow binding despite closed connections of a stopped Solr.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((_HOST, port))
@@ -219,7 +215,7 @@ def _start(
     deadline_seconds: float,
 ) -> RunningServer:
     """Start Solr with one of Jetty's XML files, and wait until it responds."""
-    # The JVM expands `jar/*`, so that the command line is short enough for any system.
+    # The JVM expands `jar/*`; the command line stays short enough for any system.
     jars = fetch_jars(server, cache)[0].parent / "*"
     command = [
         str(find_java(server)),
