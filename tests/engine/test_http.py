@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import gzip
+import json
 import os
 import socket
 import ssl
@@ -21,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from urllib3.connection import HTTPConnection
 
-from whorl.engine.http import ServerAccess, ServerConnections, retry_pause, with_retries
+from whorl.engine.http import ServerAccess, ServerConnections, json_bytes, retry_pause, with_retries
 from whorl.errors import EngineUnavailableError, ParameterError
 from whorl.request_context import new_request
 
@@ -578,3 +579,16 @@ def test_one_retry_after_one_error() -> None:
     with new_request() as request:
         assert with_retries(send, 3) == "here"
     assert (request.trace.engine_requests, request.trace.engine_retries) == (2, 1)
+
+
+#: Low surrogates only, because Python joins a high and a low one.
+_ODD = st.text(st.characters(codec="utf-8") | st.sampled_from("\x00\x01\x1f\u2028\udc00\ufeff\U0010ffff"))
+_NUMBERS = st.integers(-(1 << 63), (1 << 64) - 1) | st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.dictionaries(_ODD, _ODD | _NUMBERS))
+def test_a_body_is_read_back(body: dict[str, object]) -> None:
+    """
+    Bodies are valid UTF-8, and Python's own parser reads the same values from them, also lone surrogates and numbers.
+    """
+    assert json.loads(json_bytes(body).decode()) == body

@@ -100,12 +100,13 @@ def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
     lengths = np.diff(words.starts) - 2
     if not lengths.all() or lengths.max(initial=0) > 2 * longest:
         return None
+    text = words.encoded.tobytes().decode("utf-16-le")
+    if text.count(BETWEEN_WORDS) < len(lengths):
+        return text
     units = words.encoded.view("<u2")
     is_inside = units == ord(BETWEEN_WORDS)
     is_inside[words.starts[1:-1] // 2 - 1] = False
-    if is_inside.any():
-        units = np.where(is_inside, np.uint16(ord(blank)), units)
-    return units.tobytes().decode("utf-16-le")
+    return np.where(is_inside, np.uint16(ord(blank)), units).tobytes().decode("utf-16-le")
 
 
 def joined_terms(field: str, words: JoinedWords) -> str:

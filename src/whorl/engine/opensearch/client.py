@@ -5,7 +5,6 @@ opensearch-py also works with Elasticsearch, because it does not check its serve
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ import opensearchpy
 from opensearchpy.exceptions import OpenSearchException, TransportError
 
 from whorl.arrays import batches
-from whorl.engine.http import ServerAccess, ServerConnections, with_retries
+from whorl.engine.http import ServerAccess, ServerConnections, json_bytes, with_retries
 from whorl.engine.opensearch.documents import Json
 from whorl.engine.opensearch.transport import ClusterConnection, guard_responses
 from whorl.errors import (
@@ -146,7 +145,7 @@ class IndexClient:
 
         def send() -> None:
             nonlocal unsent
-            lines = "".join(json.dumps(part, ensure_ascii=False) + "\n" for change in unsent for part in change if part)
+            lines = b"".join(json_bytes(part) + b"\n" for change in unsent for part in change if part)
             response = self._send_once("POST", self._path("_bulk"), lines, {})
             items = [next(iter(item.values())) for item in response["items"]]
             failures = [(change, item) for change, item in zip(unsent, items, strict=True) if "error" in item]
@@ -290,7 +289,7 @@ class IndexClient:
         return self._with_retries(lambda: self._send_once(method, path, body, parameters), path.rpartition("/")[2])
 
     def _send_once(self, method: str, path: str, body: Any, parameters: Mapping[str, str]) -> Json:
-        headers = {"content-type": "application/x-ndjson" if isinstance(body, str) else "application/json"}
+        headers = {"content-type": "application/x-ndjson" if isinstance(body, bytes) else "application/json"}
         response = self.raw.transport.perform_request(method, path, params=parameters, body=body, headers=headers)
         if not isinstance(response, dict):
             raise EngineResponseError(f"{self.url} answers with no JSON object: {str(response)[:200]!r}")

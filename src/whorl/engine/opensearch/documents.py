@@ -30,7 +30,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import sorted_distinct
+from whorl.arrays import ascending_distinct
 from whorl.engine.backfill import cluster_label
 from whorl.engine.index_terms import BETWEEN_WORDS, SHORT_TEXT, passage_terms, plain_words, value_term
 from whorl.engine.server_fields import DIGEST_LETTERS, FieldNames
@@ -95,7 +95,7 @@ def own_fields(
         VALUES: sorted({value_term(name, kind, value) for name, kind, value in wholes}),
         FIELDS: sorted(field_term(name, kind) for name, kind in kinds),
         HANDLE: [handle(name, value) for name in (names.dbid, names.noderef) for value in properties.get(name, ())],
-        MINHASH: spelled_minhash(sorted_distinct([fingerprints.minima[:, 0]])),
+        MINHASH: spelled_minhash(ascending_distinct(np.sort(fingerprints.minima[:, 0]))),
         SAMPLE: list(lookup_tokens(sketch)),
         # None in a partial update removes the value.
         SKETCH: encoded_sketch(sketch, scheme, document.text if features.keeps_texts else None),

@@ -23,7 +23,7 @@ from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
-from whorl.engine.http import ServerAccess, ServerConnections, with_retries
+from whorl.engine.http import ServerAccess, ServerConnections, json_bytes, with_retries
 from whorl.errors import (
     EngineError,
     EngineResponseError,
@@ -279,14 +279,6 @@ class _Adapter(BaseAdapter):
 
     def close(self) -> None:
         """Do nothing: the client closes the connections."""
-
-
-def json_bytes(body: object) -> bytes:
-    """Return JSON in UTF-8, with only lone surrogates escaped, because escaped tokens would take twice the space."""
-    try:
-        return orjson.dumps(body)
-    except TypeError:
-        return json.dumps(body).encode()
 
 
 def _leniently(body: str | bytes) -> object:

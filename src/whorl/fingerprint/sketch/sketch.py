@@ -235,13 +235,15 @@ def spelled(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]:
     A token has ceil(bits / 6) characters, so 5 for 27 bits. The first character stands for the top bits.
     """
     length = -(-bits // _LETTER_BITS)
+    # The last character may have fewer bits, padded with zeros on the right.
+    padding = np.uint64(length * _LETTER_BITS - bits)
+    shifts = np.arange(length - 1, -1, -1, dtype=np.uint64) * np.uint64(_LETTER_BITS)
+    shifts[:-1] -= padding
+    shifted = numbers[:, np.newaxis] >> shifts
+    shifted[:, -1] <<= padding
     # Splitting at blanks is faster than cutting the text in a Python loop.
     letters = np.full((numbers.size, length + 1), ord(" "), dtype=np.uint8)
-    for at in range(length):
-        shift = bits - _LETTER_BITS * (at + 1)
-        # The last character may have fewer bits, padded with zeros on the right.
-        moved = numbers >> np.uint64(shift) if shift >= 0 else numbers << np.uint64(-shift)
-        letters[:, at] = _LETTERS[(moved & np.uint64(63)).astype(np.intp)]
+    letters[:, :-1] = _LETTERS[(shifted & np.uint64(63)).astype(np.intp)]
     return tuple(letters.tobytes().decode("ascii").split())
 
 
