@@ -86,7 +86,7 @@ def read_bound(token: Token) -> str | None:
 
 
 def read_number(typed: str, start: int) -> Decimal:
-    """Read a boost or a similarity. Unlike whorl, Alfresco accepts numbers of any value."""
+    """Read a boost or a similarity; unlike whorl, Alfresco accepts numbers of any value."""
     number = typed.lstrip("^ \t\r\n\f")
     if len(number) > MAX_NUMBER_LENGTH:
         end = start + len(typed)
@@ -124,7 +124,7 @@ def misplaced_token(query: str, got: Token, before: Sequence[Token]) -> Mistake:
     if got.type in ("_OR", "_AND") or (got.type == "RPAR" and sum(_parenthesis(token) for token in before) == 0):
         return misplaced(query, got, before)
     here = span_of(got)
-    # A field's group cannot contain another field, so report the error at the colon of the inner field.
+    # A field's group cannot contain another field, so report the error at the inner field's colon.
     return _stopped(query, Span(here.end - 1, here.end) if got.type == "FIELD" else here, before)
 
 

@@ -1,7 +1,7 @@
 """Syntax tree of a query, and the options and limits of the parser.
 
 Each node has its position in the text. Equality ignores positions: a tree that is unparsed and parsed again equals the
-original. The tree does not depend on signatures or engines. `whorl.query.plan.nodes` interprets it.
+original. The tree does not depend on signatures or engines; `whorl.query.plan.nodes` interprets it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from whorl.errors import Span
 
-# Maximum depth of a tree. Python compares and prints nested dataclasses by recursion, and reaches its default recursion
-# limit at about 150 levels.
+# Maximum depth of a tree; Python compares and prints nested dataclasses by recursion, up to about 150 levels by
+# default.
 MAX_DEPTH = 100
 
 _NOWHERE = Span(0, 0)
@@ -26,7 +26,7 @@ def _span() -> Span:
 
 
 class Form(Enum):
-    """How to search a field: by whole values (`=`), by words (`~`), or by default as its type suggests."""
+    """Search of a field by whole values (`=`), by words (`~`), or by default as its type suggests."""
 
     DEFAULT = ""
     EXACT = "="
@@ -45,7 +45,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """`"some words"~slop`: adjacent words in order. `slop` is the number of places that words may move in total."""
+    """`"some words"~slop`: adjacent words in order; `slop` is the total number of places that words may move."""
 
     text: str
     field: str | None = None
@@ -98,7 +98,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """`[low TO high]`, `<low TO high>`, `low..high`. A bound is None if it is open (`*`, MIN, MAX)."""
+    """`[low TO high]`, `<low TO high>`, `low..high`; a bound is None if it is open (`*`, MIN, MAX)."""
 
     low: Bound | None
     high: Bound | None
@@ -128,8 +128,8 @@ class Fingerprint:
     """`FINGERPRINT:<reference>[_<overlap>[_<probability>]]`.
 
     The two numbers are fractions in (0, 1]: `_20` and `_0.2` are both Decimal("0.2"). Numbers inside the quotes, as in
-    `"my_50"`, may belong to the id. `whole` is then the id with these numbers. If a document has that id, `whole`
-    replaces `reference` and the numbers.
+    `"my_50"`, may belong to the id. `whole` is then the id with these numbers, and replaces `reference` and the numbers
+    if a document has that id.
     """
 
     reference: str
@@ -187,7 +187,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """`a OR b`, or `a b`: two or more children. At least one must match."""
+    """`a OR b`, or `a b`: two or more children, at least one of which must match."""
 
     children: tuple[Node, ...]
     span: Span = _span()
@@ -248,9 +248,9 @@ def depth(node: Node) -> int:
     return MAX_DEPTH + 1
 
 
-#: Default limit of characters, and of words, phrases and fingerprints. Solr's own limit is 1,024 clauses.
+#: Default limits of characters, and of words, phrases and fingerprints. Solr's own limit is 1,024 clauses.
 DEFAULT_LENGTH, DEFAULT_CLAUSES = 65_536, 1_000
-#: Largest values that users may set for these limits. Engines need minutes for a query with more fingerprints.
+#: Largest values of these limits for users; engines need minutes for a query with more fingerprints.
 MAX_LENGTH, MAX_CLAUSES = 1_000_000, 10_000
 
 

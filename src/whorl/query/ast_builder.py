@@ -1,7 +1,7 @@
 """Builds the syntax tree from the parsed rules of the grammar, and expands query templates.
 
 A template is a field name that stands for a query over other fields, as in `{"name": "%(cm:name cm:title)"}`. Its tree
-has `Template` nodes as placeholders. A template may use other templates, which are expanded in advance.
+has `Template` nodes as placeholders. Templates in a template are expanded in advance.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _plain(piece: Piece) -> Piece:
 
 
 def _all(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Join pieces into a single piece. Every piece is required unless a | makes it optional."""
+    """Join pieces into one; every piece is required unless a | makes it optional."""
     if len(pieces) == 1:
         return pieces
     span = Span(pieces[0].span.start, pieces[-1].span.end)
@@ -93,7 +93,7 @@ def _member(piece: Piece) -> ast.Clause:
 
 
 def _clauses(clauses: Sequence[ast.Clause], span: Span) -> ast.Clauses:
-    """Return a group where an operand with | stays optional, even if no other operand is required.
+    """Return a group; an operand with | stays optional, even if no other operand is required.
 
     Source: LuceneConjunction.addComponent, which then requires the query that matches all nodes.
     """
@@ -106,7 +106,7 @@ _OCCURS = {"PLUS": ast.Occur.MUST, "MINUS": ast.Occur.MUST_NOT, "BAR": ast.Occur
 
 
 class Builder:
-    """Builds the tree of one query. Each method is named like its grammar rule, and its docstring quotes the rule."""
+    """Builds the tree of one query. Each method has the name of its grammar rule, and quotes the rule."""
 
     def __init__(self, query: str, options: ParseOptions, readers: TokenReaders) -> None:
         self._query, self._options, self._readers = query, options, readers
@@ -199,7 +199,7 @@ class Builder:
         return Piece(piece.node, span_of(opening, closing), piece.depth)
 
     def term(self, *tokens: Token) -> Piece:
-        """`primary: FORM? field? word SIMILARITY?`. One of Alfresco's words can consist of several tokens."""
+        """`primary: FORM? field? word SIMILARITY?`. A word of Alfresco can consist of several tokens."""
         form, field, words = self._lead(tokens)
         behind = words[-1] if words[-1].type == "SIMILARITY" else None
         words = words if behind is None else words[:-1]
@@ -368,7 +368,7 @@ class Builder:
         return self._query[span.start : span.end]
 
     def _leaf(self, node: ast.Leaf) -> Piece:
-        """Build a leaf. If its field is the name of a template, fill the leaf into the template."""
+        """Build a leaf; if its field is the name of a template, fill the leaf into the template."""
         self._leaves += 1
         most = self._options.limits.clauses
         template = None
@@ -446,7 +446,7 @@ def _put_in(name: str, tree: ast.Node, done: Mapping[str, ast.Node], largest: in
     def fill(slot: ast.Template) -> ast.Node:
         return _any([done.get(used.lower(), replace(slot, fields=(used,))) for used in slot.fields], slot)
 
-    # Each template is within the limits, so the result of one expansion stays small.
+    # Each template is within the limits, so one expansion stays small.
     whole = _mapped(tree, lambda leaf: fill(leaf) if isinstance(leaf, ast.Template) else leaf)
     leaves = sum(1 for node in ast.walk(whole) if not ast.children(node))
     if leaves > largest or ast.depth(whole) > ast.MAX_DEPTH:

@@ -112,7 +112,7 @@ def _literal(char: str, span: Span) -> str:
 
 # --- numbers
 
-# Maximum length of a number. It is longer than any reasonable number, bounds the work and keeps the arithmetic exact.
+# Maximum length of a number: longer than any reasonable number, bounds the work and keeps the arithmetic exact.
 MAX_NUMBER_LENGTH = 20
 MAX_BOOST = 1000
 MAX_SIMILARITY = 100
@@ -153,7 +153,7 @@ def read_slop(typed: str, start: int) -> int:
 
 
 def read_number(typed: str, start: int, name: str, hint: str = "") -> Decimal:
-    """Read a decimal number without an exponent. Error messages name it `name`, and end with `hint`."""
+    """Read a decimal number without an exponent; error messages name it `name`, and end with `hint`."""
     span = Span(start, start + len(typed))
     if not NUMBER.fullmatch(typed):
         message = f"{name} must be a number, got {shorten(typed)}"

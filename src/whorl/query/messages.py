@@ -23,7 +23,7 @@ _RANGE = "A range is [1 TO 9] with its ends, <1 TO 9> without; MIN and MAX leave
 
 
 class Mistake(Exception):  # noqa: N818 - it never leaves the package, and becomes one that ends in Error
-    """An error and its position, raised where the whole query is not known."""
+    """Error and its position, raised where the whole query is unknown."""
 
     def __init__(self, message: str, span: Span, hint: str = "", kind: type[QueryError] = QuerySyntaxError) -> None:
         super().__init__(message)

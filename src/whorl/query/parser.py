@@ -4,8 +4,8 @@ Lark's contextual lexer and LALR parser use one of two grammars, afts.lark or al
 token before the parser gets it, and `Builder` makes the tree. No step is recursive, so nesting cannot overflow the
 stack.
 
-Building a grammar's tables takes far longer than parsing a query, so this module caches them on disk. It replaces a
-cached file that is damaged or not private.
+Building a grammar's tables takes far longer than parsing a query, so they are cached on disk. Damaged or non-private
+cached files are replaced.
 """
 
 from __future__ import annotations
@@ -44,10 +44,7 @@ _DIGEST_SIZE = sha256().digest_size
 
 
 class _Lexer(ContextualLexer):
-    """Lark's contextual lexer without the check for overlapping terminals.
-
-    The check takes minutes if interegular is installed.
-    """
+    """Lark's contextual lexer without the check for overlapping terminals, which takes minutes with interegular."""
 
     def __init__(
         self, conf: LexerConf, states: dict[int, Collection[str]], always_accept: Collection[str] = ()
@@ -68,7 +65,7 @@ class _PlainUnpickler(pickle.Unpickler):
 def parser_of(grammar: str, splitter: Splitter | None) -> Lark:
     """Load the parser of a grammar from the cache, or build and cache it.
 
-    `splitter` is a step between lexer and parser (Lark's postlex), if the grammar has one.
+    `splitter` is the grammar's step between lexer and parser (Lark's postlex), if any.
     """
     # Lark does not save these options.
     plugins = {"postlex": splitter, "_plugins": {"ContextualLexer": _Lexer}}
@@ -142,11 +139,11 @@ def parse(
 
     Args:
         query: In the language of docs/afts.md.
-        strict: Parse by Alfresco's own grammar, which is stricter than whorl's.
+        strict: Parse by Alfresco's own stricter grammar.
         default_operator: Operator between adjacent words.
         field_operator: Operator between words in a group after a field.
-        templates: Queries by name. `%field` and `%(field field)` stand for the searched words. `name:word` then stands
-            for this query. Names are case-insensitive.
+        templates: Queries by case-insensitive name, with `%field` or `%(field field)` for the searched words;
+            `name:word` stands for this query.
         limits: Size limits for the query and each template.
 
     Raises:
@@ -213,7 +210,7 @@ def _not_too_deep(tree: ast.Node, most: int) -> ast.Node:
     return tree
 
 
-# Parts of literals. If no token fits the context, Lark's lexer tries all tokens, and may return one of these parts.
+# Parts of literals. If no token fits the context, Lark's lexer tries all tokens, and may return one of these.
 _PARTS = frozenset({"BOUND", "ID", "REFERENCE"})
 
 
@@ -280,8 +277,7 @@ def _check_text(query: str, longest: int) -> None:
 
 
 _WORDS = frozenset({"WORD", "ADDRESS", "PHRASE"})
-# Each leaf of the tree contains one of these tokens. For an operator that joins two of them into one leaf, subtract
-# one.
+# Each leaf of the tree contains one of these tokens; an operator that joins two of them into one leaf subtracts one.
 _LEAVES = _WORDS | {"QUALIFIED_NAME", "RANGE_START", "EVERYTHING", "ID", "TEMPLATE", "TEMPLATE_GROUP"}
 # A word of Alfresco's grammar has up to five of these tokens, so the builder counts the leaves.
 _PIECES = frozenset({"NAME", "WORD", "STAR", "QUESTION_MARK", "INTEGER", "DECIMAL", "DATE", "QUALIFIED"})
@@ -343,7 +339,7 @@ class TokenChecks:
             raise misplaced(self._query, token, self.seen)
 
     def _check_space(self, before: Token, token: Token) -> None:
-        """Raise if a token follows an operand without a space, because the user may have meant one operand."""
+        """Raise if a token follows an operand without a space; the user may have meant one operand."""
         is_quoted_id = before.type == "PHRASE" and [token.type for token in self.seen[-2:-1]] == ["FINGERPRINT"]
         is_id = is_quoted_id or before.type in _FINGERPRINT_ENDS
         if before.type not in _ENDS or not (token.type in _STARTS or (is_id and token.type == "LPAR")):

@@ -32,8 +32,8 @@ _PLAIN_FIELD = re.compile(
 # An operator at the start of a word, up to the end of the word, a quote or an exclamation mark.
 _KEYWORD = re.compile(r"(?:and|or|not)(?:$|['!])", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# ASCII punctuation that counts as text at the start of a word, and punctuation that counts as text further on. Two dots
-# would be read as a range, and two slashes after a field as an address.
+# ASCII punctuation that counts as text at the start of a word, and further on. Two dots would be read as a range, and
+# two slashes after a field as an address.
 _SAFE_FIRST = frozenset("@#$,;./")
 _SAFE_NEXT = _SAFE_FIRST | frozenset("-+%=!'")
 _SAFE_ONCE = frozenset("./")
@@ -43,7 +43,7 @@ _PLAIN_ID = re.compile(r"[A-Za-z0-9./:@#$+-]+")
 
 
 class _Tightness(IntEnum):
-    """Precedence of a node. Inside a node of higher precedence, it needs parentheses."""
+    """Precedence of a node; inside a node of higher precedence, it needs parentheses."""
 
     OR = 0
     SEQUENCE = 1
@@ -185,7 +185,7 @@ def write_pattern(pattern: Pattern) -> str:
     """
     first = pattern[0]
     written = ["\\"] if isinstance(first, str) and _KEYWORD.match(first) else []
-    # Start as if after a blank, because special rules apply to the first character.
+    # Start as after a blank, because special rules apply to the first character.
     before = " "
     for piece in pattern:
         if isinstance(piece, Joker):
@@ -239,11 +239,11 @@ def write_field(name: str) -> str:
         raise ParameterError(f"a field cannot be called {name}: that word starts a fingerprint search")
     plain = _PLAIN_FIELD.fullmatch(name)
     uri = plain["uri"] or "" if plain else ""
-    # Names use `_xNNNN_` as an escape. If the name contains such a text itself, escape its first underscore.
+    # Names use `_xNNNN_` as an escape; if the name itself contains such a text, escape its first underscore.
     local = IN_NAME.sub(lambda match: f"_x005f_{match[0][1:]}", name[len(uri) :])
     if plain:
         return uri + local
-    # If the first character is escaped, any text is a valid name, even digits only.
+    # After an escaped first character, any text is a valid name, even digits only.
     first = "" if local[0].isalpha() else local[0]
     return "".join(_text_char(char, plain=False) for char in first) + "".join(
         _text_char(char, plain=char.isalnum() or char == "_") for char in local[len(first) :]
@@ -317,12 +317,12 @@ def write_fingerprint(node: ast.Fingerprint) -> str:
     numbers = "".join("_" + _percent(value) for value in (node.overlap, node.probability) if value is not None)
     if _PLAIN_ID.fullmatch(node.reference):
         return PREFIX + node.reference + numbers
-    # If numbers follow the quotes, the parser does not split the quoted id at underscores, so they need no escaping.
+    # With numbers after the quotes, the parser does not split the quoted id at underscores, so they need no escaping.
     return PREFIX + write_quoted(node.reference, special="" if numbers else "_") + numbers
 
 
 def _percent(fraction: Decimal) -> str:
-    # The parser reads a number up to 1 as a fraction. So write up to one percent as a fraction.
+    # The parser reads a number up to 1 as a fraction, so write up to one percent as a fraction.
     is_percentage = fraction.is_finite() and fraction > Decimal("0.01")
     value = EXACT.multiply(fraction, Decimal(100)) if is_percentage else fraction
     return write_number(value, "an overlap or probability", most=100)

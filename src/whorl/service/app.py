@@ -72,22 +72,22 @@ _MEANINGS = {
     503: "The service is busy, or the time limit was reached; Retry-After has the seconds until the next attempt",
 }
 _OF_THE_STORE, _OF_A_BODY = (401, 403, 404, 409, 429, 502, 503), (408, 413, 415)
-#: Ways to authenticate; a request needs one of them.
+#: Alternative ways to authenticate.
 _SECURITY: _Json = {
     "key": {"type": "http", "scheme": "bearer", "description": "A key of WHORL_API_KEY"},
     "password": {"type": "http", "scheme": "basic", "description": "WHORL_USER and WHORL_PASSWORD, or a ticket"},
 }
-#: Number of threads for the page's files and for log-ins, in addition to the number in the settings.
+#: Number of threads for the page's files and for log-ins, in addition to the settings' number.
 _FURTHER_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class SharedState:
-    """State that all requests share, even if several worker processes answer them."""
+    """State shared by all requests, even of several worker processes."""
 
     tickets: Tickets
     searches: DuplicateSearches
-    #: Folder where all worker processes keep their metrics.
+    #: Folder for the metrics of all worker processes.
     metrics: Path | None = None
 
 
@@ -131,14 +131,13 @@ def create_app(
         summary="Find the documents that share content with a document.",
         default_response_class=Json,
         generate_unique_id_function=operation_id,
-        # Do not offer FastAPI's documentation pages: they load scripts from other sites, which would have the rights of
-        # the page at /.
+        # FastAPI's documentation pages load scripts from other sites, which would have the rights of the page at /.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    # The router tries routes in this order, so the most frequent routes come first.
+    # The router tries routes in this order, so put the most frequent first.
     routers = [
         health_routes(store, metrics),
         search_routes(store),
@@ -152,7 +151,7 @@ def create_app(
     routes = [*app.routes, *(route for router in routers for route in router.routes)]
     # Starlette runs the middleware added last first.
     app.add_middleware(DirectRoutes, routes=routes)
-    # Requests to a server wait for it at the same time.
+    # Requests to a server may wait for it at the same time.
     turn = Turns().turn if store.engine.runs_in_process else nullcontext
     app.add_middleware(Admission, semaphore=requests, seconds=settings.request_timeout_seconds, turn=turn)
     app.add_middleware(Bodies, settings=settings, memory=memory)

@@ -30,8 +30,8 @@ class Credentials:
     """Credentials that the service requires. Without keys and without a user, the service is open.
 
     Args:
-        api_keys: Keys to accept as bearer tokens. They are never shown.
-        user: A name and a password, to accept as basic authentication and for tickets. They are never shown.
+        api_keys: Keys to accept as bearer tokens; never shown.
+        user: Name and password to accept as basic authentication and for tickets; never shown.
 
     Raises:
         ParameterError: A key, name or password is not valid UTF-8.
@@ -68,7 +68,7 @@ class Credentials:
 
 
 class Tickets:
-    """The valid tickets, each with its user and the time of its last use; thread-safe."""
+    """Valid tickets, each with its user and the time of its last use; thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
@@ -89,7 +89,7 @@ class Tickets:
             now = self._clock()
             if used is None or now - used > TICKET_SECONDS:
                 return False
-            # Move the ticket to the end of the dict, whose first ticket is dropped next.
+            # Move the ticket to the end of the dict; the first ticket is dropped next.
             self._tickets[ticket] = now, user
             return True
 
@@ -114,7 +114,7 @@ class Access:
         self._users = [] if credentials.user is None else list(_spellings(":".join(credentials.user)))
 
     def admits(self, authorization: str, query: str) -> bool:
-        """Check a request's Authorization header and the ticket in its query string, and renew the ticket."""
+        """Check a request's Authorization header and the ticket in its query string; renew the ticket."""
         if self.is_open:
             return True
         kind, _, given = authorization.partition(" ")

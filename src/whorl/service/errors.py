@@ -179,7 +179,6 @@ def failure(
 
 
 def failure_of(path: str, error: WhorlError | HTTPException, details: Mapping[str, Any] | None = None) -> Json:
-    """Return the response to a request that failed with an error."""
     if isinstance(error, HTTPException):
         return failure(path, error.status_code, str(error.detail), details, error.headers)
     status = status_of(error)
@@ -225,7 +224,7 @@ def _in_one_line(error: QueryError) -> str:
 
 
 def _mistakes(errors: Sequence[Mapping[str, Any]]) -> str:
-    """Describe the invalid fields of a request by their names."""
+    """Describe the invalid fields of a request, by name."""
     mistakes = [_mistake(error) for error in errors[:_MOST_LISTED]]
     if len(errors) > _MOST_LISTED:
         mistakes.append(f"and {len(errors) - _MOST_LISTED:,} more")
@@ -245,6 +244,6 @@ def _mistake(error: Mapping[str, Any]) -> str:
 
 
 def require_writable(*, is_read_only: bool) -> None:
-    """Raise HTTPException 403 if the service must not change its store."""
+    """Raise HTTPException 403 if the store is read-only."""
     if is_read_only:
         raise HTTPException(403, "this service changes nothing: WHORL_READ_ONLY is set")

@@ -1,6 +1,6 @@
 """Runs background jobs one at a time, with progress, result and cancellation.
 
-A job is cancelled if no client has asked about it for a while, so that the next job can start.
+A job that no client asks about for a while is cancelled, so that the next one can start.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Job(Generic[Result]):
 
     Args:
         asked_at: Time of the last request about the job, on the clock of its `Jobs`.
-        id: Random id that is too long to guess.
+        id: Random id, too long to guess.
         doing: Current step, as one word.
         count: Progress of the current step.
         error: Error of a failed job; other exceptions than WhorlError are defects.
@@ -85,7 +85,7 @@ class Jobs(Generic[Result]):
         self._thread: ThreadPoolExecutor | None = None
 
     def start(self, work: Callable[[], Result]) -> Job[Result]:
-        """Queue a job. If it is cancelled, it ends when it next reports progress, or earlier.
+        """Queue a job; after a cancellation, it ends when it next reports progress, or earlier.
 
         Raises:
             HTTPException: 429, the queue is full.
@@ -141,7 +141,7 @@ class Jobs(Generic[Result]):
             thread.shutdown(cancel_futures=True)
 
     def _give_up(self) -> None:
-        """Cancel jobs that no client has asked about for too long, and forget old finished jobs."""
+        """Cancel jobs without a recent request, and forget old finished jobs."""
         now = self._clock()
         over = sorted((job for job in self._jobs.values() if job.is_over), key=lambda job: -job.asked_at)
         for job in list(self._jobs.values()):

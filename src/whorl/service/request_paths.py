@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.types import Scope
 
-#: Prefix of whorl's own routes; an incompatible change goes into a new version.
+#: Prefix of whorl's own routes; an incompatible change needs a new version.
 API = "/api/v1"
 #: Prefix of the routes in Alfresco's format.
 ALFRESCO = "/alfresco"
@@ -23,11 +23,7 @@ _OF_TEXTS = frozenset(f"{API}/{name}" for name in ("compare", "passages", "simil
 
 
 def header(scope: Scope, name: bytes) -> str:
-    """Return the first value of a request's header, or "".
-
-    Args:
-        name: Name of the header in lower case.
-    """
+    """Return the first value of a request's header (`name` in lower case), or ""."""
     return next((value.decode("latin-1") for given, value in scope["headers"] if given == name), "")
 
 

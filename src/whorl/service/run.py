@@ -36,20 +36,17 @@ from whorl.service.routes.duplicates import DuplicateSearches
 from whorl.settings.settings import Settings, shared_folder, use_in_workers
 from whorl.store import Store, open_store
 
-#: glibc's parameter for the maximum number of arenas, and its value, which is small because Python runs one thread at a
-#: time.
+#: glibc's parameter for the maximum number of arenas, and its value, small because Python runs one thread at a time.
 _M_ARENA_MAX, _ARENAS = -8, 2
-#: Interval in seconds between two calls of `malloc_trim`, which blocks allocations for some 50 ms.
+#: Interval in seconds between two calls of `malloc_trim`, each of which blocks allocations for some 50 ms.
 _SECONDS = 30.0
 
 
 def limit_arenas() -> None:
-    """Limit all threads to two arenas (memory pools) of glibc.
-
-    Call this before opening a store, because a store starts threads.
+    """Limit all threads to two arenas (memory pools) of glibc; call this before opening a store, which starts threads.
 
     By default, glibc creates up to eight arenas per processor, and each keeps the memory that its threads have freed.
-    If there are more than eight arenas, glibc does not read the limit again.
+    With more than eight arenas, glibc does not read the limit again.
     """
     # Other C libraries have no `mallopt`.
     with suppress(AttributeError, OSError, TypeError):
@@ -57,10 +54,7 @@ def limit_arenas() -> None:
 
 
 def give_back() -> None:
-    """Return free memory pages to the system.
-
-    By default, glibc only returns memory at the end of an arena.
-    """
+    """Return free memory pages to the system; by default, glibc only returns memory at the end of an arena."""
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 
@@ -74,15 +68,15 @@ def keep_giving_back() -> None:
     threading.Thread(target=run, name="gives memory back", daemon=True).start()
 
 
-#: Time in seconds for which an unused connection stays open; usual proxies close it earlier.
+#: Time in seconds that an unused connection stays open; usual proxies close it earlier.
 _KEEP_ALIVE_SECONDS = 75
-#: Exit code of uvicorn if the service cannot start, for example because its port is in use.
+#: uvicorn's exit code if the service cannot start, for example because its port is in use.
 _STARTUP_FAILURE = 3
-#: Time in seconds after which the supervisor replaces a worker process that does not respond.
+#: Time in seconds after which the supervisor replaces an unresponsive worker process.
 _HUNG_SECONDS = 60
 #: File in the shared folder with the address of the shared state.
 _ADDRESS = "address"
-#: File in the shared folder that a worker creates when it prints the address to open.
+#: File in the shared folder, created by the worker that prints the address to open.
 _ANNOUNCED = "announced"
 
 
@@ -94,7 +88,7 @@ class Connection(HttpToolsProtocol):
     """Connection that limits the size of a request's head, and sends each part of a response at once.
 
     uvicorn limits heads only with h11, which takes twice the time. Trailers, the headers after a body in chunks, are
-    dropped: uvicorn would add them to the headers that were checked.
+    dropped: uvicorn would add them to the checked headers.
     """
 
     #: Bytes received since the last end of a head, part of a body, or end of a request.
@@ -140,8 +134,8 @@ class Connection(HttpToolsProtocol):
 class WorkerLoop(asyncio.SelectorEventLoop):
     """Event loop of a worker process, which listens at the common address with its own socket.
 
-    Linux distributes connections over such sockets. If processes share a socket, the first process to wake up accepts
-    all waiting connections, so a client with many connections would use only one process.
+    Linux distributes connections over such sockets. From a shared socket, the first process to wake up accepts all
+    waiting connections, so a client with many connections would use only one process.
     """
 
     async def create_server(  # type: ignore[override]  # uvicorn gives a bound socket
@@ -150,7 +144,7 @@ class WorkerLoop(asyncio.SelectorEventLoop):
         own = socket.socket(sock.family, sock.type)
         # Connections of an earlier service may still be closing.
         own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # uvicorn binds its socket without this option, so that it notices another server at the address.
+        # uvicorn binds its socket without this option, to notice another server at the address.
         for listener in (sock, own):
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         own.bind(sock.getsockname())
@@ -158,10 +152,7 @@ class WorkerLoop(asyncio.SelectorEventLoop):
 
 
 def serve(store: Store, settings: Settings) -> None:
-    """Serve until a signal arrives, and then finish the accepted requests.
-
-    Port 0 is any free port; the log shows it.
-    """
+    """Serve until a signal arrives, then finish the accepted requests. Port 0 is any free port, shown in the log."""
     if settings.workers > 1:
         _run_workers(store, settings)
         return
@@ -199,8 +190,7 @@ def _server_options(settings: Settings, *, is_terminal: bool) -> dict[str, Any]:
 def _claim(host: str, port: int) -> Iterator[None]:
     """Reserve an address against other services with workers, while this service starts, runs and restarts its workers.
 
-    The sockets of the workers do not reserve it: while none listens, another service can bind its sockets to the
-    address.
+    The sockets of the workers do not reserve it: while none listens, another service can bind to the address.
 
     Raises:
         ParameterError: Another service has the address.
@@ -210,7 +200,7 @@ def _claim(host: str, port: int) -> Iterator[None]:
         return
     with socket.socket(socket.AF_UNIX) as claim:
         try:
-            # An abstract name, which Linux frees when the process ends.
+            # An abstract name, freed by Linux when the process ends.
             claim.bind(f"\0whorl {host} {port}")
         except OSError:
             raise ParameterError(
@@ -220,7 +210,7 @@ def _claim(host: str, port: int) -> Iterator[None]:
 
 
 def _run_workers(store: Store, settings: Settings) -> None:
-    """Serve with several processes, which uvicorn supervises; this process has the state that they share."""
+    """Serve with several processes, supervised by uvicorn; this process holds their shared state."""
     state = SharedState(Tickets(), DuplicateSearches(store))
     _StateManager.register("parts", lambda: _Parts(state), exposed=["call"])
     server = _StateManager().get_server()
@@ -229,7 +219,7 @@ def _run_workers(store: Store, settings: Settings) -> None:
         (Path(folder) / _ADDRESS).write_text(str(server.address), encoding="utf-8")
         is_terminal = sys.stderr.isatty()
         if is_terminal and settings.listen[1] == 0:
-            # Choose the port here, because workers do not know the port that uvicorn would choose.
+            # Choose the port here; workers would not know uvicorn's choice.
             settings = replace(settings, listen=(settings.listen[0], _free_port(settings.listen[0])))
         use_in_workers(settings, Path(folder))
         uvicorn.run(
@@ -245,7 +235,7 @@ def _run_workers(store: Store, settings: Settings) -> None:
 
 
 def worker_app() -> FastAPI:
-    """Return the service of a worker process. Its settings come from the environment."""
+    """Return the service of a worker process, with settings from the environment."""
     limit_arenas()
     threading.Thread(target=_end_with_parent, name="watches the supervisor", daemon=True).start()
     _prepare_process()
@@ -322,7 +312,7 @@ class _Parts:
 
 
 class _Remote:
-    """A part of the shared state that is in another process."""
+    """A part of the shared state in another process."""
 
     def __init__(self, parts: _Parts, part: str) -> None:
         self._parts, self._part = parts, part

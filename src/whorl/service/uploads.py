@@ -1,7 +1,7 @@
 """Stores uploaded JSON lines part by part, no faster than the store can take them.
 
 A part takes a slot only while it is stored. So a fast client must wait, a slow client blocks no slot, and an upload of
-any length needs memory only for one part.
+any length needs memory for only one part.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from whorl.service.middleware.limits import BodyMemory, JsonMeter, RequestSemaph
 from whorl.settings.settings import Settings
 from whorl.store import Store
 
-#: Number of a line, from 1, and its bytes; None in place of the bytes if the line is too long.
+#: Number of a line, from 1, and its bytes; None instead of the bytes of a line that is too long.
 Line: TypeAlias = tuple[int, bytes | None]
 #: Approximate size of a part, in bytes and lines; each ends with a commit.
 PART_BYTES, PART_LINES = 8_000_000, 4_096
 #: Maximum number of keys and values of a document.
 MOST_VALUES = 100_000
-#: Shorter lines cannot hold too many values. Longer lines are checked in pieces of this size.
+#: Shorter lines cannot hold too many values; longer ones are checked in pieces of this size.
 _METERED_BYTES = 100_000
-#: Maximum number of errors and repeats to list; further errors and repeats are only counted.
+#: Maximum number of listed errors and repeats; further ones are only counted.
 MOST_LISTED = 1_000
 
 
@@ -61,11 +61,11 @@ class Report:
 
     Args:
         stored: Number of stored documents, all on disk.
-        unchanged: Number of documents that were already stored with the same content.
-        refused: Number of lines without a document, or with a document that cannot be stored.
+        unchanged: Number of documents already stored with the same content.
+        refused: Number of lines without a document that can be stored.
         errors: Errors of the first refused lines, by line.
         checked: Number of documents checked for repeats.
-        repeats: For the first documents that repeat others, the documents that they repeat; None if not requested.
+        repeats: For the first documents that repeat others, these others; None if not requested.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
@@ -103,7 +103,7 @@ class BrokenOffError(Exception):
 
 
 class LineSplitter:
-    """Splits a body into lines while it arrives, and drops lines of more than `most` bytes."""
+    """Splits a body into lines while it arrives; drops lines of more than `most` bytes."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -121,7 +121,7 @@ class LineSplitter:
         self._add(remainder)
 
     def remainder(self, *, is_ended: bool = False) -> Iterator[Line]:
-        """Yield the current line. An empty line is yielded only with `is_ended`, if a line feed follows."""
+        """Yield the current line; an empty line only with `is_ended`, if a line feed follows."""
         if self._size or is_ended:
             yield self._number, b"".join(self._pieces) if self._size <= self._most else None
         self._number, self._pieces, self._size = self._number + 1, [], 0
@@ -240,7 +240,7 @@ def _require_few_values(line: bytes) -> None:
 
 
 def _addressable(document: Document) -> Document:
-    """Return the document; raise DocumentError if its id is "." or "..", which clients resolve in URLs."""
+    """Return the document; raise DocumentError for the ids "." and "..", which clients resolve in URLs."""
     if document.id in (".", ".."):
         raise DocumentError(
             f"no address of this service ends in {document.id!r}, so a document of this id could not be read or "

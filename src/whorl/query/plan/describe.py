@@ -30,7 +30,6 @@ from whorl.query.plan.values import written
 
 
 def describe(plan: BoundLeaf | ResolvedLeaf | Bool[BoundLeaf | ResolvedLeaf]) -> list[str]:
-    """Describe a plan in one line per clause, indented by nesting."""
     if not isinstance(plan, Bool):
         return [_leaf(plan)]
     groups = (

@@ -1,14 +1,13 @@
 """Nodes of query plans, and `make_plan`, the first planning stage: from a syntax tree to a plan.
 
-Planning has three stages. `make_plan` needs only the query. The meaning of a clause depends on the type of its field,
-so `resolve.resolve` adds the types when the engine has listed its fields. Minimum counts and bands depend on the number
-of tokens of the source, so `resolve.bind` adds them when the engine has fetched the signatures of the sources. All
-three stages are pure.
+Planning has three pure stages. `make_plan` needs only the query. The meaning of a clause depends on the type of its
+field, so `resolve.resolve` adds the types from the engine's list of fields. Minimum counts and bands depend on the
+number of tokens of the source, so `resolve.bind` adds them from the signatures of the sources.
 
 Scores are counts. A FINGERPRINT adds the number of matching tokens or bands, and any other clause adds 1. Boosts
-multiply these numbers. In a query with a FINGERPRINT, the other clauses only select documents and score 0 unless they
-are boosted, so that the score stays the number of shared tokens. Scores do not depend on statistics of a collection, so
-all engines give the same scores.
+multiply these numbers. In a query with a FINGERPRINT, the other clauses score 0 unless they are boosted, so that the
+score stays the number of shared tokens. Scores do not depend on statistics of a collection, so all engines give the
+same scores.
 """
 
 from __future__ import annotations
@@ -37,15 +36,15 @@ class Kind(Enum):
     BOOLEAN = "true or false"
 
 
-#: A whole value of a field. A date is a number of milliseconds since 1970.
+#: A whole value of a field; a date is a number of milliseconds since 1970.
 Value: TypeAlias = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Adjacent words of `text` in a field, or in the default text fields if there is no field.
+    """Adjacent words of `text` in a field, or in the default text fields.
 
-    `slop` is the maximum number of moves of a word by one place. Swapping two words counts as two moves.
+    `slop` is the maximum number of moves of a word by one place; swapping two words counts as two moves.
     """
 
     text: str
@@ -95,7 +94,7 @@ class WildcardValue:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Whole values of a field in a range. A bound of None is open. Texts are ordered by code point."""
+    """Whole values of a field in a range; a bound of None is open. Texts are ordered by code point."""
 
     field: str
     kind: Kind
@@ -121,13 +120,13 @@ WordClause: TypeAlias = Words | InOrder | FuzzyWord
 Test: TypeAlias = WordClause | Equal | WildcardValue | Between | Exists
 
 
-#: Limits of a boost. Beyond these, 32-bit scores lose precision.
+#: Limits of a boost, beyond which 32-bit scores lose precision.
 SMALLEST_BOOST, LARGEST_BOOST = 1e-6, 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class MatchAll:
-    """Every document. Each scores `weight`."""
+    """Every document, with the score `weight`."""
 
     weight: float = 0.0
 
@@ -141,7 +140,7 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class FieldClause:
-    """A clause before its field's type is known. Its meaning depends on the type."""
+    """A clause before its field's type is known, which determines its meaning."""
 
     clause: ast.Term | ast.Phrase | ast.Wildcard | ast.Fuzzy | ast.Range | ast.Proximity
     weight: float = 1.0
@@ -149,7 +148,7 @@ class FieldClause:
 
 @dataclass(frozen=True, slots=True)
 class FingerprintClause:
-    """A FINGERPRINT before the tokens of its source are known. Overlap and probability are fractions in (0, 1].
+    """A FINGERPRINT before the tokens of its source are known; overlap and probability are fractions in (0, 1].
 
     `whole` is the reference with trailing numbers that may belong to the id. `with_ids` looks up the id, and sets
     `whole` to None.
@@ -189,8 +188,8 @@ class SharedBands:
 class SketchTokens:
     """At least `min_should_match` of a sketch's tokens, in documents of certain sizes; scores the number of matches.
 
-    A size is a number of distinct shingles. `largest_size` is None if there is no limit. `is_whole` is True if the
-    numbers are all hashes of the source, each once.
+    Sizes are numbers of distinct shingles; `largest_size` is None without a limit. `is_whole` is True if the numbers
+    are all hashes of the source, each once.
     """
 
     reference: str
@@ -218,7 +217,7 @@ class PassageNumbers:
 
 @dataclass(frozen=True, slots=True)
 class DocumentIds:
-    """Documents that a calibrated search has found, as pairs of a score and the ids with that score."""
+    """Documents found by a calibrated search, as pairs of a score and the ids with that score."""
 
     reference: str
     groups: tuple[tuple[float, tuple[str, ...]], ...]
@@ -255,14 +254,14 @@ BoundNode: TypeAlias = BoundLeaf | Bool[BoundLeaf]
 
 @dataclass(frozen=True, slots=True)
 class BoundPlan:
-    """A plan that an engine can run, and warnings for the user."""
+    """A plan for an engine, and warnings for the user."""
 
     root: BoundNode
     warnings: tuple[str, ...] = ()
 
 
 def make_plan(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
-    """Return the plan of a syntax tree. `placed` makes the plan of a clause for the fields that it names."""
+    """Return the plan of a syntax tree; `placed` makes the plan of a clause for the fields that it names."""
     counts_words = not any(isinstance(part, ast.Fingerprint) for part in ast.walk(node))
     return _Planner(placed, float(counts_words), 1.0).plan(node)
 
@@ -321,7 +320,7 @@ class _Planner:
 
 def _bool(must: tuple[Plan, ...], should: tuple[Plan, ...], must_not: tuple[Plan, ...]) -> Bool[PlannedLeaf]:
     if not must and not should:
-        # A query with exclusions only: subtract them from all documents.
+        # Subtract a query with only exclusions from all documents.
         must = (MatchAll(),)
     return Bool(must, should, must_not, min_should_match=0 if must else 1)
 

@@ -3,7 +3,7 @@
 `QueryDefaults` has the options for reading a query: operators between words, default fields, templates, limits.
 
 A field may hold values of several types, because documents come from different sources. `resolve` then makes a test for
-each type for which the clause is valid.
+each type that the clause is valid for.
 """
 
 from __future__ import annotations
@@ -68,8 +68,7 @@ from whorl.query.plan.values import (
     value_of,
 )
 
-#: Fields that test whether a property has a value. True selects documents with a value, False documents without a
-#: value.
+#: Fields that test whether a property has a value: True selects documents with a value, False without.
 _PRESENCE: Mapping[str, bool] = {"EXISTS": True, "ISNOTNULL": True, "ISNULL": False, "ISUNSET": False}
 _JUST_ANY = (ast.Joker.ANY,)
 
@@ -150,7 +149,7 @@ class _Resolver:
         return tests
 
     def _places(self, name: str, span: Span) -> list[Places]:
-        """Return the fields that a name refers to; none for a field without values."""
+        """Return the fields that a name refers to; empty for a field without values."""
         if name not in self._names:
             if name in DATA_TYPES and self._fields.find(name) is None:
                 if places_of_type := list(self._fields.of_kinds(DATA_TYPES[name])):
@@ -195,7 +194,7 @@ class _Resolver:
             return either(tuple(tests), weight)
         return tests[0] if isinstance(tests[0], Nothing) else replace(tests[0], weight=weight)
 
-    # Methods for clauses in one field, or in the default fields. The tests that they return have weight 0.
+    # Methods for clauses in one field, or in the default fields; their tests have weight 0.
 
     def _in_field(self, clause: ast.Leaf, places: Places) -> list[_FieldTest]:
         match clause:
@@ -213,7 +212,7 @@ class _Resolver:
                 chosen = [wanted] if wanted in kinds else kinds
                 tests: list[_FieldTest] = []
                 if Kind.TEXT in chosen:
-                    # Whole values also match patterns that cannot be expressed in words.
+                    # Whole values also match patterns that words cannot express.
                     tests += self._in_words(clause, places[Kind.TEXT], is_lenient=Kind.KEYWORD in chosen)
                 if Kind.KEYWORD in chosen:
                     tests.append(WildcardValue(places[Kind.KEYWORD], pattern, 0.0))
@@ -226,7 +225,7 @@ class _Resolver:
                 raise self._mismatch(clause, places, "this needs words")
 
     def _text(self, clause: ast.Leaf, text: str, form: ast.Form, places: Places) -> list[_FieldTest]:
-        """Return tests for words if the field has words; if not, or for the form EXACT, for whole values."""
+        """Return tests for words if the field has words; otherwise, or for the form EXACT, for whole values."""
         if form is ast.Form.EXACT and Kind.KEYWORD in places:
             exact: list[_FieldTest] = [Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0)]
             if Kind.DATE in places and date_of(text) is not None:
@@ -267,7 +266,7 @@ class _Resolver:
     def _read(
         self, places: Places, read: Callable[[Kind, str], Test], clause: ast.Leaf, tests: list[_FieldTest]
     ) -> list[_FieldTest]:
-        """Add a test for each type of the field for which the clause is valid; raise if it is valid for no type."""
+        """Add a test for each valid type of the field; raise if the clause is valid for no type."""
         reasons = []
         for kind, place in places.items():
             if kind is Kind.TEXT or (kind is Kind.KEYWORD and tests):
@@ -356,7 +355,7 @@ class _Resolver:
 
 
 def _split(clause: ast.Leaf) -> ast.Leaf:
-    """Return a clause with its words separated at `_` and `.`, or the same clause if this leaves no words."""
+    """Return a clause with its words separated at `_` and `.`, or the same clause if no words are left."""
     match clause:
         case ast.Term(text=text) | ast.Phrase(text=text) | ast.Fuzzy(text=text):
             split = split_name(text)
@@ -371,7 +370,7 @@ def _split(clause: ast.Leaf) -> ast.Leaf:
 
 
 def _without_ends(row: Sequence[Pattern]) -> list[Pattern]:
-    """Return the words of a pattern without a leading or trailing *. For example, `*.txt` becomes the word `txt`."""
+    """Return the words of a pattern without a leading or trailing *: `*.txt` becomes the word `txt`."""
     words = list(row)
     while words and words[0] == _JUST_ANY:
         del words[0]
@@ -382,7 +381,7 @@ def _without_ends(row: Sequence[Pattern]) -> list[Pattern]:
 
 def _present(places: Places) -> list[_FieldTest]:
     """Return a test for the presence of a value, for each type of the field."""
-    # The whole values of a field are stored in addition to its words, so the words need no test.
+    # Whole values are stored in addition to the words, so the words need no test.
     whole = [kind for kind in places if kind is not Kind.TEXT]
     return [Exists(places[kind], kind, 0.0) for kind in whole or places]
 
@@ -398,7 +397,7 @@ _LETTERS = "ꟻꟼꟽꟾꟿꬰꬲꬳꬴ"
 
 
 def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
-    """Return a pattern's words in order, each as a case-folded pattern. A wildcard belongs to the word that it touches.
+    """Return a pattern's words in order, each as a case-folded pattern; a wildcard belongs to the word that it touches.
 
     >>> words_of(("Annual re", Joker.ANY), "icu74")
     [('annual',), ('re', <Joker.ANY: '*'>)]
@@ -416,7 +415,7 @@ def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
     for word, (start, stop) in zip(split, spans.tolist(), strict=True):
         if not word:
             continue
-        # Words also end where the script changes, and the letters that stand in for wildcards belong to a script.
+        # Words also end at a change of script, and the stand-ins for wildcards belong to a script.
         is_touched = start == end and (words[-1][-1] in jokers or word[0] in jokers)
         if is_touched:
             words[-1] += word
@@ -439,7 +438,7 @@ def _pieces(word: str, jokers: dict[str, Joker]) -> Pattern:
 
 
 def edits_of(similarity: Decimal, length: int) -> int:
-    """Return the number of edits that Lucene derives from a similarity. A similarity of 1 or more is a number of edits.
+    """Return the number of edits that Lucene derives from a similarity; 1 or more is a number of edits.
 
     Source: FuzzyQuery.floatToEdits, which reads a 32-bit float.
 
@@ -486,7 +485,7 @@ def bind(
 
     Args:
         signatures: Signatures by reference; a document without a signature is unknown.
-        texts: References to texts that were given with the query.
+        texts: References to texts given with the query.
         unknown: Returns the error for an unknown document.
 
     Source: Solr4QueryParser.createFingerPrintQuery: a FINGERPRINT with one part matches any shared token, two parts set
@@ -547,7 +546,7 @@ def unknown_document(error: UnknownDocumentError) -> str:
 
 
 def no_fingerprint(reference: str, scheme: Scheme, *, is_text: bool) -> str:
-    """Return the reason why a document, or a text given with the query, has no fingerprint."""
+    """Explain why a document, or a text given with the query, has no fingerprint."""
     few = f"fewer than {scheme.shingle_size} words"
     if is_text:
         return f"the text {quoted(reference)} has no fingerprint: it has {few}"
@@ -557,18 +556,18 @@ def no_fingerprint(reference: str, scheme: Scheme, *, is_text: bool) -> str:
     )
 
 
-#: Name of the field that stands for all text fields, where words without a field are searched.
+#: Name of the field that stands for all text fields; words without a field are searched there.
 TEXT = "TEXT"
-#: Namespace of the store's own field names, and of field names without a namespace.
+#: Namespace of the store's own field names, and default namespace.
 NAMESPACE = "cm"
-#: Size of the cache of syntax trees. Queries with more characters than the second number are not cached.
+#: Number of cached syntax trees, and maximum number of characters of a cached query.
 _MOST_CACHED, _SHORT = 256, 1000
-#: Names of properties. Names in capitals belong to the query language.
+#: Names of properties; names in capitals belong to the query language.
 _PROPERTY = re.compile(r"(?=.*[a-z])[^:{}_]+")
 
 
 def _parse(query: str, **options: Any) -> ast.Node:
-    # Import the parser here. Importing it takes longer than a search for the copies of a document.
+    # Import the parser here; importing it takes longer than a search for the copies of a document.
     from whorl.query.parser import parse
 
     return parse(query, **options)
@@ -579,16 +578,16 @@ _cached_parse = lru_cache(_MOST_CACHED)(_parse)
 
 @dataclass(frozen=True, slots=True)
 class QueryDefaults:
-    """Defaults for reading queries. Without arguments, they are the same as on the command line.
+    """Defaults for reading queries; without arguments, the same as on the command line.
 
     Args:
         templates: Queries by name, with `%field` as the placeholder for the searched words.
-        default_field: Field in which to search words without a field.
+        default_field: Field for words without a field.
         text_fields: Fields that TEXT stands for; if empty, the store's own text fields.
-        namespace: Namespace of properties whose names have none.
-        empty_fields: Fields that the store may lack. Clauses on them then match no document. Other unknown fields are
+        namespace: Default namespace of properties.
+        empty_fields: Fields that the store may lack; clauses on them then match no document. Other unknown fields are
             errors.
-        strict: Whether to parse queries strictly in Alfresco's dialect.
+        strict: Parse queries strictly in Alfresco's dialect.
     """
 
     default_operator: Operator = Operator.OR
@@ -646,7 +645,7 @@ class QueryDefaults:
         return _in_field(node, self.named(name))
 
     def named(self, name: str) -> str:
-        """Return a field's name; add the default namespace if it has none."""
+        """Return a field's name, with the default namespace if it has none."""
         is_bare = self.namespace != NAMESPACE and _PROPERTY.fullmatch(name)
         return f"{self.namespace}:{name}" if is_bare else name
 

@@ -1,9 +1,9 @@
 """Finds the fields that a query names, reads typed values, and builds the conditions for a value or a range.
 
-This module looks up a name first unchanged, then under its default alias, then without its namespace. So `cm:title`,
-`cm_title` and `{http://www.alfresco.org/model/content/1.0}title` also find the field `title`. Finally, it looks up a
-name without a namespace in Alfresco's content namespace, so `title` may also find `cm:title`. An alias in `whorl.toml`
-replaces all other meanings of a name.
+A name is looked up first unchanged, then under its default alias, then without its namespace. So `cm:title`, `cm_title`
+and `{http://www.alfresco.org/model/content/1.0}title` also find the field `title`. Finally, a name without a namespace
+is looked up in Alfresco's content namespace, so `title` may also find `cm:title`. An alias in `whorl.toml` replaces all
+other meanings of a name.
 
 A date is an interval in milliseconds since 1970, UTC. For example, `2021-05` is a month and `2021-05-03` a day. Date
 math gives one moment, the same as Solr's DateMathParser.
@@ -28,11 +28,11 @@ from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
 from whorl.query.ast import Bound
 from whorl.query.plan.nodes import Between, Equal, Kind, Test, Value
 
-#: The types of a field's values, each with the name of the engine's field that holds them.
+#: Types of a field's values, each with the engine's field for them.
 Places: TypeAlias = Mapping[Kind, str]
 _Value = TypeVar("_Value")
 
-#: Aliases of field names that apply unless the settings define others.
+#: Default aliases of field names, unless the settings define others.
 DEFAULT_NAMES: Mapping[str, str] = {
     "TEXT": "content",
     "text": "content",
@@ -55,7 +55,7 @@ DATA_TYPES: Mapping[str, tuple[Kind, ...]] = {
     "d:boolean": (Kind.BOOLEAN,),
     "ALL": (Kind.TEXT,),
 }
-#: Names that Alfresco looks up in its repository. whorl treats them as ordinary fields, if the store has them.
+#: Names that Alfresco looks up in its repository; for whorl, ordinary fields of the store.
 REPOSITORY_FIELDS = frozenset(
     {
         *("PATH", "NPATH", "PNAME", "APATH", "ANAME", "PARENT", "PRIMARYPARENT", "ANCESTOR", "QNAME"),
@@ -65,7 +65,7 @@ REPOSITORY_FIELDS = frozenset(
         *("DBID", "LID"),
     }
 )
-#: Fields of the repository and the content model. They exist in every Alfresco, but may have no values.
+#: Fields of the repository and the content model, which exist in every Alfresco, but may have no values.
 ALWAYS_IN_ALFRESCO = REPOSITORY_FIELDS | {
     f"{prefix}{name}"
     for name in ("name", "title", "description", "creator", "created", "modifier", "modified")
@@ -74,7 +74,7 @@ ALWAYS_IN_ALFRESCO = REPOSITORY_FIELDS | {
 
 _IN_BRACES = re.compile(r"\{[^}]*\}(.+)", re.DOTALL)
 _MODELS = "http://www.alfresco.org/model/"
-#: Namespaces of Alfresco's models by prefix. In a field name, an underscore may separate the prefix instead of a colon.
+#: Namespaces of Alfresco's models by prefix; in a field name, an underscore may replace the colon.
 _NAMESPACES: Mapping[str, str] = {
     "ia": f"{_MODELS}calendar",
     **{
@@ -117,7 +117,7 @@ class Fields:
 
     Args:
         patterns: Types of Solr's dynamic fields by pattern (`*_i`), for engines that do not list the fields of
-            documents. Any field that fits a pattern may exist.
+            documents.
         called: Aliases of fields in a collection, for example for `content`.
         split: The engine's fields whose words are also split at `_` and `.`, by `split_name`.
     """
@@ -172,7 +172,7 @@ def value_named(typed: str, names: Mapping[str, str], values: Mapping[str, _Valu
 def _meanings(typed: str, names: Mapping[str, str]) -> Iterator[str]:
     """Yield the possible names of a field in the store, the likeliest first."""
     if typed in names:
-        # A name that is an alias in the settings has no other meaning.
+        # An alias in the settings has no other meaning.
         yield names[typed]
         return
     yield typed
@@ -202,9 +202,9 @@ def _local(typed: str) -> Iterator[str]:
 
 #: Maximum number of characters of a text that is stored whole; indexes limit the length of values.
 LONGEST_WHOLE = 1000
-#: The index stores only this number of characters of a longer text, and a digest of the whole text.
+#: Number of characters that the index stores of a longer text, besides a digest of the whole text.
 _BEGINNING = 200
-#: Maximum number of characters of a range's bound. It is less than the length of the stored beginning of a text.
+#: Maximum number of characters of a range's bound, less than the stored beginning of a text.
 LONGEST_BOUND = 100
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3})?")
@@ -215,7 +215,7 @@ class UnreadableError(ValueError):
 
 
 def typed(value: Value) -> tuple[Kind, Value]:
-    """Return the type of a document's value, and the value to store. A text that is a date is stored as a date.
+    """Return the type of a document's value, and the value to store; a text that is a date is stored as a date.
 
     >>> typed("2021-05-03"), typed("May"), typed(True)
     ((<Kind.DATE: 'dates'>, 1620000000000), (<Kind.KEYWORD: 'text'>, 'May'), (<Kind.BOOLEAN: 'true or false'>, True))
@@ -241,7 +241,7 @@ def whole(text: str) -> str:
 
 
 def value_of(kind: Kind, place: str, text: str, now: datetime) -> Test:
-    """Return a test for one value, with weight 0. Raise UnreadableError if the text is not a value of this type."""
+    """Return a test for one value, with weight 0; raise UnreadableError for a text of another type."""
     match kind:
         case Kind.DATE:
             moments = read_date(text, now)
@@ -266,11 +266,11 @@ def value_of(kind: Kind, place: str, text: str, now: datetime) -> Test:
 def range_of(kind: Kind, place: str, low: Bound | None, high: Bound | None, now: datetime) -> Test:
     """Return a test for the values of a range, with weight 0.
 
-    Raises UnreadableError if a bound is not a value of this type, or the type has no order.
+    Raise UnreadableError if a bound is not a value of this type, or the type has no order.
     """
     match kind:
         case Kind.DATE:
-            # A bound such as 2021-05 is an interval, which is inside or outside the range as a whole.
+            # A bound such as 2021-05 is an interval, inside or outside the range as a whole.
             return _between(place, kind, _date(low, now, is_low=True), _date(high, now, is_low=False))
         case Kind.INTEGER:
             return _between(place, kind, _whole(low, is_low=True), _whole(high, is_low=False))
@@ -350,7 +350,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class DateSpan:
-    """The span of time that a date covers, in milliseconds since 1970, both ends included."""
+    """The period of a date, in milliseconds since 1970, both ends included."""
 
     first: int
     last: int
@@ -360,8 +360,7 @@ def read_date(text: str, now: datetime) -> DateSpan:
     """Return the interval of a date in a query: a date, a part of a date, NOW or TODAY, with or without date math.
 
     Args:
-        text: `2021`, `2021-05-03`, `2021-05-03T10:30Z`, `NOW/DAY-1MONTH`, `2021-05-03+6MONTHS`. UTC if the text names
-            no zone.
+        text: `2021`, `2021-05-03`, `2021-05-03T10:30Z`, `NOW/DAY-1MONTH`, `2021-05-03+6MONTHS`; UTC by default.
         now: Value of NOW, with a time zone.
 
     Raises:
@@ -485,6 +484,6 @@ def _added(moment: datetime, count: int, unit: str) -> datetime:
         return moment + timedelta(milliseconds=count * _MILLISECONDS[unit])
     months = moment.year * 12 + moment.month - 1 + count * (12 if unit == "YEAR" else 1)
     year, month = months // 12, months % 12 + 1
-    # A change of months cannot move the day beyond the end of the month, as in Java.
+    # As in Java, a change of months cannot move the day beyond the end of the month.
     day = min(moment.day, calendar.monthrange(year, month)[1])
     return moment.replace(year=year, month=month, day=day)

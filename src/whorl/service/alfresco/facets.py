@@ -1,8 +1,8 @@
 """Counts facets for Alfresco's clients, in Alfresco's request and response format.
 
-Facets are counts by field value or filter, and statistics of numeric fields. If a field has values of several types,
-their counts are merged; an integer and an equal float count as one value. An unknown field has empty counts and a
-warning instead of an error, so that pages with facets still work. Ranges have steps as in Solr.
+Facets are counts by field value or filter, and statistics of numeric fields. Counts of a field with values of several
+types are merged; an integer and an equal float count as one value. An unknown field has empty counts and a warning
+instead of an error, so that pages with facets still work. Ranges have steps as in Solr.
 """
 
 from __future__ import annotations
@@ -58,13 +58,12 @@ class FieldValueCounts:
     """Counts of a field's values.
 
     Args:
-        field: Name of the field in queries.
         most: Maximum number of values, at least 1.
         skip: Number of values to skip.
         least: Minimum number of hits of a value, at least 1.
-        is_by_value: Whether to sort by value, ascending, instead of by count.
+        is_by_value: Sort by value, ascending, instead of by count.
         beginning: Prefix of the values, for text fields only.
-        with_missing: Whether to add, at the end, the number of hits without a value.
+        with_missing: Add, at the end, the number of hits without a value.
         within: Nested requests, answered for the hits with each value.
     """
 
@@ -103,7 +102,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class FieldStatistics:
-    """Statistics of a field, and the number of hits that have no number in the field."""
+    """Statistics of a field, and the number of hits without a number in the field."""
 
     numbers: Statistics
     missing: int
@@ -123,7 +122,7 @@ def faceted(
 
     Raises:
         ParameterError: A field holds words, which cannot be counted, or no numbers.
-        QueryError: A filter cannot be run; one on an unknown field matches nothing.
+        QueryError: A filter cannot run; a filter on an unknown field matches nothing.
     """
     translator = _FacetTranslator(prepared)
     reads = [translator.add(request) for request in requests]
@@ -168,7 +167,7 @@ class _FacetTranslator:
         reads = [inner.add(nested) for nested in request.within]
         self.warnings += inner.warnings
         most, within = request.skip + request.most, tuple(inner.facets)
-        # A number may be an integer in one document and a float in another; the sum of both must reach the minimum.
+        # A number may be an integer in one document and a float in another, and the minimum applies to the sum of both.
         least = 1 if places.keys() >= {*_NUMBERS} else request.least
         self.facets += [
             ValueFacet(kind, place, most, least, request.is_by_value, request.beginning, within)
@@ -267,7 +266,7 @@ def _merge_kinds(results: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list
         for counted in counts:
             key = (True, counted.value) if kind in _NUMBERS else (False, f"{kind.name} {counted.value}")
             if key in merged:
-                # If an integer and a float are equal, keep the integer, which is shorter.
+                # For an integer and an equal float, keep the shorter integer.
                 first, other = merged[key]
                 value = other.value if first is Kind.INTEGER else counted.value
                 merged[key] = Kind.INTEGER, ValueCount(value, other.count + counted.count, other.within)
@@ -287,7 +286,7 @@ def _by_count(pair: tuple[Kind, ValueCount]) -> tuple[int, int, bytes]:
     return -pair[1].count, *_by_value(pair)
 
 
-#: Maximum number of steps of one range; each is a separate query.
+#: Maximum number of steps of one range, each a separate query.
 MOST_STEPS = 1000
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?")
 
@@ -304,10 +303,10 @@ class Step:
 def steps(facet: FacetRange) -> list[Step]:
     """Return the steps of a range in order, followed by the requested parts "before", "after" and "between".
 
-    Source: Solr's FacetRangeProcessor, for the bounds that a step includes, and a last step beyond the end.
+    Source: Solr's FacetRangeProcessor, for the bounds of a step, and a last step beyond the end.
 
     Raises:
-        ParameterError: Start, end or gap cannot be read, the range is empty, or it has more than MOST_STEPS steps.
+        ParameterError: Start, end or gap is malformed, the range is empty, or it has more than MOST_STEPS steps.
     """
     ends = list(_ends(facet))
     include = {"lower", "upper", "edge", "outer"} if "all" in facet.include else set(facet.include)
@@ -409,7 +408,7 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
 
 
 class _RequestedFacets:
-    """The facets of a request. `context` gets the answers in the order of `questions`."""
+    """Facets of a request; `context` gets the answers in the order of `questions`."""
 
     def __init__(self, body: SearchRequest) -> None:
         self._body = body

@@ -25,7 +25,7 @@ from whorl.search.highlight import Marking
 
 
 class AlfrescoModel(BaseModel):
-    """Base model of a request. Null values are ignored, and unknown keys are errors."""
+    """Base model of a request: ignores null values, and refuses unknown keys."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -46,8 +46,7 @@ class AlfrescoModel(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _is_flag_or_number(cls, value: Any, info: ValidationInfo) -> Any:
-        # As in Alfresco, a number may be given as text. A number is not accepted as a boolean, nor a boolean as a
-        # number.
+        # As in Alfresco, a number may be given as text, but not as a boolean, nor a boolean as a number.
         annotation = cls.model_fields[str(info.field_name)].annotation
         if _holds(annotation, bool) and isinstance(value, int | float) and not isinstance(value, bool):
             raise ValueError("this is true or false, not a number")
@@ -94,9 +93,9 @@ def _not(value: bool) -> bool:
     return value
 
 
-#: An unsupported option of Alfresco, accepted only with an empty value.
+#: Unsupported option of Alfresco, accepted only with an empty value.
 Unasked: TypeAlias = Annotated[Any, BeforeValidator(_unasked)]
-#: An unsupported flag of Alfresco, accepted only if it is false.
+#: Unsupported flag of Alfresco, accepted only if false.
 UnaskedFlag: TypeAlias = Annotated[bool, AfterValidator(_not)]
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 

@@ -35,7 +35,7 @@ NOBODY, NEVER = "System", "1970-01-01T00:00:00.000+0000"
 #: Fields of an estimate that are in an entry of a search response.
 _ESTIMATED = ("jaccard", "a_in_b", "b_in_a", "exact", "intervals")
 _NODES = "workspace://SpacesStore/"
-#: A number of bytes, of at most 18 digits: `int` fails for thousands of digits.
+#: Number of bytes, in at most 18 digits, because `int` fails for thousands.
 _SIZE = re.compile(r"[0-9]{1,18}")
 _PREFIXES = {
     "{http://www.alfresco.org/model/content/1.0}": "cm:",
@@ -108,7 +108,7 @@ class _Node:
             if own_names[role] and _moment(str(there[own_names[role]][0])) is None:
                 own_names[role] = ""
         if not (own_names["mime type"] and own_names["size"] and _SIZE.fullmatch(str(there[own_names["size"]][0]))):
-            # Unless the document has both MIME type and size, `content` is missing, and these are ordinary properties.
+            # Without both MIME type and size, `content` is missing, and these are ordinary properties.
             own_names |= dict.fromkeys(("mime type", "size", "encoding"), "")
         self._own = {role: there[name] for role, name in own_names.items() if name}
         self._left = {name: values for name, values in there.items() if name not in own_names.values()}
@@ -117,7 +117,7 @@ class _Node:
         return str(self._own[role][0]) if role in self._own else default
 
     def basics(self, hit: Hit) -> dict[str, Any]:
-        """Return the keys that every entry has, and `parentId` and `content` if the document has them."""
+        """Return the keys of every entry, and `parentId` and `content` if the document has them."""
         # For documents from Alfresco, use Alfresco's node ids, which its clients expect.
         noderef = str(self._left.get("LID", ("",))[0])
         node_type = _prefixed(self._text("type", NODE_TYPE))
@@ -170,7 +170,7 @@ def _fingerprint(reference: str, measured: Measured) -> dict[str, Any]:
 
 
 def _first_present(spellings: tuple[str, ...], there: Collection[str], names: Mapping[str, str]) -> str:
-    """Return the stored name of the first of `spellings` that the document has, or ""."""
+    """Return the stored name of the first of `spellings` in the document, or ""."""
     for spelling in spellings:
         local = spelling.partition(":")[2]
         for name in (names.get(spelling), spelling, names.get(local), local, spelling.replace(":", "_")):
@@ -195,7 +195,7 @@ def _prefixed(name: str) -> str:
 
 
 _ME = f"{TICKETS}/-me-"
-#: The only query parameter that is allowed.
+#: The only allowed query parameter.
 _TICKET_PARAMETER = "alf_ticket"
 
 
@@ -361,7 +361,7 @@ def _entries(
 
 
 def _context(body: SearchRequest, counted: dict[str, Any], warnings: tuple[str, ...]) -> dict[str, Any]:
-    """Return the context of a response, with whorl's own key `warnings` if there are any."""
+    """Return the context of a response, with whorl's own key `warnings`, if any."""
     context: dict[str, Any] = {}
     if body.include_request:
         context["request"] = body.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)

@@ -3,9 +3,9 @@
 Each request to the store occupies a thread, which cannot be stopped, so their number is limited. If a request times out
 or its client disconnects, the thread keeps its slot until its next call of `require_time()`, which raises an error.
 
-A request takes a slot only after its whole body was read. Uploads may have any length, so only their speed is checked,
-and the route reads them. Parsing a large body would block all other requests, so the keys and values of JSON are
-counted while it arrives, and limited.
+A request takes a slot only after its whole body was read. Uploads may have any length; only their speed is checked, and
+the route reads them. Parsing a large body would block all other requests, so the keys and values of JSON are counted
+and limited while it arrives.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from whorl.request_context import cancellation, deadline
 from whorl.service.request_paths import brings_text, header, is_log_in, is_of_the_store, is_upload
 from whorl.settings.settings import Settings
 
-#: Time in seconds to wait after the deadline, so that the thread can report a reason.
+#: Time in seconds after the deadline for the thread to report a reason.
 _GRACE_SECONDS = 0.5
-#: Time in seconds after which the next request begins, even if the current request has not ended.
+#: Time in seconds after which the next request begins, even if the current one has not ended.
 _TURN_SECONDS = 0.01
-#: Time in seconds before the connection of a client is watched, because most requests are answered earlier.
+#: Time in seconds before watching the client's connection; most requests are answered earlier.
 _UNWATCHED_SECONDS = 0.05
 
 
@@ -51,7 +51,7 @@ class RequestGauge:
 
 
 class ClientLimit:
-    """Limits the simultaneous requests of each client, which is its address if the service is open."""
+    """Limits the simultaneous requests of each client; in an open service, a client is an address."""
 
     def __init__(self, app: ASGIApp, most: int, is_open: bool) -> None:
         self._app, self._most, self._is_open = app, most, is_open
@@ -86,7 +86,7 @@ class ClientLimit:
 
 @dataclass(slots=True)
 class RequestSemaphore:
-    """Semaphore for running requests, which also limits the number of waiting requests.
+    """Semaphore for running requests that also limits the number of waiting requests.
 
     The gauge counts the requests of all semaphores together.
     """
@@ -133,7 +133,7 @@ class RequestSemaphore:
 class Turns:
     """Runs short requests one after the other, and long requests at the same time.
 
-    Searches in several threads pass the interpreter's lock to each other all the time, which takes much more CPU time.
+    Searches in several threads constantly pass the interpreter's lock to each other, which takes much more CPU time.
     """
 
     def __init__(self) -> None:
@@ -160,7 +160,7 @@ class Turns:
 
 
 class Admission:
-    """Runs each request when a slot is free and it is its turn, until its deadline or until the client disconnects.
+    """Runs each request in a slot when it is its turn, until its deadline or until the client disconnects.
 
     Uploads bypass this: each part takes a slot of a separate semaphore. `seconds` limits waiting and running together.
     """
@@ -173,14 +173,14 @@ class Admission:
         turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
         self._app, self._semaphore, self._seconds, self._turn = app, semaphore, seconds, turn
-        # All running tasks, including tasks of answered requests, because the event loop keeps only weak references.
+        # All running tasks, even of answered requests, because the event loop keeps only weak references.
         self._late: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if _needs_no_slot(scope) or is_upload(scope):
             await self._app(scope, receive, send)
             return
-        # `Bodies` has read the whole body into one message. The next is the disconnect.
+        # `Bodies` has read the whole body into one message; the next message is the disconnect.
         body, client = await receive(), _Client(receive)
         if body["type"] == "http.disconnect":
             raise ClientDisconnect
@@ -213,7 +213,7 @@ class Admission:
             client.close()
             if not task.done():
                 answer.is_closed = True
-                # Retrieve the exception here, because no caller awaits the task any more.
+                # Retrieve the exception here; no caller awaits the task any more.
                 task.add_done_callback(_forget)
                 request.cancel()
                 if not has_slot:
@@ -239,7 +239,7 @@ def _needs_no_slot(scope: Scope) -> bool:
 
 
 class _Client:
-    """Detects that a client has disconnected; starts with the first call of `gone()`.
+    """Detects that a client has disconnected, from the first call of `gone()`.
 
     The body was already read from `receive`.
     """
@@ -263,7 +263,7 @@ class _Client:
             self._gone.cancel()
 
     def replaying(self, body: Message) -> Receive:
-        """Return a `receive` function for the whole body, and then for the disconnect."""
+        """Return a `receive` function for the whole body, then for the disconnect."""
         left = [body]
 
         async def receive() -> Message:
@@ -322,7 +322,7 @@ class JsonMeter:
 
 #: Minimum average speed of a client in bytes a second, beyond the permitted silence.
 LEAST_BYTES_A_SECOND = 1_000
-#: Maximum size of bodies that are not needed, or that hold only a name and a password.
+#: Maximum size of unnecessary bodies, and of bodies with only a name and a password.
 _FEW_BYTES = 4_096
 #: Maximum total size of the bodies of log-ins, which need no key.
 _LOG_IN_BYTES = 1_000_000
@@ -331,7 +331,7 @@ _JSON_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl"
 
 
 class BodyMemory:
-    """Counts the bytes of all bodies in memory, and limits them."""
+    """Counts and limits the bytes of all bodies in memory."""
 
     def __init__(self, most: int) -> None:
         self._most, self._kept = most, 0
@@ -401,8 +401,8 @@ async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemor
     """Read a whole JSON body into `body`, within limits.
 
     Raises:
-        HTTPException: 413, the body has too many bytes, regardless of its headers; 400, the body has too many values,
-            or is not in UTF-8.
+        HTTPException: 413, the body is too large, regardless of its headers; 400, the body has too many values, or is
+            not in UTF-8.
         ClientDisconnect: The client has disconnected.
     """
     meter, has_more = JsonMeter("a body here"), True
@@ -420,7 +420,7 @@ async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemor
         memory.take(len(part))
         body += part
         has_more = message.get("more_body", False)
-    # The meter can read only UTF-8.
+    # The meter reads only UTF-8.
     if not json.detect_encoding(bytes(body[:4])).startswith("utf-8"):
         raise HTTPException(400, "the body is not in UTF-8, as JSON is")
 
@@ -451,7 +451,7 @@ class ReadAhead:
 
 
 class RateLimit:
-    """Receives a body, and raises an error if the time spent waiting for the client is too long.
+    """Receives a body, and raises an error after waiting too long for the client.
 
     `silence` limits the seconds without data, `whole` the seconds for the whole body.
     """
@@ -503,7 +503,7 @@ def _require_media_type(scope: Scope) -> None:
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` function for the given body, and then for the original messages."""
+    """Return a `receive` function for the given body, then for the original messages."""
     parts = [body]
 
     async def again() -> Message:

@@ -2,7 +2,7 @@
 
 A web page could make its own host name point to a service without credentials, and then send requests (DNS rebinding).
 The Host header contains that name, so unknown names are refused. Any page could also send requests without reading the
-responses, to take time or change the store. Browsers mark these with Sec-Fetch-Site or Origin.
+responses, to take time or change the store; browsers mark these with Sec-Fetch-Site or Origin.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _log = logging.getLogger(LOGGER)
 
 
 class Framing:
-    """Refuses a request whose end is ambiguous, by 400, and closes the connection.
+    """Refuses a request with an ambiguous end, by 400, and closes the connection.
 
     The bytes after the request could be read as another request.
     """
@@ -45,7 +45,7 @@ class Framing:
 
 
 def _ambiguity(scope: Scope) -> str:
-    """Return the reason why the end of a request is ambiguous; "" if it is clear."""
+    """Return why the end of a request is ambiguous; "" if it is clear."""
     names = [name.lower() for name, _ in scope["headers"]]
     if b"transfer-encoding" not in names:
         return ""
@@ -65,7 +65,7 @@ class Hosts:
     """Allowed Host and Origin headers.
 
     Args:
-        listening: The host that the service listens on.
+        listening: Host that the service listens on.
         allowed: Further host names; `ANY` for all.
         origins: Origins of pages that may send requests, such as https://app.example.org.
 
@@ -90,7 +90,7 @@ class Hosts:
         self._names = {*LOOPBACK, *(_plain(name) for name in (listening, *allowed))}
         self._allowed = {_plain(name) for name in allowed}
         self._is_any = ANY in allowed
-        # A service that listens on all addresses allows any address, because DNS rebinding needs host names.
+        # A service that listens on all addresses allows any address; DNS rebinding needs host names.
         self._is_everywhere = _is_unspecified(listening)
 
     def admit(self, header: str) -> bool:
@@ -100,7 +100,7 @@ class Hosts:
         return name in self._names or (self._is_everywhere and _is_address(name))
 
     def admit_page(self, host: str, origin: str, site: str) -> bool:
-        """Check whether a page may send requests: one of this service, or of an allowed host or origin.
+        """Check whether a page may send requests: a page of this service, or of an allowed host or origin.
 
         Programs other than browsers do not send Origin and Sec-Fetch-Site ("").
         """
@@ -164,7 +164,7 @@ class Authentication:
         self._access = access
 
     def __call__(self, scope: Scope) -> None:
-        # The router uses the same path, which no Host header can change.
+        # The router uses the same path; no Host header can change it.
         if not is_of_the_store(scope["path"]) or is_log_in(scope):
             return
         if not self._access.admits(header(scope, b"authorization"), scope["query_string"].decode("latin-1")):
@@ -203,7 +203,7 @@ class Methods:
 
 
 class Checks:
-    """Runs checks on a request's line and headers, which raise HTTPException to refuse it."""
+    """Runs checks on a request's line and headers; they raise HTTPException to refuse it."""
 
     def __init__(self, app: ASGIApp, checks: Sequence[Callable[[Scope], None]]) -> None:
         self._app, self._checks = app, checks

@@ -27,9 +27,9 @@ from whorl.service.request_paths import API
 from whorl.service.routes.route_models import Example, RequestBody, api_router, body_of, options_in, response_type
 from whorl.store import Store
 
-#: Return the pairs of clusters with at most this number of members.
+#: Maximum size of clusters returned with their pairs.
 PAIRS_UP_TO = 30
-#: Time in seconds for which a result is reused for an equal request.
+#: Time in seconds during which an equal request gets the same result.
 SECONDS_FRESH = 60.0
 _PATH = "/duplicates"
 #: Order of clusters: by size, or by the smallest Jaccard similarity of two members, highest or lowest first.
@@ -56,16 +56,13 @@ class Found:
     pairs: int
     clusters: tuple[Cluster, ...]
     warnings: tuple[str, ...]
-    #: Function that adds to each version of a cluster the words and passages that it gained and lost.
+    #: Function that adds to each version of a cluster its added and lost words and passages.
     worded: Callable[[Cluster], Cluster]
     #: Numbers of cluster labels that were written.
     marked: LabelCounts | None
 
     def answers(self, options: DuplicatesOperation, count: int) -> bool:
-        """Check whether this result can be used again.
-
-        The request must be the same, the result recent, and the store not smaller.
-        """
+        """Check whether this result can be used again: equal request, recent result, and no smaller store."""
         return self.options == options and self.count <= count and time.monotonic() - self.at <= SECONDS_FRESH
 
     def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> FoundPage:

@@ -1,6 +1,6 @@
 """Routes of the web page at `/`, which consists of static files.
 
-The page contains no data, so it needs no key; the routes under /api that its scripts call need one.
+The page contains no data, so it needs no key; the routes under /api that its scripts call do.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 FILES = Path(__file__).parents[1] / "page"
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _HEADERS = {
-    # Trusted types prevent scripts from turning the text of a document into HTML by mistake.
+    # Trusted types prevent scripts from turning a document's text into HTML by mistake.
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "

@@ -44,7 +44,7 @@ from whorl.service.request_paths import API
 #: A query in whorl's query language, described in docs/afts.md.
 QueryText: TypeAlias = Annotated[str, Field(json_schema_extra={**QUERY_SCHEMA}, examples=["name:lease OR rent"])]
 
-#: Ids of the documents on a page that the client wants details of.
+#: Ids of the documents on a page that need details.
 Shown: TypeAlias = Annotated[list[str], Field(max_length=100)]
 
 #: Example of a body.
@@ -159,7 +159,7 @@ class OneText(RequestBody):
 class DirectRoutes:
     """Calls the functions of routes directly, because FastAPI's own work takes as long as a short search.
 
-    These are `async` functions without arguments, and functions whose only argument is a `RequestBody`. FastAPI still
+    These are `async` functions without arguments, and functions with only a `RequestBody` as argument. FastAPI still
     describes them, and reports the mistakes of a request.
     """
 

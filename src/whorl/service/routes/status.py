@@ -21,7 +21,7 @@ from whorl.store import Store
 #: Maximum time in seconds for the store to answer.
 _READY_SECONDS = 5.0
 _log = logging.getLogger(LOGGER)
-#: Number of threads reserved for readiness checks, so that these are answered even if all other threads wait for the
+#: Number of threads reserved for readiness checks, so that they are answered even if all other threads wait for the
 #: store.
 _AT_ONCE = 2
 
