@@ -1,6 +1,6 @@
 """Finds the documents that command-line arguments name: files, folders, remote files, and rows of data files.
 
-If a file cannot be read, the run reports a problem and continues.
+Unreadable files are reported as problems, and the run continues.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from whorl.ingest.extraction.reader_pool import Reader
     from whorl.model import Document
 
-#: Files up to this size are within any limit that a user can set, so reading them does not need the settings.
+#: Files up to this size are within any limit of a user, so reading them does not need the settings.
 _SMALL_BYTES = 1_000_000
-#: Maximum number of problems of rows to keep. Further problems are only counted.
+#: Maximum number of problems of rows to keep; further ones are only counted.
 _ROW_PROBLEMS_KEPT = 100
 
 
@@ -42,7 +42,7 @@ class Problem:
 
     Args:
         where: Name of the file, and position in it.
-        documents: Number of lost documents, None if unknown.
+        documents: Number of lost documents; None if unknown.
     """
 
     where: str
@@ -54,10 +54,9 @@ class Problem:
 
 
 class Problems(Collection[Problem]):
-    """The problems of one run: every problem of a whole file, and the first problems of rows.
+    """Problems of one run: every problem of a whole file, and the first problems of rows.
 
-    The length counts all problems, but iteration yields only kept problems, so that many broken rows take little
-    memory.
+    The length counts all problems; iteration yields only kept ones, so that many broken rows take little memory.
     """
 
     __slots__ = ("_count", "_kept", "_rows_kept", "lost", "whole_files")
@@ -65,7 +64,7 @@ class Problems(Collection[Problem]):
     def __init__(self, problems: Iterable[Problem] = ()) -> None:
         self._kept: list[Problem] = []
         self._count = self._rows_kept = 0
-        #: Number of lost documents. A file with an unknown number of documents counts as one.
+        #: Number of lost documents; a file with an unknown number counts as one.
         self.lost = 0
         #: Number of files with an unknown number of lost documents.
         self.whole_files = 0
@@ -82,7 +81,7 @@ class Problems(Collection[Problem]):
         return problem in self._kept
 
     def append(self, problem: Problem) -> None:
-        """Count a problem, and keep it unless there are many problems of rows already."""
+        """Count a problem, and keep it unless many problems of rows are already kept."""
         self._count += 1
         self.lost += 1 if problem.documents is None else problem.documents
         self.whole_files += problem.documents is None
@@ -107,9 +106,9 @@ def files_under(
 ) -> Iterator[Path]:
     """Yield the files under the given paths.
 
-    In a folder, they are in the order of their names; hidden files are left out. Each folder is read only once, because
-    a link may lead to a parent folder. Pipes and devices are problems, because reading them might never end. If
-    `within` is a folder, links that lead out of it are problems.
+    In a folder, they are ordered by name; hidden files are left out. Each folder is read only once, because a link may
+    lead to a parent folder. Pipes and devices are problems, because reading them might never end. Links that lead out
+    of the folder `within`, if given, are problems.
     """
     root = None if within is None else os.path.realpath(within)
     for named in paths:
@@ -141,7 +140,7 @@ def files_under(
 
 
 def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
-    """Check whether a path is a link that leads out of the folder `root`. With `is_named`, also check its folders."""
+    """Check whether a path is a link that leads out of the folder `root`; with `is_named`, also check its folders."""
     if not (is_named or path.is_symlink()):
         return False
     target = os.path.realpath(path)
@@ -151,7 +150,7 @@ def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
 def without_metadata(names: Set[str]) -> Set[str]:
     """Return the names in a folder, without metadata files of other programs.
 
-    Spark writes a file that marks a folder as complete. Hugging Face writes files that describe a data set.
+    Spark writes a file that marks a folder as complete; Hugging Face writes files that describe a data set.
     """
     notes = {"_SUCCESS", "_metadata", "_common_metadata"}
     if {"state.json", "dataset_info.json"} <= names:
@@ -169,17 +168,17 @@ def documents_in(
     known_as: str | None = None,
     at_byte: Callable[[int], None] = lambda position: None,
 ) -> Iterator[Document]:
-    """Yield the documents in a file: its rows, or the file as one document with its path as the id.
+    """Yield the documents in a file: its rows, or one document with the path as its id.
 
     Args:
         on_problem: Called with files and rows that are not valid documents.
-        span: A part of the file, from `spans_in`; None for the whole file.
-        tables_are_text: Whether a table (CSV or TSV), or a JSON array of values other than objects, is one document.
-            Otherwise, each of its rows is a document.
+        span: Part of the file, from `spans_in`; None for the whole file.
+        tables_are_text: Make a table (CSV or TSV), or a JSON array of values other than objects, one document instead
+            of one per row.
         known_as: Id of the file; None for its path.
         at_byte: Called from time to time with the number of bytes read.
     """
-    # Import here, because the text of a single file does not need these modules.
+    # Import here: the text of a single file does not need these modules.
     from whorl.ingest.rows.detection import format_of as format_of_rows
     from whorl.model import Document
 
@@ -241,10 +240,10 @@ def _documents(
 
 
 def source_text(named: str, *, with_notation: bool = False) -> str:
-    """Return the text of a file, or of standard input for `-`. `with_notation` keeps the tags of HTML.
+    """Return the text of a file, or of standard input for `-`; `with_notation` keeps the tags of HTML.
 
     Raises:
-        ParameterError: The file cannot be read, or is not text.
+        ParameterError: The file is unreadable, or not text.
     """
     try:
         if named != "-":
@@ -261,7 +260,7 @@ def source_text(named: str, *, with_notation: bool = False) -> str:
 
 
 def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
-    """Return the text of a file from its bytes. If these do not identify the format, the file name decides.
+    """Return the text of a file from its bytes; for ambiguous bytes, the file name decides the format.
 
     By default, this process's own reader extracts the text, with the limits of the settings.
 
@@ -285,7 +284,7 @@ def _bytes(opened: IO[bytes]) -> bytes:
 
 
 def _read(opened: IO[bytes]) -> bytes:
-    """Return all bytes of a stream, but stop at the size limit, because the stream may be endless."""
+    """Return the bytes of a stream, up to the size limit, because it may be endless."""
     raw = opened.read(_SMALL_BYTES + 1)
     if len(raw) > _SMALL_BYTES:
         reader = _reader(os.getpid())
@@ -297,7 +296,7 @@ def _read(opened: IO[bytes]) -> bytes:
 @cache
 def _reader(process: int) -> Reader:
     """Return the reader of a process; the argument is its id, because forked processes must not share pipes."""
-    # Import here, because plain text does not need these modules.
+    # Import here: plain text does not need these modules.
     from whorl.ingest.extraction.reader_pool import Reader
     from whorl.ingest.limits import file_limits
 
@@ -305,20 +304,20 @@ def _reader(process: int) -> Reader:
 
 
 _REMOTE = "://"
-#: Prefixes of addresses that name local files. A path follows.
+#: Prefixes of addresses that name local files; a path follows.
 _LOCAL = ("file://", "local://")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An input file, and its path relative to the given folder, or to the fixed part of the given pattern."""
+    """Input file, and its path relative to the given folder, or to the fixed part of the given pattern."""
 
     file: File
     inside: PurePosixPath
 
     @property
     def identity(self) -> object:
-        """A key that all paths and symbolic links of a file share. Hard links are separate files."""
+        """Key shared by all paths and symbolic links of a file; hard links are separate files."""
         if isinstance(self.file, Path):
             try:
                 status = self.file.stat()
@@ -339,7 +338,7 @@ class Place:
 
 
 class StandardInput:
-    """The content of standard input in a temporary file, because some formats are read from their end."""
+    """Content of standard input in a temporary file; some formats are read from their end."""
 
     name = "-"
 
@@ -373,8 +372,7 @@ def places(
 ) -> Iterator[Place]:
     """Yield the files that command-line arguments name: `-`, paths, patterns (`data/**/*.parquet`), addresses.
 
-    Links that lead out of the given folder, or out of the fixed part of a pattern, are followed only with
-    `follow_links`.
+    Links out of the given folder, or out of the fixed part of a pattern, are followed only with `follow_links`.
 
     Raises:
         ParameterError: fsspec is missing for an address, or has no file system for it.
@@ -406,7 +404,7 @@ def _local(
 
 
 def _remote(word: str, addresses: dict[str, str], on_problem: Callable[[Problem], None]) -> Iterator[Place]:
-    """Yield the files of an address. `addresses` maps the ids of earlier remote files to their addresses."""
+    """Yield the files of an address; `addresses` maps the ids of earlier remote files to their addresses."""
     shown = public_address(word)
     try:
         files = remote_files(word)

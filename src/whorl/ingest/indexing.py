@@ -1,4 +1,4 @@
-"""Stores documents in batches, skips unchanged documents, and reports a document only when it is safely stored."""
+"""Stores documents in batches, skips unchanged documents, and reports documents once they are safely stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from whorl.request_context import trace
 DEFAULT_BATCH = 256
 #: Approximate maximum number of characters in a batch, so that one request takes seconds, not minutes.
 BATCH_CHARACTERS = 4_000_000
-#: Documents up to this number of characters take little memory, even if folding adds many characters.
+#: Documents up to this number of characters take little memory, even with many characters added by folding.
 _SMALL_CHARACTERS = 1_000_000
 
 
@@ -27,11 +27,10 @@ class IndexOptions(TypedDict, total=False):
 
     Args:
         batch: Documents per batch, at least 1; by default 256, or fewer if they are long. Each batch is safely stored
-            before the next one is read.
-        again: Whether to store unchanged documents again.
+            before the next is read.
+        again: Store unchanged documents again.
         progress: Called after every batch with the numbers of documents safely stored or unchanged so far.
-        on_refused: Called with a document that the engine cannot store, and the error. Without this function, the error
-            ends the run.
+        on_refused: Called with a document that the engine cannot store, and the error, which otherwise ends the run.
         on_stored: Called with each document when it is safely stored.
     """
 
@@ -59,7 +58,7 @@ def index_documents(
     remaining = iter(documents)
     sent: list[Document] = []
     try:
-        # If several documents in a batch have the same id, store only the last document.
+        # Store only the last document of each id in a batch.
         while group := _group(remaining, batch):
             there = {} if again else engine.digests(group)
             sent = [document for document in group.values() if not document.has_digest(there.get(document.id))]
@@ -73,11 +72,11 @@ def index_documents(
             if progress:
                 progress(done)
     except BaseException:
-        # Even if reading stopped or a batch failed half-way, make the stored documents searchable and count them.
+        # Even after an error in reading or in a batch, make the stored documents searchable and count them.
         if done.stored or sent:
             with suppress(WhorlError):
                 engine.refresh()
-                # With `again`, an equal document in the engine may be from an earlier run, so do not count it.
+                # With `again`, an equal document may be from an earlier run, so do not count it.
                 count = 0 if again else _count_stored(engine, sent)
                 trace().stored += count
                 if progress and count:
@@ -91,7 +90,7 @@ def index_documents(
 def _stored(
     engine: Engine, documents: list[Document], on_refused: Callable[[Document, DocumentError], None] | None
 ) -> list[Document]:
-    """Store documents, and return the stored documents. If the engine refuses one, store them one by one."""
+    """Store documents, and return the stored ones; if the engine refuses one, store them one by one."""
     try:
         for document in documents:
             _require_bounded_folding(document)
@@ -107,7 +106,7 @@ def _stored(
 
 
 def _require_bounded_folding(document: Document) -> None:
-    """Raise DocumentError if folding adds more characters than a file may have. An index needs the folded text."""
+    """Raise DocumentError if folding adds more characters than a file may have; an index needs the folded text."""
     texts = [document.text, document.name, *(text for values in document.values().values() for text in values)]
     if sum(map(len, texts)) > _SMALL_CHARACTERS:
         growth, most = sum(map(folding_growth, texts)), file_limits().text_characters

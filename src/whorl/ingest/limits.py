@@ -24,7 +24,7 @@ class _Current:
 def file_limits() -> FileLimits:
     """Return the file limits of the settings, which are read once."""
     if _Current.limits is None:
-        # Import the settings here, because a worker process gets its limits from its parent and does not need them.
+        # Import the settings here: a worker process gets its limits from its parent.
         from whorl.settings.settings import Settings
 
         _Current.limits = Settings.load().file_limits

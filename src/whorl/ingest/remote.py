@@ -25,7 +25,7 @@ class RemoteFile:
     """A file read with fsspec.
 
     Args:
-        word: The address as given; its secrets are removed from messages.
+        word: The address as given; messages omit its secrets.
         size: Size in bytes; 0 if unknown.
     """
 
@@ -38,7 +38,7 @@ class RemoteFile:
 
     @property
     def address(self) -> str:
-        """The address with login and signature. The addresses of two files may differ only in these parts."""
+        """The address with login and signature; two files may differ only in these parts."""
         return str(self._system.unstrip_protocol(self._path))
 
     def as_posix(self) -> str:
@@ -49,7 +49,7 @@ class RemoteFile:
         return self.as_posix()
 
     def open(self, mode: str) -> IO[bytes]:
-        """Open the file. If it is not seekable, copy it first."""
+        """Open the file; copy it first if it is not seekable."""
         with self._failures():
             opened = self._system.open(self._path, mode)
             if _is_seekable(opened):
@@ -88,7 +88,7 @@ class _Stream(ReadableStream):
         return int(self._opened.tell())
 
     def close(self) -> None:
-        # Ignore errors, because nothing was written, so no data are lost.
+        # Nothing was written, so no error loses data.
         with suppress(Exception):
             self._opened.close()
         super().close()
@@ -116,7 +116,7 @@ def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
         if base != path:
             listed = system.glob(path, detail=True)
         else:
-            # Check for a file first, because fsspec also treats a web page as a folder of its links.
+            # Check for a file first: for fsspec, a web page is also a folder of its links.
             is_file = system.isfile(path)
             listed = {path: system.info(path)} if is_file else system.find(path, detail=True)
         return {
@@ -149,11 +149,11 @@ def failures(*addresses: str) -> Iterator[None]:
     except WhorlError:
         raise
     except Exception as error:
-        # File systems raise errors of their libraries, and of Python if parts of an address are missing.
+        # File systems raise errors of their libraries, and of Python for missing parts of an address.
         text = " ".join(str(error).split()) or type(error).__name__
         raise OSError(public_text(text, *addresses)) from None
 
 
 def _is_seekable(opened: Any) -> bool:
-    # fsspec calls a web page seekable even if its server does not support ranges. The page then has no size.
+    # fsspec calls a web page seekable even if its server does not support ranges; then it has no size.
     return bool(opened.seekable()) and getattr(opened, "size", 0) is not None

@@ -23,7 +23,7 @@ _SAID = 240
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A text to compare. The name is its title, or the name given by the user, or ""."""
+    """A text to compare; the name is its title, the user's name for it, or ""."""
 
     name: str
     kind: Literal["file", "document", "standard input", "text"]
@@ -31,13 +31,13 @@ class Read:
 
     @classmethod
     def of(cls, document_id: str | None, text: str, name: str = "") -> Read:
-        """Return a document's text, or a given text without an id. The name of a document without a name is its id."""
+        """Return a document's text, or a given text without an id; a document without a name is named by its id."""
         return cls(name or document_id or "", "text" if document_id is None else "document", text)
 
 
 @dataclass(frozen=True, slots=True)
 class LinedRange:
-    """A range of characters, with the numbers of its lines, from 1, and its text if requested."""
+    """Range of characters, with the numbers of its lines, from 1, and its text if requested."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("start", "end", "first_line", "last_line", "text?")
 
@@ -50,7 +50,7 @@ class LinedRange:
 
 @dataclass(frozen=True, slots=True)
 class LinedPassage:
-    """A passage in both texts, and its position in each."""
+    """Passage in both texts, and its position in each."""
 
     words: int
     a: LinedRange
@@ -59,7 +59,7 @@ class LinedPassage:
 
 @dataclass(frozen=True, slots=True)
 class ResidualSide:
-    """One of two texts with its common text. `shingles` is the number of distinct shingles outside the common text."""
+    """One of two texts with its common text; `shingles` is the number of distinct shingles outside the common text."""
 
     common_words: int
     shingles: int
@@ -68,7 +68,7 @@ class ResidualSide:
 
 @dataclass(frozen=True, slots=True)
 class ResidualOfBoth:
-    """The shares of two texts without common text, and the common text in each."""
+    """Shares of two texts without common text, and the common text in each."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("*residual", "a", "b")
 
@@ -85,7 +85,7 @@ class ResidualOfBoth:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of two compared texts. `coverage` is the share of its words inside shingles of the other text."""
+    """One of two compared texts; `coverage` is the share of its words inside shingles of the other text."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("name=read.name", "kind=read.kind", "*size", "text?")
 
@@ -96,7 +96,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class ComparedTexts:
-    """The comparison of two texts by all of their shingles."""
+    """Comparison of two texts by all of their shingles."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("a", "b", "scheme=comparison.scheme.name", "shared_shingles=comparison.shared_shingles"),
@@ -151,7 +151,7 @@ def warnings(comparison: Comparison) -> list[str]:
 
 
 def read_texts(store: Store, *sides: tuple[str | None, str | None]) -> list[Read]:
-    """Return the texts to compare. Each side is (reference, None) or (None, text)."""
+    """Return the texts to compare; each side is (reference, None) or (None, text)."""
     references = [reference for reference, _ in sides if reference is not None]
     texts, ids = store.texts(references), store.references.ids(references)
     stored = store.documents({*ids.values()})
@@ -213,7 +213,7 @@ def _beginning(text: str, place: tuple[int, int]) -> str:
 
 
 class Lines:
-    """Finds line numbers in a text. Lines end with a line feed."""
+    """Finds line numbers in a text; lines end with a line feed."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -32,9 +32,9 @@ _GROUP = 1 << 16
 _SHARES = (*Shares.NAMES, "exact")
 _PAIR_COLUMNS = ("a", "b", *_SHARES, "a_name", "b_name")
 _CLUSTER_COLUMNS = ("cluster", "documents", "id", "name", "shingles", "is_principal", *_SHARES)
-#: Columns added for passages: the documents, and the half-open ranges of characters in the documents.
+#: Columns added for passages: documents, and half-open ranges of characters in them.
 _SPAN_COLUMNS = ("a_document", "a_start", "a_end", "b_document", "b_start", "b_end")
-#: Columns added after all others if common text is treated separately.
+#: Columns added last if common text is treated separately.
 _REST_COLUMNS = tuple(f"{name}_without_common" for name in Shares.NAMES)
 
 
@@ -42,14 +42,14 @@ _REST_COLUMNS = tuple(f"{name}_without_common" for name in Shares.NAMES)
 _PASSAGES, _CHARACTERS = 10, 300
 #: In a table: maximum number of passages per version, and maximum number of characters per passage.
 _SHOWN, _WIDTH = 3, 100
-#: Maximum number of characters of the snippet shown for a cluster.
+#: Maximum number of characters of a cluster's snippet.
 _SNIPPET = 70
 _VERSION_COLUMNS = ("version", "date", "adds", "loses", "adds_words", "loses_words")
 
 
 @dataclass(frozen=True, slots=True)
 class MatchShares:
-    """The shares of two documents. `without_common` is present only if common text is treated separately."""
+    """Shares of two documents; `without_common` is present only if common text is treated separately."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("*match.shares", "exact=match.is_exact", "intervals?=match.intervals", "without_common?=match.residual"),
@@ -67,7 +67,7 @@ class MatchedPair(MatchShares):
 
 @dataclass(frozen=True, slots=True)
 class ClusterMember(MatchShares):
-    """A document of a cluster, compared with the principal. The principal is A; `shingles` counts distinct shingles."""
+    """A document of a cluster, compared with the principal (A); `shingles` counts distinct shingles."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("id=match.b.id", "name=match.b.name", "shingles=match.b.size", "is_principal"),
@@ -79,7 +79,7 @@ class ClusterMember(MatchShares):
 
 @dataclass(frozen=True, slots=True)
 class OwnPassage:
-    """A passage that is in only one of two versions. `text` is its beginning."""
+    """A passage in only one of two versions; `text` is its beginning."""
 
     start: int
     end: int
@@ -88,7 +88,7 @@ class OwnPassage:
 
 @dataclass(frozen=True, slots=True)
 class OwnPart:
-    """The part of a version that the other version lacks. If the text is not stored, words and passages are null."""
+    """Part of a version that the other version lacks; words and passages are null without a stored text."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("share", "words=own.words", "passages")
 
@@ -104,7 +104,7 @@ class OwnPart:
 
 @dataclass(frozen=True, slots=True)
 class VersionChange(MatchShares):
-    """The changes from one version (A) to the next version (B)."""
+    """Changes from one version (A) to the next (B)."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("before=match.a.id", *MatchShares.JSON_FIELDS, "adds", "loses")
 
@@ -114,7 +114,7 @@ class VersionChange(MatchShares):
 
 @dataclass(frozen=True, slots=True)
 class DatedVersion:
-    """A version of a document. For the first version, `change` is null."""
+    """A version of a document; `change` is null for the first version."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("id=version.member.id", "name=version.member.name", "date", "is_principal", "change"),
@@ -138,7 +138,7 @@ class DatedVersion:
 
 @dataclass(frozen=True, slots=True)
 class DescribedCluster:
-    """A cluster. `cluster` is the id of its first document. `versions` is present if the user requested versions."""
+    """A cluster, named by the id of its first document; `versions` is present if requested."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("cluster=name", "documents", "members", "versions?")
 
@@ -146,7 +146,7 @@ class DescribedCluster:
 
     @property
     def name(self) -> str:
-        """The id of the first document. Every format and engine uses it as the name of the cluster."""
+        """Id of the first document, the name of the cluster in every format and engine."""
         return self.source.matches[0].b.id
 
     @property
@@ -237,7 +237,7 @@ def write_pairs(
 
 @dataclass(frozen=True, slots=True)
 class ClusterPreview:
-    """Limits of a table, in clusters and in members of each, and the reader of the texts for its snippets."""
+    """Limits of a table, in clusters and in members of each, and the reader of texts for snippets."""
 
     texts: ReadTexts
     clusters: int = 20
@@ -254,10 +254,10 @@ def write_clusters(
     with_residual: bool = False,
     preview: ClusterPreview | None = None,
 ) -> tuple[int, int]:
-    """Write clusters one by one, and return the numbers of clusters and of documents in them.
+    """Write clusters one by one, and return the numbers of clusters and of their documents.
 
-    A table marks the document to keep only with `marks_principal`, and shows all clusters and documents unless there is
-    a `preview`. With `versions`, the documents are in the order of their versions.
+    A table marks the document to keep only with `marks_principal`, and shows all clusters and documents without a
+    `preview`. With `versions`, the documents are in the order of their versions.
     """
     count = documents = 0
     texts: Mapping[str, str] = {}
@@ -307,7 +307,7 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
 
 
 def _held_part(pair: Pair) -> str:
-    """Format the share of the reference text that is in the document, or the reverse share if it is larger."""
+    """Format the share of the reference text in the document, or the reverse share if it is larger."""
     if _is_within(pair):
         return f"{_percent(pair, 'b_in_a')} of the document"
     return f"{_percent(pair, 'a_in_b')} of {printable(pair.a.name) or 'it'}"
@@ -407,7 +407,7 @@ def _spans(pair: Pair) -> tuple[str | int, ...]:
 
 
 def _cluster_rows(cluster: Cluster) -> Iterator[list[object]]:
-    """Yield the documents of a cluster as rows of _CLUSTER_COLUMNS, in the order of their versions if it has some."""
+    """Yield the documents of a cluster as rows of _CLUSTER_COLUMNS, in the order of their versions, if any."""
     name, size = DescribedCluster(cluster).name, len(cluster.matches)
     matches = {match.b.id: match for match in cluster.matches}
     versions = {version.member.id: _version_cells(at, version) for at, version in enumerate(cluster.versions, start=1)}
@@ -471,7 +471,7 @@ def _percent(pair: Pair, name: str) -> str:
 
 
 def _pair_line(pair: Pair) -> str:
-    """Return the JSON line of a pair. Most pairs are exact, and take a faster path."""
+    """Return the JSON line of a pair; most pairs are exact, and take a faster path."""
     if pair.residual is not None or not pair.is_exact:
         return _line(values(MatchedPair(pair)))
     shares = pair.shares
@@ -490,7 +490,6 @@ def _line(answer: dict[str, Any]) -> str:
 
 
 def write_pair_lines(batches: Iterable[PairColumns], out: IO[str]) -> int:
-    """Write a line for each pair; return the number of pairs."""
     count = 0
     for batch in batches:
         ids, shares = list(map(_json_text, batch.ids)), map(_fraction_texts, batch.shares())
@@ -523,7 +522,7 @@ def write_cluster_lines(batches: Iterable[ClusterColumns], out: IO[str]) -> tupl
 
 
 def _members(pairs: PairColumns) -> list[str]:
-    """Return each pair's second document as JSON: a member of a cluster whose principal is the first document."""
+    """Return each pair's second document as JSON: a member of a cluster with the first document as principal."""
     ids, names, sizes = list(map(_json_text, pairs.ids)), list(map(_json_text, pairs.names)), pairs.sizes.tolist()
     return [
         f'{{"id": {ids[b]}, "name": {names[b]}, "shingles": {sizes[b]}, "is_principal": {"true" if a == b else "false"}'
@@ -535,7 +534,7 @@ def _members(pairs: PairColumns) -> list[str]:
 
 
 def _fraction_texts(shares: npt.NDArray[np.float64]) -> list[str]:
-    """Return shares as JSON numbers. Each value is converted only once, because many shares are equal."""
+    """Return shares as JSON numbers; many shares are equal, so each value is converted once."""
     numbers = shares.tolist()
     texts = {share: repr(fraction(share)) for share in set(numbers)}
     return [texts[share] for share in numbers]

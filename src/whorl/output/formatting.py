@@ -1,8 +1,8 @@
 """Formats numbers and text for output: percentages, counts, escaped control characters, CSV cells.
 
 All output rounds shares down: to six decimals in JSON and CSV, and to a tenth of a percent in text. So only complete
-overlap is shown as 1 or 100.0%. For example, 22 of 187 is 0.117647 or 11.7% everywhere. An interval is rounded outward,
-so that it never shrinks: its lower end down, and its upper end up.
+overlap is shown as 1 or 100.0%; 22 of 187 is 0.117647 or 11.7%. An interval is rounded outward, so that it never
+shrinks: its lower end down, and its upper end up.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import re
 import sys
 
-#: Rounding tolerance for a share with few decimals. It exceeds the error of the share as a float.
+#: Rounding tolerance for a share with few decimals; exceeds the share's error as a float.
 SLACK = 1e-9
 
 
@@ -47,7 +47,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 def as_json(values: object) -> str:
     """Return JSON for standard output, in its encoding, with escaped control characters."""
-    # The encoding of the terminal may lack characters that an id contains.
+    # The encoding of the terminal may lack characters of an id.
     is_unicode = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
     text = json.dumps(values, ensure_ascii=not is_unicode, indent=2)
     return without_controls(text)
@@ -68,7 +68,7 @@ def counted(number: int, noun: str, several: str = "") -> str:
 
 
 def printable(text: str) -> str:
-    """Replace control characters, which could move the cursor or colour the screen, in an untrusted id or name."""
+    """Replace control characters in an untrusted id or name, which could move the cursor or colour the screen."""
     return "".join(char if char.isprintable() or char == " " else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
@@ -82,7 +82,7 @@ def is_one_line(text: str) -> bool:
 
 
 def titled(document_id: str, name: str) -> str:
-    """Return the printable id of a document, followed by its name if that differs."""
+    """Return the printable id of a document, and its name if different."""
     return f"{printable(document_id)}  {printable(name)}" if name and name != document_id else printable(document_id)
 
 

@@ -1,7 +1,6 @@
 """Converts results to JSON, using the fields that each result class declares. The OpenAPI schema uses the same fields.
 
-A class lists its JSON fields in `JSON_FIELDS`; for a class without this list, they are the fields of the dataclass. An
-entry is one of
+A class lists its JSON fields in `JSON_FIELDS`, by default the fields of the dataclass. An entry is one of
 
     total                     an attribute or property
     shingles=hit_size         an attribute under another name; `metric=plan.metric` is an attribute of an attribute
@@ -9,9 +8,9 @@ entry is one of
     intervals?                left out if the value is None
     cluster?copies=cluster    left out if another attribute (copies) is None or False
 
-A later entry replaces an earlier one of the same name. Type annotations decide how to convert values. An enumeration
-becomes its value, a fraction becomes a float, and a tuple becomes a list. A pair of integers becomes a range with
-`start` and `end`. A `Share` is rounded down to six decimals, an `Interval` outward.
+A later entry replaces an earlier one of the same name. Type annotations determine the conversion: an enumeration
+becomes its value, a fraction a float, a tuple a list, and a pair of integers a range with `start` and `end`. A `Share`
+is rounded down to six decimals, an `Interval` outward.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class CharRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JsonField:
-    """A JSON field of a result class: its name, and the path of the attribute with its value.
+    """JSON field of a result class: its name, and the path of the attribute with its value.
 
     The field is left out if the attribute named by `condition` is None or False.
     """
@@ -71,7 +70,7 @@ class JsonField:
     condition: str = ""
 
     def within(self, path: str, *, is_optional: bool) -> JsonField:
-        """Return the field for an outer object whose attribute `path` is this result, or perhaps None."""
+        """Return the field for an outer object whose attribute `path` is this result, or possibly None."""
         condition = f"{path}.{self.condition}" if self.condition else ""
         annotation = self.annotation | None if is_optional else self.annotation
         return JsonField(self.name, f"{path}.{self.path}", annotation, condition)
@@ -83,10 +82,7 @@ def values(result: Any) -> dict[str, Any]:
 
 @lru_cache(None)
 def json_fields(cls: Any) -> tuple[JsonField, ...]:
-    """Return the JSON fields of a result class.
-
-    Raises AttributeError if an entry names an attribute that does not exist.
-    """
+    """Return the JSON fields of a result class; raise AttributeError if an entry names a missing attribute."""
     declared: dict[str, JsonField] = {}
     for entry in _entries(cls):
         for json_field in _parsed(cls, entry):
@@ -127,7 +123,7 @@ def _parsed(cls: type[Any], entry: str) -> Iterator[JsonField]:
 
 
 def _annotation(cls: Any, path: str) -> Any:
-    """Return the type of the attribute at a path; with None if an attribute on the path may be None."""
+    """Return the type of the attribute at a path, including None if an attribute on the path may be None."""
     annotation, may_be_none = cls, False
     for name in path.split("."):
         owner, is_optional = without_none(annotation)
@@ -151,7 +147,7 @@ def _attribute(cls: type[Any], name: str) -> Any:
 
 @lru_cache(None)
 def _writer(cls: Any) -> Callable[[Any], dict[str, Any]]:
-    """Return a function that converts instances of a class. Like `dataclasses`, this compiles generated code."""
+    """Return a function that converts instances of a class; like `dataclasses`, this compiles generated code."""
     lines, names = ["def write(result):", " answer = {}"], dict[str, Any]()
     for number, json_field in enumerate(json_fields(cls)):
         condition, value = _expression(cls, json_field.condition), _expression(cls, json_field.path)

@@ -1,4 +1,4 @@
-"""Writes verified quotations as JSON, CSV, text or HTML. The HTML report colours each quotation by its verdict."""
+"""Writes verified quotations as JSON, CSV, text or an HTML report that colours each by its verdict."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _AROUND = 160
 
 @dataclass(frozen=True, slots=True)
 class LinedPlace:
-    """A place of a quotation in a document, with its lines and its text."""
+    """Place of a quotation in a document, with its lines and its text."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("id=place.id", "name=place.name", "quote_place=place.quote", "*range", "differences=place.differences"),
@@ -55,10 +55,7 @@ class LinedPlace:
 
 @dataclass(frozen=True, slots=True)
 class ListedQuotation:
-    """A quotation with its verdict, and its places in documents.
-
-    `place` is the quotation's range in the text.
-    """
+    """A quotation with its verdict, and its places in documents; `place` is its range in the text."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("quote=verified.quotation.quote", "verdict=verified.verdict", "words=verified.words"),
@@ -72,10 +69,7 @@ class ListedQuotation:
 
 @dataclass(frozen=True, slots=True)
 class ListedText:
-    """The text with the quotations.
-
-    The name is "" if only quotations were given. The content is included if the text was HTML.
-    """
+    """The text with the quotations; its name is "" for given quotations, and its content is included for HTML."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("name", "kind", "content?")
 
@@ -86,7 +80,7 @@ class ListedText:
 
 @dataclass(frozen=True, slots=True)
 class ListedVerification:
-    """The verified quotations of a text. `counts` has the number of quotations for each verdict."""
+    """Verified quotations of a text; `counts` has the number of quotations for each verdict."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("text", "documents=verification.documents", "counts=verification.counts"),

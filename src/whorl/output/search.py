@@ -145,7 +145,7 @@ class HitsPage:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredHit:
-    """A hit. Its overlap with the query's source is null unless the query has exactly one source."""
+    """A hit; its overlap with the query's source is null unless the query has exactly one source."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         "*hit",

@@ -13,13 +13,13 @@ from whorl.output.json_conversion import values
 from whorl.request_context import timely
 from whorl.search.attribution.results import Attribution, Common, TextSource
 
-#: Columns of the CSV file, which has one row per source. Shares are fractions.
+#: Columns of the CSV file, one row per source; shares are fractions.
 COLUMNS = ("id", "name", "words", "coverage", "new_words", "only_words", *Shares.NAMES, "shingles", "passages")
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePassage:
-    """A passage in the text and in the source; the place in the source is unknown if the store keeps no texts."""
+    """Passage in the text and in the source; the place in the source is unknown if the store keeps no texts."""
 
     words: int
     a: LinedRange
@@ -28,7 +28,7 @@ class SourcePassage:
 
 @dataclass(frozen=True, slots=True)
 class LinedSource:
-    """A source with its shares and passages. The text is A, and the source is B."""
+    """A source (B) of the text (A), with its shares and passages."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("id=source.id", "name=source.name", "words=source.words", "coverage", "new_words=source.new_words"),
@@ -52,8 +52,6 @@ class LinedSource:
 
 @dataclass(frozen=True, slots=True)
 class SearchedText:
-    """The searched text."""
-
     name: str
     kind: str
     words: int
@@ -61,7 +59,7 @@ class SearchedText:
 
 @dataclass(frozen=True, slots=True)
 class CommonPart:
-    """Numbers of words of the text: common words, other words, and other words that are in sources."""
+    """Numbers of words of the text: common words, other words, and other words in sources."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("above=common.limit", "ignored=common.is_ignored", "words=common.words", "other_words"),
@@ -81,7 +79,7 @@ class NamedDocument(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AttributedText:
-    """The sources of a text, and the recall of the search."""
+    """Sources of a text, and the recall of the search."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("text", "covered_words=found.covered_words", "common", "excluded_words=found.excluded_words"),
@@ -108,9 +106,9 @@ class AttributedText:
 def sources_values(
     read: Read, attribution: Attribution, *, texts: Literal["none", "passages"] = "passages"
 ) -> dict[str, Any]:
-    """Return the sources of a text as JSON values: totals, and each source with its shares and passages.
+    """Return the sources (B) of a text (A) as JSON values: totals, and each source with its shares and passages.
 
-    The text is A, and a source is B. With `texts` "passages", the texts of the passages are included.
+    With `texts` "passages", the texts of the passages are included.
     """
     lines, with_text, common = Lines(read.text), texts == "passages", attribution.common
     sources = ((source, _lined(lines, source, with_text=with_text)) for source in attribution.sources)

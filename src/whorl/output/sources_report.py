@@ -1,7 +1,7 @@
 """Writes the sources of a text as an HTML report: one printable file that loads no other file.
 
-The report shows the whole text. Each passage has the colour of its first source, and links to its counterpart there.
-`:target` in `report.css` shows the counterpart next to the text.
+The report shows the whole text. Each passage has the colour of its first source, and links to its counterpart there,
+which `:target` in `report.css` shows next to the text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from whorl.search.attribution.results import Attribution, TextSource
 
 #: Maximum number of passages shown per source, the longest first; and maximum lengths of a passage and of its context.
 MOST_SHOWN, _LONGEST, _AROUND = 200, 3_000, 160
-#: Number of colours. Further sources repeat the colours; the number next to a passage identifies its source.
+#: Number of colours; further sources repeat them, and the number next to a passage identifies its source.
 _COLOURS = 8
 #: Characters that HTML does not permit, and lone surrogates, which UTF-8 does not permit.
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -125,9 +125,9 @@ def _marked(attribution: Attribution) -> Iterator[str]:
 
 
 def _painted(attribution: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
-    """Yield the ranges of the text in order, each with the numbers of the source and of the passage that it shows.
+    """Yield the ranges of the text in order, each with the numbers of its source and passage.
 
-    Of overlapping passages, the longest passage of the first source is shown.
+    If passages overlap, the longest passage of the first source is shown.
     """
     places = [
         (number, at, passage.a)

@@ -187,7 +187,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """`a OR b`, or `a b`: two or more children, at least one of which must match."""
+    """`a OR b`, or `a b`: two or more children; at least one must match."""
 
     children: tuple[Node, ...]
     span: Span = _span()

@@ -304,7 +304,7 @@ def _write_bound(bound: ast.Bound | None) -> str:
 def write_fingerprint(node: ast.Fingerprint) -> str:
     """Return the literal for a node.
 
-    Raises ParameterError if the id is empty, or a number is outside its range or has too many digits.
+    Raise ParameterError for an empty id, or for a number out of range or with too many digits.
     """
     check_text(node.reference, "the id of a fingerprint search")
     if node.overlap is None and node.probability is not None:

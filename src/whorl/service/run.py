@@ -38,7 +38,7 @@ from whorl.store import Store, open_store
 
 #: glibc's parameter for the maximum number of arenas, and its value, small because Python runs one thread at a time.
 _M_ARENA_MAX, _ARENAS = -8, 2
-#: Interval in seconds between two calls of `malloc_trim`, each of which blocks allocations for some 50 ms.
+#: Interval in seconds between two calls of `malloc_trim`; each blocks allocations for some 50 ms.
 _SECONDS = 30.0
 
 

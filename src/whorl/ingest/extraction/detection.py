@@ -13,7 +13,7 @@ from whorl.errors import DocumentError
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
-    """A format that needs text extraction.
+    """File format that needs text extraction.
 
     Args:
         suffixes: Suffixes of file names, in lower case.
@@ -43,13 +43,13 @@ FORMATS = (PDF, DOCX, PPTX, XLSX, HTML, MAIL)
 
 _PDF = re.compile(rb"%PDF-[0-9]\.[0-9]")
 _ZIP = b"PK\x03\x04"
-#: First bytes of Microsoft's older container format: Office until 2003, Outlook messages, and encrypted files of newer
-#: Office versions.
+#: First bytes of Microsoft's older container format: Office until 2003, Outlook messages, and encrypted newer Office
+#: files.
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
-    """Return the format of a file; None for plain text. If the content is ambiguous, the file name decides.
+    """Return the format of a file, None for plain text; for ambiguous content, the file name decides.
 
     Raises:
         DocumentError: The format is known but not supported.
@@ -76,7 +76,7 @@ def _old_format_reason(file: PurePath, by_name: FileFormat | None) -> str:
     return "the formats of Office before 2007 are not read; save it as DOCX, PPTX, XLSX or PDF"
 
 
-#: Byte order marks. UTF-32 comes first, because its marks begin with the marks of UTF-16.
+#: Byte order marks; UTF-32 first, because its marks begin with those of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -87,7 +87,7 @@ _MARKS = (
 
 
 def decode(raw: bytes) -> str:
-    """Decode the bytes of a text. Raise DocumentError if they are not a text in a known encoding."""
+    """Decode the bytes of a text; raise DocumentError unless they are a text in a known encoding."""
     broken = 0
     if encoding := announced(raw):
         text = raw.decode(encoding, errors="replace")
@@ -97,7 +97,7 @@ def decode(raw: bytes) -> str:
             text = raw.decode("utf-8")
         except UnicodeDecodeError as error:
             if error.reason == "unexpected end of data":
-                # Only the last character is broken: the file was truncated.
+                # Only the last character is broken, so the file was truncated.
                 return raw.decode("utf-8", errors="replace")
             # Import here, because few texts need the detection.
             from charset_normalizer import from_bytes

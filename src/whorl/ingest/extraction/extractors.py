@@ -1,4 +1,4 @@
-"""Extracts text from PDF, Office files, e-mail and HTML. Only the worker process runs this module.
+"""Extracts text from PDF, Office files, e-mail and HTML; runs only in the worker process.
 
 Each library is imported where it is used, so that reading one format does not load the libraries of others.
 """
@@ -58,18 +58,18 @@ _HIDDEN_TAGS = frozenset({"script", "style", "template", "noscript"})
 
 
 def html_text(markup: str) -> str:
-    """Return the visible text of a page, with a new line at the start and end of each block element.
+    """Return the visible text of a page, with each block element on separate lines.
 
-    Raises DocumentError if parsing fails.
+    Raise DocumentError if parsing fails.
     """
-    # Import here, because it takes a tenth of a second, and only HTML needs it.
+    # Import here: only HTML needs it, and it takes a tenth of a second.
     from bs4 import BeautifulSoup, Tag
     from bs4.element import CData, NavigableString
     from bs4.exceptions import ParserRejectedMarkup
 
     try:
         with warnings.catch_warnings():
-            # Ignore BeautifulSoup's warnings about pages that look like XML, or like an address or a file name.
+            # Ignore BeautifulSoup's warnings about pages that look like XML, an address or a file name.
             warnings.simplefilter("ignore", UserWarning)
             soup = BeautifulSoup(markup, "html.parser")
     except (ParserRejectedMarkup, ValueError) as error:
@@ -97,14 +97,14 @@ def html_text(markup: str) -> str:
     return "".join(pieces)
 
 
-#: Usual headers. A sent or drafted message has at least one of them.
+#: Usual headers; a sent or drafted message has at least one.
 _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Version", "Content-Type")
 
 
 def read_mail(raw: bytes, text: TextBuffer) -> None:
     """Append the subject of an e-mail, and its plain text or the text of its HTML.
 
-    Raises DocumentError if the file is not an e-mail.
+    Raise DocumentError for other files.
     """
     from email import message_from_bytes
     from email.policy import default
@@ -126,19 +126,16 @@ def _content(part: MIMEPart) -> str:
     try:
         return payload.decode(part.get_content_charset("ascii")).replace("\r\n", "\n")
     except (LookupError, UnicodeDecodeError):
-        # The message names no charset, or a charset that is unknown or wrong.
+        # The message names no charset, or an unknown or wrong one.
         return decode(payload).replace("\r\n", "\n")
 
 
-#: PDFium's marker for a hyphen that splits a word at the end of a line. Removing the marker restores the word.
+#: PDFium's marker for a hyphen that splits a word at the end of a line; removing it restores the word.
 _PARTED = re.compile("[\ufffe\x02](?:\r?\n)?")
 
 
 def read_pdf(raw: bytes, text: TextBuffer) -> None:
-    """Append the text of all pages in drawing order.
-
-    Raises DocumentError if the file is damaged or has no text.
-    """
+    """Append the text of all pages in drawing order; raise DocumentError for a damaged file or one without text."""
     import pypdfium2
     from pypdfium2 import raw as pdfium
 
@@ -171,10 +168,10 @@ _FORMATS = {"docx": DOCX.name, "pptx": PPTX.name, "xlsx": XLSX.name}
 _HIDDEN_ELEMENTS = frozenset({"del", "moveFrom", "Fallback"})
 #: Text for the end of an element, such as a line feed after a paragraph.
 _ENDS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "noBreakHyphen": "-"}
-#: Parts of a document outside its main text, in reading order. The end of a relationship type identifies the part.
+#: Parts of a document outside its main text, in reading order, by the end of their relationship type.
 _BESIDE = ("/header", "/footer", "/footnotes", "/endnotes")
 _ATTACHED = "/package"
-#: Maximum depth of embedded files. Deeper files are skipped.
+#: Maximum depth of embedded files; deeper files are skipped.
 _MOST_DEPTH = 3
 
 
@@ -213,9 +210,9 @@ def _read_archive(raw: bytes, form: str, most_unpacked: int, text: TextBuffer, d
 
 
 def _unpacked(raw: bytes, most: int) -> int:
-    """Return the unpacked size that an archive declares; Python never unpacks more than that.
+    """Return the unpacked size that an archive declares; raise DocumentError above `most`.
 
-    Raises DocumentError if the size exceeds `most`.
+    Python never unpacks more than the declared size.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
@@ -256,7 +253,7 @@ def _pptx(file: BinaryIO, text: TextBuffer) -> None:
 
 
 def _xlsx(file: BinaryIO, text: TextBuffer) -> None:
-    """Append the sheets, one line per row, with tabs between cells. The text of a formula is its saved value."""
+    """Append the sheets, one line per row, with tabs between cells; formulas have their saved values."""
     from openpyxl import load_workbook
 
     for sheet in load_workbook(file, read_only=True, data_only=True, keep_links=False).worksheets:
@@ -269,7 +266,7 @@ def _xlsx(file: BinaryIO, text: TextBuffer) -> None:
 
 
 def _walk(root: Any, text: TextBuffer) -> None:
-    """Append the visible text of a WordprocessingML or DrawingML tree. Both use the same element names for text."""
+    """Append the visible text of a WordprocessingML or DrawingML tree, which share the element names for text."""
     from lxml.etree import iterwalk
 
     walker = iterwalk(root, events=("start", "end"))

@@ -19,7 +19,7 @@ from whorl.ingest.extraction.detection import FileFormat
 from whorl.ingest.extraction.file_limits import FileLimits
 from whorl.request_context import cancellation, require_time, seconds_left
 
-#: A file that takes longer is slow. Its reading continues only if another slot is free, or if no file waits.
+#: Seconds after which a file is slow: its reading continues only if another slot is free, or no file waits.
 SLOW_SECONDS = 5.0
 #: Polling interval, in seconds.
 _POLL_SECONDS = 0.2
@@ -40,7 +40,7 @@ class Reader:
     must leave one slot to other files.
 
     Args:
-        workers: Maximum number of processes. Each process is a slot; further files wait for a slot.
+        workers: Maximum number of processes; further files wait.
     """
 
     def __init__(self, limits: FileLimits | None = None, workers: int = 1) -> None:
@@ -54,8 +54,8 @@ class Reader:
         """Return the text of a file.
 
         Raises:
-            DocumentError: The file has no readable text; the message gives the reason. BusyError, a subclass: all
-                readers are busy.
+            DocumentError: The file has no readable text; the message gives the reason.
+            BusyError: All readers are busy.
             StoppedError: The client has disconnected.
         """
         self.require_size(len(raw))
@@ -87,7 +87,7 @@ class Reader:
         with contextlib.suppress(IndexError):
             extraction = self._read_in(self._idle.pop(), raw, form)
         if extraction is None or extraction.is_worker_spent:
-            # The worker may have failed because of an earlier file, so retry this file in a new process.
+            # An earlier file may have broken the worker, so retry in a new process.
             extraction = self._read_in(_ReaderProcess(self.limits), raw, form)
         if extraction.problem:
             raise DocumentError(extraction.problem)
@@ -188,7 +188,7 @@ class _ReaderProcess:
         self._memory_bytes = limits.memory_bytes
         numbers = (f"{limits.seconds}", f"{limits.memory_bytes}", f"{limits.text_characters}")
         # -P keeps Python from importing modules in the folder of the files. In a separate session, only the parent
-        # process handles Ctrl-C.
+        # handles Ctrl-C.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "whorl.ingest.extraction.worker", *numbers],
             stdin=subprocess.PIPE,
@@ -252,7 +252,7 @@ def time_limit(limits: FileLimits) -> tuple[float, str]:
 
 
 def death_of(process: subprocess.Popen[bytes], memory_bytes: int) -> str:
-    """Wait until a process that reads a file has ended, and return the reason in words."""
+    """Wait for the end of a process that reads a file, and return the reason in words."""
     status = process.wait()
     how = f"by {signal.Signals(-status).name}" if status < 0 else f"by itself, with status {status}"
     return (

@@ -23,7 +23,7 @@ try:
 except ImportError:  # On Windows, only the parent's watchdog and the size limits apply.
     resource = None  # type: ignore[assignment]
 
-#: Processor time in addition to the parent's timeout, in seconds, before the system ends a worker without a parent.
+#: Processor time beyond the parent's timeout, in seconds, before the system ends a worker without a parent.
 _GRACE_SECONDS = 5
 #: Interval between two checks for the parent process, in seconds.
 _POLL_SECONDS = 1.0
@@ -79,13 +79,13 @@ def confine(memory_bytes: int | None = None) -> None:
     if memory_bytes is not None:
         limits[resource.RLIMIT_AS] = memory_bytes
     for which, most in limits.items():
-        # This fails if there already is a lower hard limit, and on macOS, which allows no memory limits.
+        # Fails with a lower hard limit, and on macOS, which allows no memory limits.
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(which, (most, most))
 
 
 def end_with_parent() -> None:
-    """Start a thread that ends the process when its parent is gone, even while it reads a file."""
+    """Start a thread that ends the process when its parent is gone, even during reading."""
     parent = os.getppid()
 
     def watch() -> None:
@@ -97,7 +97,7 @@ def end_with_parent() -> None:
 
 
 def limit_processor_time(seconds: float) -> None:
-    """Limit the processor time, so that the process ends even if its parent is gone."""
+    """Limit the processor time, so that the process ends even without its parent."""
     if resource is None:
         return
     soft = math.ceil(time.process_time() + seconds) + _GRACE_SECONDS

@@ -31,12 +31,11 @@ _TYPES = {str: pa.string(), bool: pa.bool_(), float: pa.float64()}
 _ROW_GROUP_BYTES = 64_000_000
 #: Size of the read buffer for Parquet files in bytes.
 _BUFFER = 1 << 20
-#: Number of bytes to count for a row in addition to its characters, because repeated values and nulls take almost no
-#: space in a file.
+#: Number of bytes to count for a row besides its characters: repeated values and nulls take almost no space in a file.
 _ROW_BYTES = 256
-#: Memory in bytes of a value in a list or a record that was converted to an object.
+#: Memory in bytes of a value in a list or record converted to an object.
 _VALUE_BYTES = 40
-#: A file with more rows than this must have at least one byte for each row. Indexing this many rows takes minutes.
+#: Number of rows above which a file must have at least one byte per row; indexing this many takes minutes.
 _MOST_SMALL_ROWS = 250_000
 
 
@@ -56,7 +55,7 @@ class _Columnar(RowFormat):
             yield from rows_of(group)
 
     def groups(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Group]:
-        """Yield the rows in groups that are small enough to be converted to objects at once."""
+        """Yield the rows in groups small enough to be converted to objects at once."""
         with _failures(self.name):
             expansion, before = Expansion(_size(opened)), 0 if span is None else span.before
             for batch in self._batches(opened, columns, span):
@@ -123,7 +122,7 @@ class Parquet(_Columnar):
 
 
 class Arrow(_Columnar):
-    """Arrow files and streams, the format of Hugging Face's data sets on disk. A stream has no index at its end."""
+    """Arrow files and streams, the format of Hugging Face's data sets on disk; a stream has no index at its end."""
 
     name = "Arrow"
 
@@ -154,7 +153,7 @@ class Arrow(_Columnar):
 
 
 def _size(opened: IO[bytes]) -> Callable[[], int]:
-    """Return a function for the size of a file, or for the number of bytes read so far from an unpacked stream."""
+    """Return a function for the size of a file, or for the bytes read so far from an unpacked stream."""
     if not opened.seekable():
         return opened.tell
     position = opened.tell()
@@ -178,7 +177,7 @@ def _validate(batch: pa.RecordBatch) -> None:
         try:
             column.validate(full=True)
         except pa.ArrowInvalid:
-            # If a column has invalid UTF-8, only the invalid values cannot be read.
+            # In a column with invalid UTF-8, only the invalid values are unreadable.
             if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
                 raise
             column.view(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary()).validate(full=True)
@@ -270,7 +269,7 @@ def _retained(
 def _changed(
     batch: pa.RecordBatch, field: pa.Field, more: Sequence[Mapping[str, object]], columns: RowColumns
 ) -> pa.Array:
-    """Return the values of an added column. If a row has no new text, the text column keeps its old text."""
+    """Return the values of an added column; a row without a new text keeps its old text."""
     before = batch.column(field.name).to_pylist() if field.name == columns.text else repeat(None)
     return pa.array([values.get(field.name, own) for values, own in zip(more, before, strict=False)], field.type)
 
@@ -278,7 +277,7 @@ def _changed(
 def _with(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Schema:
     """Add columns to a schema.
 
-    A new text column takes the place of the old text column. Any other new column drops the schema's metadata.
+    A new text column takes the place of the old one. Any other new column drops the schema's metadata.
     """
     further = {name: kind for name, kind in added.items() if name != columns.text}
     if not further:

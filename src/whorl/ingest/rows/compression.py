@@ -20,14 +20,13 @@ from whorl.ingest.rows.types import Added, Decide, FileSpan, ReadableStream, Row
 #: Modules that read compressed files, by patterns of the first bytes.
 _MARKS = {rb"\x1f\x8b\x08": "gzip", rb"BZh[1-9]1AY&": "bz2", rb"\xfd7zXZ\0": "lzma", rb"\x28\xb5\x2f\xfd": "zstandard"}
 _BUFFER = 1 << 18
-#: Number of compressed bytes that Zstandard unpacks at a time. It is small, because blanks expand thirty thousand
-#: times.
+#: Number of compressed bytes that Zstandard unpacks at a time; small, because blanks expand thirty thousand times.
 _PACKED_AT_ONCE = 1 << 12
-#: Limits apply only if a file exceeds both this unpacked size and this factor of expansion. Even uniform text expands
+#: Unpacked size and factor of expansion that a file must both exceed for limits to apply. Even uniform text expands
 #: only about 100 times.
 _HARMLESS, _MOST_TIMES = 1 << 24, 200
-#: Number of bytes to count for a row in addition to its characters, because a search for duplicates keeps an id and
-#: some numbers per row.
+#: Number of bytes to count for a row besides its characters: a search for duplicates keeps an id and some numbers per
+#: row.
 _ROW_BYTES = 512
 
 
@@ -40,7 +39,7 @@ class Expansion:
     """Limits the expansion of a compressed file: the number of unpacked bytes, and the time to read them.
 
     Args:
-        packed_size: Function that returns the size of the file, or of the part read so far.
+        packed_size: Returns the size of the file, or of the part read so far.
     """
 
     def __init__(self, packed_size: Callable[[], int]) -> None:
@@ -67,7 +66,7 @@ class Expansion:
 
 @contextmanager
 def unpacked(opened: IO[bytes], module: str, expansion: Expansion | None = None) -> Iterator[IO[bytes]]:
-    """Open the content of a compressed file. Raise UnreadRowsError if it is truncated or expands too much."""
+    """Open the content of a compressed file; raise UnreadRowsError if it is truncated or expands too much."""
     opened.seek(0)
     expansion = expansion or Expansion(opened.tell)
     try:
@@ -80,7 +79,7 @@ def unpacked(opened: IO[bytes], module: str, expansion: Expansion | None = None)
 
 
 class _Stepwise(ReadableStream):
-    """Unpacked stream. It may return fewer bytes than requested, so that data before an error are not lost."""
+    """Unpacked stream; it may return fewer bytes than requested, so that data before an error are not lost."""
 
     def __init__(self, stream: Any, expansion: Expansion) -> None:
         super().__init__()
@@ -100,7 +99,7 @@ class _Stepwise(ReadableStream):
 
 
 class _Zstandard(ReadableStream):
-    """Zstandard stream. Unlike the library's own stream, it detects a truncated last frame."""
+    """Zstandard stream that, unlike the library's own, detects a truncated last frame."""
 
     def __init__(self, packed: IO[bytes], expansion: Expansion) -> None:
         super().__init__()
@@ -108,7 +107,7 @@ class _Zstandard(ReadableStream):
         # `zstd --long` makes large windows.
         self._unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 31)
         self._packed, self._frame, self._rest = packed, self._unpacker.decompressobj(), b""
-        #: Unpacked bytes that were not read yet; a memoryview, because slicing bytes would copy them.
+        #: Unpacked bytes not read yet; a memoryview, because slicing bytes would copy them.
         self._ahead = memoryview(b"")
         self._is_within = False
 
@@ -125,7 +124,7 @@ class _Zstandard(ReadableStream):
         if not self._ahead and self._is_within:
             raise EOFError("the file ends within a frame of Zstandard")
         taken, self._ahead = self._ahead[:size], self._ahead[size:]
-        # Count the bytes when the caller reads them, so that the caller's own time is also counted.
+        # Count the bytes when the caller reads them, so that the caller's own time also counts.
         self._expansion.add(len(taken))
         return taken
 

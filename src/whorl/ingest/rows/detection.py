@@ -1,7 +1,4 @@
-"""Detects the format of a file with many rows by its first bytes, or by its name if these are ambiguous.
-
-If the format is not supported, the error names it.
-"""
+"""Detects the format of a file with many rows by its first bytes, or by its name if these are ambiguous."""
 
 from __future__ import annotations
 
@@ -82,7 +79,7 @@ def column_names(file: File, columns: RowColumns, extract: Extract) -> list[str]
 def _in_packed(opened: IO[bytes], file: PurePath, module: str, columns: RowColumns, extract: Extract) -> RowFormat:
     """Return the format inside a compressed file, by the name and the first bytes of the content."""
     with unpacked(opened, module) as stream, bounded_memory():
-        # Read no further, because the file may be truncated soon after.
+        # Read no further: the file may be truncated soon after.
         start = io.BytesIO(stream.readline(_FIRST_LINE))
     head = start.read(_HEAD)
     start.seek(0)
@@ -90,7 +87,7 @@ def _in_packed(opened: IO[bytes], file: PurePath, module: str, columns: RowColum
         return _warc(extract, is_packed=True)
     inner = None
     if not head.startswith((_PARQUET, _ARROW)):
-        # Parquet and Arrow files are read from their end, so they cannot be read inside a compressed file.
+        # Parquet and Arrow files are read from their end, which is impossible inside a compressed file.
         inner = _plain(start, head, file, columns, extract, as_text=False)
     if inner is None:
         raise UnreadRowsError(

@@ -28,7 +28,7 @@ _POLL_SECONDS = 0.2
 
 
 class ReadRequest(NamedTuple):
-    """A call of a method of a `RowFormat` in the worker process.
+    """Call of a method of a `RowFormat` in the worker process.
 
     Attributes:
         method: Name of the method, or "detect" to get the format's `takes_columns`.
@@ -45,7 +45,7 @@ class ReadRequest(NamedTuple):
 
 
 class ConfinedFormat(RowFormat):
-    """A format that a worker process detects and reads. If the worker fails, it raises UnreadRowsError."""
+    """Format that a worker process detects and reads; raises UnreadRowsError if the worker fails."""
 
     def __init__(self, opened: IO[bytes], file: PurePath, columns: RowColumns, extract: Extract) -> None:
         self._file, self._columns, self._extract = file, columns, extract
@@ -74,7 +74,7 @@ class ConfinedFormat(RowFormat):
     def _results(
         self, opened: IO[bytes], method: str, *arguments: object, functions: Mapping[str, Callable[..., Any]] = {}
     ) -> Iterator[Any]:
-        """Call a method in a worker and yield its results. Then set the position of the file to the worker's."""
+        """Call a method in a worker and yield its results; then set the position of the file to the worker's."""
         called: dict[str, Callable[..., Any]] = {
             "read": opened.read,
             "seek": opened.seek,
@@ -111,12 +111,12 @@ def _call(functions: Mapping[str, Callable[..., Any]], name: str, arguments: tup
     except UnreadRowsError:
         raise
     except DocumentError as error:
-        # Return the error and do not raise it, because it affects only the record of this page.
+        # Return the error, not raise it: it affects only the record of this page.
         return error
 
 
 def _path(opened: IO[bytes]) -> str:
-    """Return a path that opens this file even after it was renamed or deleted; "" if the system has no such path."""
+    """Return a path that opens this file even after it was renamed or deleted; "" if the system has none."""
     if sys.platform == "linux":
         with suppress(OSError):
             return f"/proc/{os.getpid()}/fd/{opened.fileno()}"

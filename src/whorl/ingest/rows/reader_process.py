@@ -1,7 +1,7 @@
 """Worker process that reads row files and sends the rows to its parent.
 
-The process receives one `ReadRequest` at a time from its parent. It sends rows and calls of functions of the parent,
-and finally the end or an error. It ends when its parent ends.
+It receives one `ReadRequest` at a time. It sends rows and calls of functions of the parent, and finally the end or an
+error. It ends when its parent ends.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _connection(handle: int) -> Connection:
 
 
 class _Parent:
-    """The parent process. Its functions are called through the connection."""
+    """The parent process, whose functions are called through the connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -67,7 +67,7 @@ class _Parent:
 
 
 class _File(ReadableStream):
-    """The input file. The parent reads it."""
+    """The input file, read by the parent."""
 
     def __init__(self, parent: _Parent) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class _File(ReadableStream):
 
 
 class _Output(io.RawIOBase):
-    """The output file. The parent writes it."""
+    """The output file, written by the parent."""
 
     def __init__(self, parent: _Parent) -> None:
         super().__init__()

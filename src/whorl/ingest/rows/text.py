@@ -41,8 +41,8 @@ _SPAN = 1 << 22
 _MARK = 4
 #: Maximum number of bytes of blank lines between two lines.
 _MOST_BLANK = 1_000_000
-#: JSON of up to `_MODEST` bytes takes little memory, whatever it contains. The memory for reading larger JSON is
-#: estimated from these numbers of bytes per character and per value.
+#: JSON of up to `_MODEST` bytes takes little memory, whatever it contains. The memory for larger JSON is estimated from
+#: these numbers of bytes per character and per value.
 _MODEST, _BYTES_A_CHARACTER, _BYTES_A_VALUE = 1 << 20, 8, 80
 
 
@@ -95,10 +95,7 @@ class JsonArrayFormat(RowFormat):
 
 
 def json_document(line: bytes) -> Document:
-    """Return the document of one JSON line, with further keys as properties.
-
-    Raises DocumentError if the line is not a document.
-    """
+    """Return the document of one JSON line, with further keys as properties; raise DocumentError for other lines."""
     values = _object(_json(line))
     if "id" not in values or "text" not in values:
         raise DocumentError('a line is an object with at least "id" and "text"')
@@ -133,7 +130,7 @@ def _array(opened: IO[bytes]) -> list[object]:
 
 
 def _lines(opened: IO[bytes], span: FileSpan | None = None) -> Iterator[tuple[int, bytes | DocumentError]]:
-    """Yield the non-empty lines with their numbers, and an error in place of each line that is too long."""
+    """Yield the non-empty lines with their numbers, and an error for each line that is too long."""
     number, left = (span.before, span.end - span.begin) if span else (0, sys.maxsize)
     blank = 0
     if span:
@@ -220,7 +217,7 @@ def _has_large_number(value: object) -> bool:
 def _parse_with_python(line: bytes) -> object:
     """Parse a line with Python's slower parser, which accepts lone surrogates, NaN and large integers."""
     try:
-        # Decode first, because json.loads would detect the encoding of bytes each time.
+        # Decode first; json.loads would detect the encoding of bytes each time.
         return json.loads(line.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "surrogatepass"))
     except json.JSONDecodeError as error:
         raise DocumentError(f"this is not JSON: {error.msg}, at character {error.colno}") from None
@@ -249,7 +246,7 @@ def _line(values: object) -> bytes:
         return json.dumps(values).encode()
 
 
-#: Characters that may separate columns. A table without such a character has one column.
+#: Characters that may separate columns; a table without one has a single column.
 _SEPARATORS = ",\t;|"
 #: Maximum length of the first line in characters.
 _HEADING = 1_000_000
@@ -277,7 +274,7 @@ class TableFormat(RowFormat):
                 lines.seek(0)
                 lines.truncate()
 
-            # A new text column takes the position of the old text column.
+            # A new text column takes the position of the old one.
             further = [name for name in added if name != columns.text]
             own = [at for at, name in enumerate(cells.names) if name not in further]
             write([*(cells.names[at] for at in own), *further])
@@ -300,7 +297,7 @@ class _Lines:
         self._first = ""
 
     def heading(self) -> str:
-        """Return the first line. The first call of `next()` returns it again."""
+        """Return the first line; the first call of `next()` returns it again."""
         self._first = self._text.readline(_HEADING)
         if len(self._first) == _HEADING and not self._first.endswith(("\n", "\r")):
             raise UnreadRowsError(f"the first line, which names the columns, has more than {_HEADING:,} characters")
@@ -330,7 +327,7 @@ class _Lines:
 
 
 class _Cells:
-    """Splits the rows of a table into cells. A row that cannot be read has no cells."""
+    """Splits the rows of a table into cells; an unreadable row has none."""
 
     def __init__(self, text: io.TextIOWrapper, encoding: str) -> None:
         most = min(file_limits().text_characters, MOST_BYTES)
@@ -339,7 +336,7 @@ class _Cells:
         heading = self._lines.heading()
         self.encoding, self.separator = encoding, max(_SEPARATORS, key=heading.count)
         self.line_end = "\r\n" if heading.endswith("\r\n") else "\n"
-        # Use the strict mode. Otherwise, an unclosed quote would turn the remaining file into one cell.
+        # In the non-strict mode, an unclosed quote would turn the remaining file into one cell.
         self._rows = csv.reader(self._lines, delimiter=self.separator, strict=True)
         try:
             self.names = next(self._rows, [])
@@ -402,7 +399,7 @@ class _PushedBack(ReadableStream):
 def _cells(opened: IO[bytes]) -> Iterator[_Cells]:
     first = opened.read(_MARK)
     encoding = announced(first) or "utf-8"
-    # Invalid bytes become lone surrogates. A row with lone surrogates cannot be encoded, so only this row is refused.
+    # Invalid bytes become lone surrogates; only their rows, which cannot be encoded, are refused.
     text = io.TextIOWrapper(
         io.BufferedReader(_PushedBack(first, opened)), encoding, errors="surrogateescape", newline=""
     )

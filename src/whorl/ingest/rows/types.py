@@ -17,16 +17,16 @@ T = TypeVar("T")
 
 #: Maximum number of rows in a group.
 AT_ONCE = 512
-#: Maximum size of a row in bytes. Without a limit, an endless row would fill the memory.
+#: Maximum size of a row in bytes; an endless row would otherwise fill the memory.
 MOST_BYTES = 100_000_000
 #: Approximate maximum memory of the rows in a group, in bytes.
 GROUP_BYTES = 8_000_000
-#: Memory of a cell in addition to its characters, in bytes.
+#: Memory of a cell besides its characters, in bytes.
 CELL_BYTES = 72
 
 
 class File(Protocol):
-    """A local or remote file. A `Path` has these methods."""
+    """A local or remote file; a `Path` has these methods."""
 
     @property
     def name(self) -> str: ...
@@ -72,16 +72,16 @@ class FileSpan(NamedTuple):
     before: int
 
 
-#: Function that returns the text of a page from its bytes and a file name. The name decides if the bytes are ambiguous.
+#: Function that returns the text of a page from its bytes and a file name, which decides for ambiguous bytes.
 Extract: TypeAlias = Callable[[bytes, PurePath], str]
-#: Names and types of columns that can be added to rows.
+#: Names and types of columns to add to rows.
 Added: TypeAlias = Mapping[str, type[str] | type[bool] | type[float]]
 #: Function that returns the values of the added columns for each row of a group, or None to remove the row.
 Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | None]]
 
 
 def portions(rows: Iterable[T], weight: Callable[[T], int], most: int = AT_ONCE) -> Iterator[list[T]]:
-    """Yield rows in groups. If reading fails, yield the rows before the error first.
+    """Yield rows in groups; if reading fails, yield the rows before the error first.
 
     A group ends when its rows take more than `GROUP_BYTES` by their `weight`, or when it has `most` rows.
     """
@@ -101,7 +101,7 @@ def portions(rows: Iterable[T], weight: Callable[[T], int], most: int = AT_ONCE)
 
 
 class RowFormat(Protocol):
-    """A format of files with many rows. `takes_columns` is True if columns can be added to the rows."""
+    """Format of files with many rows; `takes_columns` is True if columns can be added to the rows."""
 
     takes_columns: bool = True
 
@@ -119,7 +119,7 @@ class RowFormat(Protocol):
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         """Write the kept rows in the same format, with all of their columns.
 
-        If `decide` adds a column that exists, the new values replace the old ones. A text column keeps its position.
+        New values of a column that `decide` adds replace old ones. A text column keeps its position.
         """
 
 
@@ -156,11 +156,11 @@ class RowColumns:
 
     Args:
         text: Column of the text.
-        id: Column of the ids. None for the column `id` if it exists; "" for no column. A row without an id is
+        id: Column of the ids; None for the column `id` if it exists, "" for no column. A row without an id is
             identified by file and row number.
-        name: Column of the names. A file need not have it.
+        name: Optional column of the names.
         further: Further columns to read as properties, with values of any type; None for all.
-        is_text_optional: Whether a row without a text becomes a document with an empty text. Otherwise, it is an error.
+        is_text_optional: Make a row without a text a document with an empty text, instead of an error.
         text_option: Name of the option for the text column, for error messages.
     """
 
@@ -173,11 +173,11 @@ class RowColumns:
 
     @property
     def id_column(self) -> str:
-        """The column of the ids; "" if the rows have no ids."""
+        """Column of the ids; "" if the rows have no ids."""
         return "id" if self.id is None else self.id
 
     def wanted(self, names: Collection[str]) -> list[str]:
-        """Select the columns of a file to read. Raise UnreadRowsError if a required column is missing."""
+        """Select the columns of a file to read; raise UnreadRowsError if a required column is missing."""
         try:
             self.require(names)
         except DocumentError as error:
@@ -195,7 +195,7 @@ class RowColumns:
                 raise DocumentError(f"there is no column {name!r}; name the one of the {kind} ({option}), of {known}")
 
     def documents(self, rows: Sequence[Mapping[str, object]], file: str, first: int) -> list[Document] | None:
-        """Build the documents of consecutive rows together. Return None if a row may be invalid."""
+        """Build the documents of consecutive rows together; return None if a row may be invalid."""
         from whorl.model import documents_of
 
         if self.further is None:
@@ -221,7 +221,7 @@ class RowColumns:
         return documents_of(ids, texts, names, properties)
 
     def document(self, row: Mapping[str, object], file: str, number: int) -> Document:
-        """Return the document of a row. File and number are its id if the row has none.
+        """Return the document of a row, with file and number as a default id.
 
         Raises:
             DocumentError: The row has no text, or a value that cannot be stored.
@@ -237,7 +237,7 @@ class RowColumns:
             own = {self.text, self.id_column, self.name}
             properties = {key: _plain(value) for key, value in row.items() if value is not None and key not in own}
         else:
-            # Also read the name column as a property, because the retention policy may need it.
+            # Also read the name column as a property; the retention policy may need it.
             properties = self._properties(row)
             name = name if isinstance(name, str) else None
         return Document(
@@ -248,7 +248,7 @@ class RowColumns:
         )
 
     def _properties(self, row: Mapping[str, object]) -> dict[str, object]:
-        """Return the values of further columns. They are only compared, and never stored."""
+        """Return the values of further columns, which are only compared, never stored."""
         values = ((key, _comparable(row[key])) for key in self.further or () if row.get(key) is not None)
         return {key: value for key, value in values if value is not None}
 

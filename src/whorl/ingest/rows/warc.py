@@ -30,13 +30,13 @@ from whorl.ingest.rows.types import (
 )
 from whorl.redaction import public_address
 
-#: Maximum number of records in a group. It is small because pages are larger than rows.
+#: Maximum number of records in a group; small, because pages are larger than rows.
 _AT_ONCE = 16
 _READ_AT_ONCE = 1 << 16
 #: Maximum number of bytes of a header, or of blank lines between records; then the smallest and the largest length at
 #: which warcio's reader splits a long line.
 _MOST_HEADER, _LEAST_LINE, _MOST_LINE = 1_000_000, 65_536, 1 << 20
-#: Types of records that are documents. Records of other types, such as requests, are always kept.
+#: Types of records that are documents; records of other types, such as requests, are always kept.
 _TYPES = ("response", "resource", "conversion")
 #: Values of zlib's `wbits` for HTTP's content encodings; servers send deflate with and without zlib's header.
 _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
@@ -45,7 +45,7 @@ _SUFFIXES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain
 
 
 class Warc(RowFormat):
-    """Web archive. Each page is a document with the id of its record.
+    """Web archive; each page is a document with the id of its record.
 
     In `.warc.gz`, each record is compressed separately.
     """
@@ -109,7 +109,7 @@ class Warc(RowFormat):
 
 
 class _Unpacked(GzipFile):
-    """Unpacked records. Unlike warcio, this raises an error for a truncated file."""
+    """Unpacked records; unlike warcio, this raises an error for a truncated file."""
 
     def __init__(self, opened: IO[bytes]) -> None:
         super().__init__(fileobj=opened)
@@ -219,5 +219,5 @@ def _failures() -> Iterator[None]:
     except (UnreadRowsError, MemoryError):
         raise
     except Exception as error:
-        # If header fields are missing or malformed, warcio raises Python's own errors.
+        # warcio raises Python's own errors for missing or malformed header fields.
         raise UnreadRowsError(f"this web archive cannot be read, or not completely: {error!s:.200}") from error

@@ -140,10 +140,7 @@ class Fields:
         return None
 
     def named(self, typed: str, names: Mapping[str, str]) -> Places | None:
-        """Return the types and engine fields of a field name in a query, or None.
-
-        `names` has the aliases of the settings.
-        """
+        """Return the types and engine fields of a field name in a query, or None; `names` has the settings' aliases."""
         return next(filter(None, map(self.find, _meanings(typed, names))), None)
 
     def nearest(self, typed: str) -> list[str]:
