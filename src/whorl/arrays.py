@@ -67,7 +67,7 @@ def order_of(numbers: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64
 def sorted_distinct(parts: Iterable[npt.NDArray[np.uint64]]) -> npt.NDArray[np.uint64]:
     """Return the distinct numbers of uint64 arrays in ascending order; uses 16 bytes of memory per number.
 
-    Sorting is many times faster than the hash table of recent versions of `np.unique`.
+    Sorting is much faster than the hash table of recent versions of `np.unique`.
     """
     everything = np.concatenate([np.empty(0, np.uint64), *parts])
     everything.sort()
@@ -86,7 +86,7 @@ def chunks(
 ) -> Iterator[list[Item]]:
     """Yield items in order, in lists of limited weight.
 
-    A list has at most the weight `heaviest`, and at most `most` items. An item that is heavier gets a separate list.
+    A list has at most the weight `heaviest`, and at most `most` items. A heavier item gets a separate list.
 
     >>> list(chunks([3, 1, 1, 9, 1], int, heaviest=4))
     [[3, 1], [1], [9], [1]]

@@ -45,7 +45,7 @@ def without_login(address: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """Return the known names most similar to an unknown name; ignores upper and lower case.
+    """Return the known names most similar to an unknown name, ignoring case.
 
     >>> nearest("Tilte", ["title", "name"])
     ['title']
@@ -64,7 +64,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def quoted(value: object, most: int = 80) -> str:
-    """Return the repr of a value for messages. Cut a long repr in the middle, because ids often differ at their ends.
+    """Return the repr of a value for messages, cut in the middle if long, because ids often differ at their ends.
 
     >>> quoted("a long identifier", 12)
     "'a lon…fier'"
@@ -82,16 +82,15 @@ class Span:
 
 
 class WhorlError(Exception):
-    """Base class of all errors that this package raises."""
+    """Base class of all errors of this package."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Pools of processes pickle errors. Unpickle without __init__, because it may have other arguments than
-        # Exception.
+        # Pools of processes pickle errors. Unpickle without __init__, whose arguments may differ from Exception's.
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class QueryError(WhorlError):
-    """A query cannot be run; the error keeps its parts for JSON responses.
+    """A query cannot run; the error keeps its parts for JSON responses.
 
     Args:
         message: The error, with the invalid value.

@@ -12,13 +12,10 @@ _EXPORT = re.compile(r"^    from (whorl\S+) import (\w+) as \2$", re.MULTILINE)
 
 
 def lazily(package: str) -> tuple[Callable[[str], Any], list[str]]:
-    """Return the `__getattr__` and the `__all__` of a package.
+    """Return the `__getattr__` and the `__all__` of a package, given its full name.
 
     A package imports its public names in a `TYPE_CHECKING` block, as `import name as name`. Type checkers and editors
     read them there; this function reads them from the source.
-
-    Args:
-        package: Full name of the package.
     """
     module: Any = sys.modules[package]
     homes = {name: home for home, name in _EXPORT.findall(module.__spec__.loader.get_source(package))}

@@ -55,9 +55,9 @@ from whorl.search.similar.fetch_sources import SOURCE
 from whorl.search.similar.references import Referent
 from whorl.store import Store
 
-#: Shorten a list below this number of items only if all lists are already this short.
+#: Minimum number of items of shortened lists, until all lists are this short.
 _FEW = 3
-#: Shorten a text below this number of characters only if all lists are already short.
+#: Minimum number of characters of shortened texts, until all lists are short.
 _LONG_TEXT = 1_000
 #: Number of characters reserved for the JSON of the counts.
 _COUNTS = 500
@@ -101,12 +101,10 @@ def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
 
 
 def _shorten(parts: Iterator[_Part] | list[_Part], least: int, surplus: int, left_out: Counter[str]) -> int:
-    """Halve the largest part until the surplus is gone; each part keeps at least `least` items or characters.
+    """Halve the largest part until the surplus is gone; return the remaining surplus, 0 or less if the answer fits.
 
-    No part may contain another part, because only then the answer shrinks by exactly the JSON of the removed items.
-
-    Returns:
-        The remaining surplus; 0 or less if the answer fits.
+    Each part keeps at least `least` items or characters. No part may contain another, so that the answer shrinks by
+    exactly the JSON of the removed items.
     """
     largest = [(-_size(part.value), number, part) for number, part in enumerate(parts) if len(part.value) > least]
     heapify(largest)
@@ -200,7 +198,7 @@ _NAME_CHARACTERS, _MOST_MISTAKES = 80, 10
 
 
 class _Server(MCPServer[Any]):
-    """A server that refuses unknown arguments, and replies to messages that are not valid JSON."""
+    """Server that refuses unknown arguments, and replies to messages that are not valid JSON."""
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None) -> Any:
         schema = next((tool.input_schema for tool in await self.list_tools() if tool.name == name), None)
@@ -258,7 +256,7 @@ def _require_known(tool: str, arguments: Mapping[str, Any], known: Mapping[str, 
 
 
 def _parse_error(error: Exception) -> mcp_types.JSONRPCError:
-    """Return the reply to a line that is not valid JSON, with the id of its request if it can be read."""
+    """Return the reply to a line that is not valid JSON, with the id of its request if readable."""
     line, reason = "", str(error)
     if isinstance(error, ValidationError):
         first = error.errors()[0]
@@ -490,10 +488,7 @@ def _value(declared: OptionField, arguments: dict[str, Any]) -> Any:
 
 
 async def _in_thread(work: Callable[[], dict[str, Any]], reporter: Reporter) -> dict[str, Any]:
-    """Run the work of a tool in a thread.
-
-    If the request is cancelled, the work stops at its next call of `require_time()`.
-    """
+    """Run the work of a tool in a thread; after a cancellation, it stops at its next call of `require_time()`."""
     with new_request() as request, reporting(reporter):
         try:
             return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)

@@ -26,10 +26,10 @@ RESERVED_FIELDS = frozenset(
         *("whorl_digest", "whorl_scheme", "whorl_size", "whorl_sample", "whorl_sketch", "whorl_passages"),
     }
 )
-#: Properties for a document's cluster label: the cluster's id, and whether the document is the principal. The labels
-#: are results of a search for duplicates, not part of the original document.
+#: Properties for a document's cluster label: the cluster's id, and whether the document is the principal. Labels are
+#: results of a search for duplicates, not part of the original document.
 CLUSTER, IS_PRINCIPAL = "whorl_cluster", "whorl_is_principal"
-#: Maximum length of an id. In some scripts, a longer id would exceed an engine's limit for terms.
+#: Maximum length of an id; in some scripts, a longer id would exceed an engine's limit for terms.
 MAX_ID_LENGTH = 1000
 _CONTROL = re.compile("[\0-\x1f\x7f-\x9f]")
 
@@ -77,7 +77,7 @@ class Document:
         return hashlib.blake2b(parts.encode(), digest_size=16).hexdigest()
 
     def has_digest(self, stored: str | None) -> bool:
-        """Check whether a digest from a store is this document's. Servers store only the first letters of a digest."""
+        """Check whether a digest from a store is this document's; servers store only the first letters of a digest."""
         return stored is not None and self.digest.startswith(stored)
 
     def wholes(self) -> list[tuple[str, Kind, Value]]:
@@ -87,7 +87,6 @@ class Document:
         return list(dict.fromkeys([*named, *own]))
 
     def contents(self) -> dict[str, tuple[PropertyValue, ...]]:
-        """Return the properties' values."""
         return {name: values for name, values in self.properties.items() if isinstance(values, tuple)}
 
     def values(self) -> dict[str, tuple[str, ...]]:
@@ -98,12 +97,10 @@ class Document:
 def documents_of(
     ids: Sequence[Any], texts: Sequence[Any], names: Sequence[Any], properties: Sequence[Mapping[str, object]]
 ) -> list[Document] | None:
-    """Return several documents, many times faster than creating them one by one.
+    """Return several documents, many times faster than creating them one by one; None if one may be invalid.
 
-    Takes the arguments of `Document` for each document; `properties` may be empty.
-
-    Returns:
-        The documents; None if one of them may be invalid. `Document` then raises the reason.
+    Takes the arguments of `Document` for each document; `properties` may be empty. After None, `Document` raises the
+    reason.
     """
     if set(map(type, chain(ids, texts, names))) != {str}:
         return None
@@ -183,14 +180,11 @@ class Hit:
 class Order:
     """Sort key for hits.
 
-    A document with several values is sorted by its smallest value if ascending, by its largest if descending. Documents
-    without a value come last.
+    Of several values, the smallest counts if ascending, the largest if descending. Documents without a value come last.
 
     Args:
         field: Name of the field, None for the score.
-        is_ascending: Whether to sort ascending.
-        places: Types and engine fields of the values, filled in by the store. Each document is sorted by its first
-            field that has a value.
+        places: Types and engine fields of the values, filled in by the store; the first field with a value counts.
     """
 
     field: str | None
@@ -208,8 +202,8 @@ class Stored:
     """The stored fields of a document, without its text.
 
     Args:
-        properties: Values of its further fields, as returned by the engine: the schema of a Solr collection may convert
-            numbers to texts.
+        properties: Values of further fields, as returned by the engine: a Solr collection's schema may convert numbers
+            to texts.
     """
 
     id: str
@@ -219,7 +213,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of hits: best score first, equal scores in the order of their ids (by code point).
+    """One page of hits: best score first, equal scores by id (code points).
 
     Args:
         total: Number of hits: matching documents, or collapsed hits.
@@ -241,7 +235,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """Progress of an indexing run: documents stored, and documents skipped because they were unchanged."""
+    """Progress of an indexing run: numbers of documents stored, and skipped as unchanged."""
 
     stored: int = 0
     unchanged: int = 0

@@ -1,10 +1,9 @@
 """Declares the options of each operation once: type, bounds, default, help. All front ends derive theirs from here.
 
-Each field is an option with its type, bounds, default and help text. It may have another name in some front ends, or be
-absent from them for a stated reason. The command line derives its flags (`cli/options.py`), HTTP its request bodies
-(`routes/route_models.py`), and MCP the parameters of its tools (`mcp.py`). The subject of an operation (a query,
-documents, texts, files) and the format of its result are declared by each front end, because they take a different form
-in each.
+Each field is an option. It may have another name in some front ends, or be absent from them for a stated reason. The
+command line derives its flags (`cli/options.py`), HTTP its request bodies (`routes/route_models.py`), and MCP the
+parameters of its tools (`mcp.py`). Each front end itself declares the subject of an operation (a query, documents,
+texts, files) and the format of its result, which take a different form in each.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from whorl.fingerprint.statistics.metric import Percent
 _Operation = TypeVar("_Operation")
 _Value = TypeVar("_Value")
 
-#: The ways to call an operation.
+#: Ways to call an operation.
 FrontEnd: TypeAlias = Literal["cli", "http", "mcp", "python"]
 FRONT_ENDS: tuple[FrontEnd, ...] = get_args(FrontEnd)
 #: Metrics of a search for documents similar to a source.
@@ -32,7 +31,7 @@ PairMetric: TypeAlias = Literal["jaccard", "containment", "similarity"]
 #: Meanings of FINGERPRINT in a query, and ways to read a query.
 QueryPlan: TypeAlias = Literal["stock", "calibrated"]
 Reading: TypeAlias = Literal["lenient", "strict"]
-#: Maximum number of hits on a page and before the page; engines sort all of these hits.
+#: Maximum number of hits on a page and before the page; engines sort all of them.
 MAX_ROWS, MAX_START = 10_000, 1_000_000
 
 
@@ -69,7 +68,7 @@ class Option:
         metavar: Placeholder of the value on the command line.
         names: Names that differ from the field's name, by front end.
         absent: Front ends without the option, each with the reason.
-        cli_help: Help text of the command line, if the value there is of another kind, such as a file.
+        cli_help: Help text of the command line, if its value is of another kind, such as a file.
         schema: Further keywords of the option's JSON schema, if its value is a text.
         examples: Example values for the HTTP description.
     """
@@ -113,7 +112,7 @@ class OptionField:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The permitted texts of the option or of its items; empty if any is permitted."""
+        """Permitted texts of the option or of its items; empty if any is permitted."""
         item = get_args(self.type)[0] if self.is_list else self.type
         return get_args(item) if get_origin(item) is Literal else ()
 

@@ -15,7 +15,7 @@ _SECRET = re.compile(
     r"|.*secret.*|.*password|passwd|pwd|pw|pass|passphrase|otp"
     r"|session|.*sess(?:ion)?-?id|sid|ticket|.*-ticket"
 )
-#: Parameters that change with each new signature (CloudFront, Google, Azure); without a signature they are harmless.
+#: Parameters that change with each new signature (CloudFront, Google, Azure), harmless without a signature.
 _SIGNED_WITH = re.compile(
     r"expires|temp-url-(?:expires|prefix)|policy|s[etpvr]|ses|sip|ske|sk[stv]|skoid|sktid|spr|srt|ss|sdd|saoid|suoid|scid"
 )
@@ -35,7 +35,7 @@ _IN_TEXT = re.compile(rf"{_SCHEME}://\S*")
 _PARAMETERS = re.compile(r"(?:[?#]|;(?=jsessionid=)).*", re.DOTALL | re.IGNORECASE)
 _PARAMETERS_IN_TEXT = re.compile(r"(?:[?#]|;(?=jsessionid=))[^\s\"'<>]*", re.IGNORECASE)
 _SEPARATORS = re.compile("([?&#;])")
-#: Minimum length of a secret replaced anywhere in a message. Shorter values could be part of any word, so they are
+#: Minimum length of a secret replaced anywhere in a message; shorter ones could be part of any word, so they are
 #: replaced only inside addresses.
 _LEAST_LENGTH = 3
 

@@ -1,7 +1,7 @@
 """Deadline, cancellation, progress and trace of the current request.
 
-A context variable holds the request, and threads started for the request inherit it. Long loops call `require_time`
-regularly, because a thread cannot be stopped from outside, and `report_progress` to report how far they are.
+A context variable holds the request, and threads started for the request inherit it. Long loops regularly call
+`require_time`, because a thread cannot be stopped from outside, and `report_progress`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import TypeVar
 from whorl.errors import StoppedError
 
 Item = TypeVar("Item")
-#: Function called with the current step, the number of items done, and the total number, or None if it is unknown.
+#: Function called with the current step, the number of items done, and the total number, or None.
 Reporter = Callable[[str, int, int | None], None]
 
 
 @dataclass(slots=True)
 class Trace:
-    """Work done for a request so far. It holds only counts, times and kinds, never a text, a query or a password.
+    """Work done for a request so far: counts, times and kinds, never a text, a query or a password.
 
     Args:
         plan: Kind of plan of the request's first search, or "".
@@ -49,7 +49,7 @@ class Trace:
     error: str = ""
 
     def answered(self, plan: str, query_length: int, hits: int) -> None:
-        """Record a search, unless one is recorded already: only the first search was requested by the user."""
+        """Record a search, unless one is recorded already: only the first was requested by the user."""
         if not self.plan:
             self.plan, self.query_length, self.hits = plan, query_length, hits
 
@@ -74,15 +74,15 @@ _current: ContextVar[Request | None] = ContextVar("request", default=None)
 def new_request(request_id: str = "", cancelled: threading.Event | None = None) -> Iterator[Request]:
     """Begin a request; its `with` block ignores the deadline and the cancellation of an outer request.
 
-    A server reads the next request of a connection in the context of the previous request. So each request must begin
-    a new one.
+    A server reads the next request of a connection in the context of the previous one, so each request must begin a new
+    one.
     """
     yield from _within(Request(Trace(request_id), cancelled=cancelled or threading.Event()))
 
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[Request]:
-    """Set a deadline for the `with` block, unless an earlier deadline is set already."""
+    """Set a deadline for the `with` block, unless an earlier one is set."""
     request, end = _current.get() or Request(), time.monotonic() + seconds
     yield from _within(replace(request, end=end if request.end is None else min(end, request.end)))
 
@@ -129,7 +129,7 @@ def seconds_left() -> float | None:
 
 
 def require_time() -> None:
-    """Raise if the request has timed out or was cancelled. A call takes less than a microsecond.
+    """Raise if the request has timed out or was cancelled; takes less than a microsecond.
 
     Raises:
         StoppedError: The deadline has passed, or the request was cancelled.

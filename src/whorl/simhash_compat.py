@@ -50,7 +50,7 @@ def find_all(hashes: Iterable[int], number_of_blocks: int, different_bits: int) 
 
     Args:
         hashes: The codes; repeated codes count once.
-        number_of_blocks: More than `different_bits`, at most 64. It has no effect: whorl chooses its own method.
+        number_of_blocks: More than `different_bits`, at most 64; without effect, because whorl chooses its own method.
         different_bits: Maximum number of bits that differ, 0 to 63; 0 gives no pairs.
 
     Raises:

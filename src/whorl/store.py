@@ -57,7 +57,7 @@ from whorl.search.similar.references import References
 from whorl.search.similar.results import Similar
 from whorl.settings.settings import Settings
 
-# Modules of single operations are imported when they are used, so that other operations start faster.
+# Modules of single operations are imported when used, so that other operations start faster.
 if TYPE_CHECKING:
     from whorl.engine.opensearch.client import IndexClient
     from whorl.fingerprint.compare import Comparison
@@ -67,12 +67,12 @@ if TYPE_CHECKING:
     from whorl.search.quotations.results import GivenQuotation, Verification, VerifyOptions
 
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
-#: A plain URL that may belong to an index; URLs of Solr have a path before the name.
+#: Plain URL that may belong to an index; URLs of Solr have a path before the name.
 _MAYBE_INDEX = re.compile(r"(?i:https?)://[^/]+/(?!solr/?$)[^/?#]+/?")
 
-#: Maximum number of documents deleted in one request.
+#: Maximum number of documents to delete in one request.
 _DELETED_AT_ONCE = 1_000
-#: Maximum number of documents with the same shingles as a text whose texts are compared with this text.
+#: Maximum number of documents with the same shingles as a text, to compare with it.
 _SAME = 100
 
 
@@ -99,7 +99,7 @@ class Store:
         self.engine = engine
         self.names = names or {}
         self._limits, self._max_rows = limits, max_rows
-        #: Resolves ids, names and paths of documents. A front end on the user's machine adds a folder and files.
+        #: Resolves ids, names and paths of documents; a front end on the user's machine adds a folder and files.
         self.references = References(engine, self._bound, self._with_same_shingles)
 
     def read_files(
@@ -189,8 +189,7 @@ class Store:
             query: In the query language, see docs/afts.md.
             source: As in `prepare`.
             defaults: As in `prepare`.
-            with_shared: Also count the tokens that each hit shares with the source, if the query has exactly one
-                source.
+            with_shared: Count the tokens that each hit shares with the source, if the query has exactly one source.
             keywords: Options by name, instead of `options` or to replace some of these.
 
         Raises:
@@ -348,7 +347,7 @@ class Store:
         return QueryReader(self.engine, self.names, defaults, self._max_rows, texts, self.references)
 
     def delete(self, ids: Collection[str]) -> int:
-        """Delete documents by their ids or other references; return how many existed."""
+        """Delete documents by their ids or other references; return the number of deleted documents."""
         chosen = self.references.keys([ids] if isinstance(ids, str) else ids)
         return self.engine.delete(set(chosen.values()))
 
@@ -357,7 +356,7 @@ class Store:
 
         Args:
             query: In the query language; its FINGERPRINTs name documents of the store.
-            everything: Whether the query may match all documents.
+            everything: Allow a query that matches all documents.
 
         Raises:
             QueryError: The query cannot be run; the message shows the position.
@@ -371,10 +370,10 @@ class Store:
         return sum(self.engine.delete([hit.id for hit in hits]) for hits in self._matching(query))
 
     def _matching(self, query: str) -> Iterator[tuple[Hit, ...]]:
-        """Yield the documents that a query matches, in the order of ids, each only once even if the store changes."""
+        """Yield the documents that a query matches, by id, each only once even if the store changes."""
         reader = self._reader()
         plan = matches = reader.bound_filter(query)
-        # Hits of a filter have equal scores, so they are in ascending order of their ids.
+        # Hits of a filter have equal scores, so they ascend by id.
         while hits := self.engine.search(plan, start=0, rows=_DELETED_AT_ONCE).hits:
             yield hits
             require_time()
@@ -442,7 +441,7 @@ class Store:
         return Comparer(of_a, scheme, common).compare(of_b)
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
-        """Return the stored fields of documents except their texts, by id; unknown ids are left out."""
+        """Return the stored fields of documents except their texts, by id; omit unknown ids."""
         return self.engine.documents(ids)
 
     def document(self, reference: str) -> Stored:
@@ -479,7 +478,7 @@ class Store:
 
 
 def ids_after(document_id: str) -> str:
-    """Return the query for the documents whose ids come after an id, which need not exist.
+    """Return the query for the documents with ids after a given id, which need not exist.
 
     >>> ids_after("lease")
     'id:<lease TO *]'
@@ -504,22 +503,22 @@ def open_store(
             server for its kind); or the path of a folder, which is created if it does not exist. None means the
             configured store: WHORL_STORE, whorl.toml, or a folder in the user's data directory.
         settings: Field names, time limits and credentials; None reads them from the environment.
-        create: Whether to create a folder that does not exist; if False, that is an error.
+        create: Create a missing folder, instead of raising an error.
         passages: True lets the store find passages from now on: every passage of 20 words, or of the length that it was
             created with. A number, 8 to 20, is the length of the shortest passage that the store finds for certain. A
             folder without passages is indexed again. A new index is created with passages; other stores must have been
             set up for them.
-        without_minhash: Whether a folder keeps no MINHASH tokens from now on, and removes existing tokens. This saves a
-            fifth of the space if you never use FINGERPRINT.
-        no_text: Whether a new folder keeps only the hashes of passages and no texts. Then `sources` works, but no
-            operation that reads or compares texts.
+        without_minhash: Remove the MINHASH tokens from a folder, and keep none from now on. This saves a fifth of the
+            space if you never use FINGERPRINT.
+        no_text: Keep only the hashes of passages in a new folder, and no texts. Then `sources` works, but no operation
+            that reads or compares texts.
 
     Raises:
-        ParameterError: The URL is not the URL of a core, collection or index; or `without_minhash` or `no_text` is
-            given for a server.
+        ParameterError: The URL does not name a core, collection or index; or `without_minhash` or `no_text` is given
+            for a server.
         SchemaError: The collection or index has no field for passages.
         SchemeMismatchError: The store finds passages of another length.
-        StoreError: The folder cannot be used, or does not exist.
+        StoreError: The folder is not usable, or does not exist.
     """
     settings = settings or Settings.load()
     name = str(store) if store is not None else settings.store

@@ -64,7 +64,7 @@ def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read
     only if a name is not a file. The scheme is the store's unless `scheme` is given.
 
     Raises:
-        ParameterError: A name is neither a file nor a document, a file cannot be read, or both are standard input.
+        ParameterError: A name is neither a file nor a document, a file is unreadable, or both are standard input.
         StoreError: A name is not a file, and the store cannot be opened or does not answer.
     """
     if a == b == STANDARD_INPUT:

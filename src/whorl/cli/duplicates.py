@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from whorl.fingerprint.statistics.metric import Metric
     from whorl.ingest.files import Problems
 
-#: Exit code that shells use for a command ended by SIGTERM.
+#: Exit code of shells for a command ended by SIGTERM.
 _EXIT_CODE = 128 + signal.SIGTERM
-#: The command fails if more than this share of the documents is lost.
+#: Maximum share of lost documents, above which the command fails.
 _MOST_LOST = 0.01
 
 
@@ -103,7 +103,7 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
         try:
             with reporting(progress), _find_duplicates(command, reading) as result:
                 report_progress("", 0)
-                # Write files before printing, because the reader of standard output may have gone.
+                # Write files before printing; the reader of standard output may have gone.
                 lines = _write_beside(result, command, reading)
                 try:
                     lines[:0] = _write(result, command, reading)
@@ -273,7 +273,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     ):
         report_progress("", 0)
         lines = []
-        # Write files before printing, because the reader of standard output may have gone.
+        # Write files before printing; the reader of standard output may have gone.
         if command.delete_file is not None:
             lines += write_list(result.clusters(), Keep("first"), command.delete_file)
         if command.folders:
@@ -317,7 +317,7 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
         report_progress("", 0)
     items = result.items()
     lines = [reference_line(result, items), *(f"note: {line}" for line in search.pairs.notes)]
-    # Write files before printing, because the reader of standard output may have gone.
+    # Write files before printing; the reader of standard output may have gone.
     if command.delete_file is not None:
         lines += write_list(result.clusters_by_document(), Keep("first"), command.delete_file)
     if command.folders:
@@ -344,10 +344,10 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
 def _rewrite(
     clusters: Iterable[Cluster], reading: InputReader, folders: Mapping[Path, bool], metric: Metric | None = None
 ) -> list[str]:
-    """Write the input files to new folders, either without superfluous documents, or complete with added columns.
+    """Write the input files to new folders, without superfluous documents or with added columns; return lines to print.
 
-    Return the lines to print. The added similarity uses `metric`, by default Jaccard. If no input could be read, create
-    no folder, so that the user can correct the command and repeat it.
+    The added similarity uses `metric`, by default Jaccard. Without readable input, create no folder, so that the user
+    can correct the command and repeat it.
     """
     from whorl.duplicates.filtered_files import decide_retention, write_filtered
     from whorl.fingerprint.statistics.metric import Metric
@@ -364,7 +364,7 @@ def _rewrite(
 
 
 def is_too_much_lost(problems: Problems, count: int, *, strict: bool) -> bool:
-    """Check whether too many documents were lost (any, if `strict`), and print a message if so."""
+    """Check whether too many documents were lost (any, if `strict`); if so, print a message."""
     from whorl.output.formatting import counted
 
     lost, whole_files = problems.lost, problems.whole_files
@@ -386,7 +386,7 @@ class _TerminatedError(KeyboardInterrupt):
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C, so that temporary and unfinished files are deleted. The exit code is 143.
+    """Handle SIGTERM like Ctrl-C, so that temporary and unfinished files are deleted; the exit code is 143.
 
     Child processes must reset SIGTERM to its default.
     """

@@ -17,7 +17,7 @@ from whorl.ingest.rows.types import RowColumns
 from whorl.operations import DuplicatesOperation
 
 _FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
-#: Name of standard output. Among the PATHs, it means standard input.
+#: Name of standard output; among the PATHs, of standard input.
 _STANDARD_OUTPUT = "-"
 #: Options that need PATHs.
 _OF_FILES = ("within", "text_column", "id_column", "follow_links", "filtered", "annotated", "characters", "level")
@@ -41,7 +41,7 @@ _OF_SPARK = ("input", "name_column", "checkpoints")
 
 @dataclass(frozen=True, kw_only=True)
 class DuplicatesCommand(DuplicatesOperation):
-    """The options of the operation, with the inputs of the command line.
+    """Options of the operation, with the inputs of the command line.
 
     Properties are derived from the options, and raise ParameterError if these are invalid.
     """

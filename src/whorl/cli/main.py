@@ -18,7 +18,7 @@ from click.exceptions import Exit
 
 from whorl.errors import ParameterError, QueryError, WhorlError
 
-#: The commands, each with the first sentence of its help text.
+#: Commands with the first sentence of their help texts.
 _COMMANDS: Mapping[str, str] = {
     "compare": "Count exactly what two texts share, and show the passages.",
     "delete": "Delete documents from a store, by their ids, paths or names, or by a query.",
@@ -42,7 +42,7 @@ _COMMANDS: Mapping[str, str] = {
     "upgrade": "Bring a store of an earlier version up to date.",
     "verify": "Check whether the quotations of a text stand in the store, word for word, and where.",
 }
-#: Modules of the commands that share a module with other commands.
+#: Modules of commands that share a module.
 _MODULES = {
     "delete": "manage_store",
     "explain": "search",
@@ -86,8 +86,8 @@ class _Group(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         if sys.stdout is None:
-            # The caller has closed standard output. Open it for reading only: writes fail, and no other file gets its
-            # descriptor.
+            # The caller has closed standard output. Open it for reading only, so that writes fail, and no other file
+            # gets its descriptor.
             os.dup2(os.open(os.devnull, os.O_RDONLY), _STANDARD_OUTPUT)
             sys.stdout = open(_STANDARD_OUTPUT, "w", closefd=False)  # noqa: SIM115 - as long as the process
         if isinstance(sys.stdout, io.TextIOWrapper):
@@ -95,7 +95,7 @@ class _Group(click.Group):
             sys.stdout.reconfigure(errors="replace")
         # numpy's BLAS would start a thread on each core, which takes 0.07 s; whorl multiplies no large matrices.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        # The process ends soon after the command, so collect no garbage at its exit.
+        # The process ends soon after the command, so skip garbage collection at exit.
         atexit.register(gc.freeze)
         return super().main(*args, **extra)
 
@@ -139,7 +139,7 @@ def _print_error(error: WhorlError) -> NoReturn:
     from whorl.output.formatting import printable
     from whorl.redaction import public_text
 
-    # Do not shorten a query error, because it marks a position in the query.
+    # Do not shorten a query error, which marks a position in the query.
     message = str(error) if isinstance(error, QueryError) else public_text(str(error))
     code = 2 if isinstance(error, QueryError | ParameterError) else 1
     try:

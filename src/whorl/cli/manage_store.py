@@ -120,7 +120,7 @@ def upgrade(folder: Path) -> None:
     from whorl.cli.render.console import progress_bar
     from whorl.engine.embedded.database import previous_count, previous_documents
 
-    # If the folder is a link, upgrade its target. The link stays, and the data stay on their disk.
+    # If the folder is a link, upgrade its target: the link stays, and the data stay on their disk.
     folder = Path(os.path.realpath(folder))
     fresh, old = (Path(f"{folder}{ending}") for ending in (".upgraded", ".old"))
     if not folder.exists() and old.exists() and fresh.exists():

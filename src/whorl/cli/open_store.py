@@ -17,7 +17,7 @@ from whorl.cli.options import STORE, store_flag
 from whorl.errors import ParameterError, StoreError, UnknownDocumentError
 from whorl.output.formatting import printable
 
-# Import these modules where they are needed, because importing them takes longer than comparing two files.
+# Import these modules when needed; importing them takes longer than comparing two files.
 if TYPE_CHECKING:
     from whorl.ingest.files import Problem
     from whorl.ingest.rows.types import File, RowColumns
@@ -37,7 +37,7 @@ STANDARD_INPUT = "-"
 
 
 def opened_store(name: str | None) -> Store:
-    """Open an existing store whose documents can also be named by path, and whose references can be local files."""
+    """Open an existing store that also resolves paths of documents, and local files."""
     from whorl.store import open_store
 
     store = open_store(name, create=False)
@@ -47,7 +47,7 @@ def opened_store(name: str | None) -> Store:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The documents to search: those of a store (None is the configured store), or those in files and folders."""
+    """Documents to search: a store (None is the configured one), or files and folders."""
 
     store: str | None
     folders: tuple[str, ...]
@@ -113,7 +113,7 @@ def file_documents(
     *,
     tables_are_text: bool = True,
 ) -> Iterator[Document]:
-    """Yield the documents in files. Their ids are paths relative to the store's base folder, which must be set."""
+    """Yield the documents in files, with ids relative to the store's base folder, which must be set."""
     from whorl.ingest.files import documents_in
     from whorl.ingest.rows.types import RowColumns
     from whorl.search.similar.references import file_id
@@ -132,10 +132,10 @@ def is_file(name: str) -> bool:
 
 
 def file_text(path: str) -> str | None:
-    """Return the text of a file; None if the file does not exist.
+    """Return the text of a file, or None for a missing file.
 
     Raises:
-        ParameterError: The file cannot be read, or is not text.
+        ParameterError: The file is unreadable, or not text.
     """
     if path == STANDARD_INPUT or not is_file(path):
         return None
@@ -147,11 +147,11 @@ def file_text(path: str) -> str | None:
 def referent(store: Store, name: str, *, is_file_expected: bool = False) -> Referent:
     """Find the document or text with a name from the command line, and print the note about it.
 
-    With `is_file_expected`, no note is printed for a file that is not in the store.
+    With `is_file_expected`, print no note for a file that is not in the store.
 
     Raises:
         UnknownDocumentError: The name is neither a document nor a file.
-        ParameterError: The name is a folder, or the file cannot be read or is not text.
+        ParameterError: The name is a folder, or the file is unreadable or not text.
     """
     if name == STANDARD_INPUT:
         from whorl.ingest.files import source_text

@@ -41,14 +41,14 @@ HTML = click.option(
 
 
 def store_place(name: str | None) -> str:
-    """Return the name of a store for messages, without a password. None stands for the configured store."""
+    """Return the name of a store (None: the configured store) for messages, without a password."""
     from whorl.settings.settings import Settings
 
     return without_login(name or Settings.load().store)
 
 
 def store_flag(name: str | None) -> str:
-    """Return ` --store NAME` for a command that a message recommends; "" for the configured store."""
+    """Return ` --store NAME` for a command in a message; "" for the configured store."""
     return "" if name is None else f" --store {shlex.quote(without_login(name))}"
 
 
@@ -121,10 +121,7 @@ def _require_length(
 
 
 def require_default(options: Any, names: Collection[str], reason: str) -> None:
-    """Raise ParameterError if the user gave one of the named options, or if its value differs from the default.
-
-    The message is the option's flag and `reason`.
-    """
+    """Raise ParameterError (the option's flag and `reason`) if the user gave a named option or changed its value."""
     context = click.get_current_context(silent=True)
     changed = {option.name for option in changed_options(options)}
     for option in options_of(type(options)):
@@ -139,7 +136,7 @@ def with_boilerplate_texts(options: _Boilerplate, others: Collection[str | None]
     """Return an operation with the contents of its boilerplate files instead of their names.
 
     Raises:
-        ParameterError: A file cannot be read or is not text, or `-` is named twice, in the files or in `others`.
+        ParameterError: A file is unreadable or not text, or `-` is named twice, in the files or in `others`.
     """
     if not options.boilerplate:
         return options
@@ -151,7 +148,7 @@ def with_boilerplate_texts(options: _Boilerplate, others: Collection[str | None]
 
 
 def require_writable(target: Path, read: Collection[str] = ()) -> None:
-    """Raise ParameterError if a file cannot be written, is a folder, or is an input (`read`), before a long run."""
+    """Raise ParameterError if a file cannot be written, is a folder, or is an input (`read`)."""
     if not target.name or target.is_dir():
         raise ParameterError(f"{target} is a folder; name a file to write to")
     if target.is_file() and any(_is_one(target, file) for file in read):
@@ -168,7 +165,7 @@ def require_writable(target: Path, read: Collection[str] = ()) -> None:
 
 
 def report_file(html: str | None, read: Collection[str], *, as_json: bool, as_csv: bool) -> Path | None:
-    """Return the file for a report, which must not be an input (`read`); None if no report is requested.
+    """Return the file for a report, which must not be an input (`read`); None without a requested report.
 
     Raises:
         ParameterError: The file cannot be written, or the user wants both JSON and CSV.
@@ -190,7 +187,7 @@ def written_file(output: Path | None, *, is_binary: bool = False) -> Iterator[IO
     """
     if output is None:
         yield sys.stdout
-        # Flush here, so that errors are raised here and not at exit.
+        # Flush here, so that errors are raised here, not at exit.
         sys.stdout.flush()
         return
     # Write to a device or a pipe directly; never replace it.
@@ -218,6 +215,6 @@ def _is_one(target: Path, other: str) -> bool:
 
 
 def _partial(target: Path) -> Path:
-    # If several processes write the same file at the same time, the last process to finish replaces it.
+    # If several processes write the same file, the last one to finish replaces it.
     place = Path(os.path.realpath(target))
     return place.with_name(f"{place.name}.{os.getpid()}.part")

@@ -51,7 +51,7 @@ def show(findings: Sequence[Finding], *, as_json: bool) -> None:
         sys.exit(1)
 
 
-#: Options of `init` that name the fields of a collection or index.
+#: Options of `init` for the fields of a collection or index.
 CONTENT = click.option("--content", metavar="FIELD", help="The field with the texts, if whorl.toml does not name it.")
 NAME = click.option("--name", metavar="FIELD", help="The field with the names to show, if whorl.toml does not name it.")
 

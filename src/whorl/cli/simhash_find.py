@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from whorl.hamming.codes import Codes, Groups
 
 _MOST_BLOCKS, _DIGITS = 64, 19
-#: Exit code that shells use for a command ended by SIGPIPE.
+#: Exit code of shells for a command ended by SIGPIPE.
 _BROKEN_PIPE = 141
 #: Number of bytes of the first line to check for an id.
 _FIRST_LINE = 4096
@@ -141,10 +141,10 @@ def _run(job: _Job, arguments: Sequence[str]) -> None:
 
 
 def _number(text: str | None) -> int:
-    """Parse a number; return 0, which no option accepts, if the text is not a number."""
+    """Parse a number; return 0, which no option accepts, for other text."""
     if not (text and text.isascii() and text.isdigit()):
         return 0
-    # int() refuses more than 4,300 digits, and a number with far fewer digits is already too large.
+    # int() refuses more than 4,300 digits; a number with far fewer digits is already too large.
     return int(text.lstrip("0")[:_DIGITS] or "0")
 
 
@@ -155,7 +155,7 @@ def _standard(stream: TextIO | None) -> BinaryIO:
 
 
 def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
-    """Return the codes, and the ids of each code if the input has ids."""
+    """Return the codes, and the ids of each code, if any."""
     from whorl.hamming import codes as hamming_codes
     from whorl.hamming.simhash_files import chained, is_labelled, read_codes, read_labelled
 
@@ -236,5 +236,5 @@ def _say(message: object) -> None:
 
 
 def _silence(stream: TextIO) -> None:
-    """Discard further output of a stream, which Python would fail to flush at exit."""
+    """Discard further output of a stream; Python would fail to flush it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

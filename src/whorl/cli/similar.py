@@ -29,7 +29,7 @@ from whorl.search.similar.options import make_criteria
 from whorl.search.similar.results import SimilarHit
 from whorl.store import Store
 
-#: Threshold for finding the nearest miss: a tenth of a percent, as a fraction.
+#: Threshold for the nearest miss: a tenth of a percent, as a fraction.
 _LOWEST = "0.001"
 _ONE_PERCENT = 0.01
 #: Options that have no effect with `--plan stock`.
@@ -113,7 +113,7 @@ def similar(
 
 
 def _nearest(store: Store, name: str, source: str | None, options: SimilarOperation) -> SimilarHit | None:
-    """Return the most similar hit, even if its share is low; None if there is no hit."""
+    """Return the most similar hit, even with a low share, or None."""
     lowest = replace(options, threshold=_LOWEST, start=0, rows=1)
     return next(iter(store.similar(name, lowest, source=source).found), None)
 

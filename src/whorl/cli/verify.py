@@ -34,7 +34,7 @@ from whorl.search.quotations.extraction import quotations_in_json
 from whorl.search.quotations.results import Verdict, Verification, VerifiedQuotation, verdicts_named
 from whorl.store import Store
 
-#: Suffixes of files with markup that shows the quotations; extracting the text would remove this markup.
+#: Suffixes of files whose markup shows the quotations; extracting the text would remove it.
 _NOTATIONS = frozenset((".html", ".htm", ".xhtml", ".json"))
 _INDENT = "   "
 
@@ -119,7 +119,7 @@ def _print(verification: Verification, options: VerifyOperation) -> None:
 
 
 def _quotation_lines(number: int, quotation: VerifiedQuotation, *, printer: Console) -> Iterator[Text]:
-    """Yield the lines of a quotation, wrapped to the width of the printer. The last line is empty."""
+    """Yield the lines of a quotation, wrapped to the width of the printer, then an empty line."""
     verdict = (f"{number}. {quotation.verdict.value}", f"bold {COLOURS[quotation.verdict]}")
     source = quotation.quotation.source
     named = f", source named: {printable(source)}" if source else ""

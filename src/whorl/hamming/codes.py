@@ -1,9 +1,8 @@
 """Makes 64-bit SimHash codes from hashes by voting, and permutes their bits.
 
 Each hash votes with its weight for or against every bit of the code. The codes of two texts differ in a bit with
-probability t / pi, where t is the angle between their weighted feature vectors.
-
-`loops` chooses between numpy and the loops compiled by numba. Both give the same answers.
+probability t / pi, where t is the angle between their weighted feature vectors. `loops` chooses between numpy and the
+loops compiled by numba, with the same results.
 
 Source: M. Charikar, Similarity estimation techniques from rounding algorithms (STOC 2002); G. Manku, A. Jain and A. Das
 Sarma, Detecting near-duplicates for web crawling (WWW 2007).
@@ -45,7 +44,7 @@ def as_distance(distance: int) -> int:
 
 
 def without(ascending: Codes, gone: Codes) -> Codes:
-    """Remove the codes in `gone` from other codes. Both arrays are sorted."""
+    """Remove the codes in `gone` from other codes; both arrays are sorted."""
     places = np.searchsorted(ascending, gone)
     inside = places < ascending.size
     places = places[inside]
@@ -69,7 +68,7 @@ def blocks_of(mask: int, count: int) -> list[int]:
 
 
 class Permutation:
-    """A permutation of the 64 bits of codes; `order` has the old position of each bit, for the highest bit first."""
+    """Permutation of the 64 bits of codes; `order` has the old position of each bit, for the highest bit first."""
 
     def __init__(self, order: Sequence[int]) -> None:
         moved = sorted((place - source, source) for place, source in zip(range(BITS - 1, -1, -1), order, strict=True))
@@ -100,7 +99,7 @@ class Permutation:
         return moved
 
 
-#: If there are more new objects than this, mark them as old.
+#: Number of new objects above which they are marked as old.
 _MANY_OBJECTS = 10_000
 
 
@@ -123,7 +122,7 @@ def uncollected() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Codes in groups: the answers to several queries, or clusters.
+    """Codes in groups: results of several queries, or clusters.
 
     Args:
         codes: All groups, concatenated; uint64.
@@ -167,7 +166,7 @@ def in_ranges(
 
 
 def as_codes(values: CodesLike, called: str = "codes") -> Codes:
-    """Convert integers to an array of codes. Return a uint64 array unchanged.
+    """Convert integers to an array of codes; return a uint64 array unchanged.
 
     Raises:
         CodeTypeError: A value is not an integer.
@@ -192,7 +191,7 @@ def as_codes(values: CodesLike, called: str = "codes") -> Codes:
 
 
 def as_code(code: int) -> int:
-    """Convert one number as `as_codes` does."""
+    """Convert one number, like `as_codes`."""
     if type(code) is int and 0 <= code <= LARGEST:
         return code
     try:
@@ -230,7 +229,7 @@ def tally(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) ->
 
 
 def elect(votes: Tally) -> Hashes:
-    """Convert votes to codes: a bit is set if more votes are for it than against it."""
+    """Convert votes to codes: a bit is set if the votes for it exceed the votes against it."""
     return np.packbits(votes > 0, axis=1, bitorder="little").view("<u8").astype(np.uint64).ravel()
 
 

@@ -97,7 +97,7 @@ def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> N
 
 @cached
 def bucket_ends(codes: Any, low: int, width: int, ends: Any) -> None:
-    """Write the start of each bucket, and the end of the last bucket.
+    """Write the start of each bucket, and the end of the last, to `ends`.
 
     The codes are sorted by bucket. `ends` has 2**width + 1 numbers.
     """
@@ -238,8 +238,7 @@ def pairs(codes: Any, begin: int, numbers: Any, differing: Any, output: Any, sta
 def read_numbers(text: Any, codes: Any) -> Any:
     """Read one decimal number per line, ignoring blanks around it; the last line ends in a newline.
 
-    Returns:
-        Number of lines read, and the offset of the first invalid line, or the end.
+    Return the number of lines read, and the offset of the first invalid line, or the end.
     """
     most, count, i = uint64(0xFFFFFFFFFFFFFFFF), 0, 0
     while i < text.size:

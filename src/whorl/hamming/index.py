@@ -13,11 +13,11 @@ from whorl.errors import StoreError
 from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, without
 from whorl.hamming.lookup_tables import Layout, Tables, sort_codes
 
-#: Rebuild the tables after this number of single insertions, or after this fraction (1 in N) of all codes if that is
+#: Number of single insertions after which to rebuild the tables, or this fraction (1 in N) of all codes if that is
 #: more.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
-#: A bulk operation on less than this fraction (1 in N) of all codes changes them one by one; a larger operation
-#: rebuilds the tables.
+#: Fraction (1 in N) of all codes below which a bulk operation changes codes one by one; otherwise, it rebuilds the
+#: tables.
 _SMALL_PART = 32
 #: Maximum number of bits of a bucket number for recent codes.
 _RECENT_WIDTH = 16
@@ -39,10 +39,10 @@ class FirstMatches(NamedTuple):
 class HammingIndex:
     """A set of 64-bit codes that finds all codes within `distance` bits of a query, each exactly once.
 
-    Answers are in ascending order and depend only on the set, not on its history. Only one thread at a time may use it.
+    Results ascend and depend only on the set, not on its history. Only one thread at a time may use it.
 
     Args:
-        distance: Maximum number of differing bits, 0 to 64. For large distances, searches compare all codes.
+        distance: Maximum number of differing bits, 0 to 64; for large distances, searches compare all codes.
         codes: Initial codes.
 
     Raises:
@@ -60,7 +60,7 @@ class HammingIndex:
         self._removed: set[int] = set()
 
     def _settle(self) -> None:
-        """Move codes that were inserted or removed one by one into the tables."""
+        """Move codes inserted or removed one by one into the tables."""
         if self._recent.size or self._removed:
             self._rebuild(self.codes())
 
@@ -81,7 +81,7 @@ class HammingIndex:
         return code not in self._removed and (code in self._tables or code in self._recent)
 
     def codes(self) -> Codes:
-        """Return all codes, sorted. Do not modify the array."""
+        """Return all codes, sorted; do not modify the array."""
         codes = self._tables.codes
         if self._recent.size:
             codes = sort_codes(np.concatenate((codes, self._recent.codes)))
@@ -90,7 +90,7 @@ class HammingIndex:
         return codes
 
     def insert(self, code: int) -> None:
-        """Add a code. Do nothing if it is already present."""
+        """Add a code unless it is present."""
         code = as_code(code)
         if code in self._removed:
             self._removed.discard(code)
@@ -100,7 +100,7 @@ class HammingIndex:
             self._recent.add(code)
 
     def remove(self, code: int) -> None:
-        """Remove a code. Do nothing if it is absent."""
+        """Remove a code if it is present."""
         code = as_code(code)
         if code not in self._removed and (code in self._tables or code in self._recent):
             self._removed.add(code)
@@ -128,7 +128,7 @@ class HammingIndex:
         return several.size * _SMALL_PART < len(self._tables)
 
     def insert_bulk(self, codes: CodesLike) -> None:
-        """Add codes. If one of them is invalid, add none."""
+        """Add codes; if one is invalid, add none."""
         codes = as_codes(codes)
         if self._is_small(codes):
             for code in codes.tolist():
@@ -137,7 +137,7 @@ class HammingIndex:
             self._rebuild(sort_codes(np.concatenate((self.codes(), codes))))
 
     def remove_bulk(self, codes: CodesLike) -> None:
-        """Remove codes. If one of them is invalid, remove none."""
+        """Remove codes; if one is invalid, remove none."""
         codes = as_codes(codes)
         if self._is_small(codes):
             for code in codes.tolist():
@@ -156,7 +156,7 @@ class HammingIndex:
         return self._tables.find_all(queries)
 
     def find_first_bulk(self, queries: CodesLike) -> FirstMatches:
-        """Return the smallest code near each query, and whether there is one."""
+        """Return the smallest code near each query, if any."""
         answers = self.find_all_bulk(queries)
         has_match = answers.ends[1:] > answers.ends[:-1]
         codes = np.zeros(len(answers), np.uint64)
@@ -182,10 +182,10 @@ class HammingIndex:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load a set that `save` has written.
+        """Load a set written by `save`.
 
         Raises:
-            StoreError: The file cannot be read, or has other content.
+            StoreError: The file is unreadable, or has other content.
         """
         try:
             with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
@@ -198,7 +198,7 @@ class HammingIndex:
 
 
 class _Recent:
-    """Codes that were inserted one by one, in hash chains for each table.
+    """Codes inserted one by one, in hash chains for each table.
 
     Insertions and queries move no data. For more than some thousand codes, `Tables` are faster and smaller.
     """
@@ -264,7 +264,7 @@ class _Recent:
         return False
 
     def find(self, query: int) -> list[int]:
-        """Return the codes near a query, in no order; at least one code must have been added."""
+        """Return the codes near a query, unordered; at least one code must have been added."""
         if not self._chains:
             return list(self.codes[np.bitwise_count(self.codes ^ np.uint64(query)) <= self._distance].tolist())
         codes, distance, last = self._view, self._distance, self._last

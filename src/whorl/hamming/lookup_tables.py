@@ -24,7 +24,7 @@ from whorl.hamming.codes import BITS, Codes, Groups, Permutation, bits_of, in_ra
 
 #: Number of codes that the compiled loops read at a time, so they may read past the end.
 PADDING = 8
-#: Maximum number of bits of a bucket number, so that a table's offsets fit into the processor's cache.
+#: Maximum number of bits of a bucket number; bounds a table's offsets to the processor cache.
 _WIDEST = 22
 _LARGEST_RADIUS = 2
 #: Time in nanoseconds to visit a bucket and to compare a code in it; used to choose the layout.
@@ -45,7 +45,7 @@ class Layout:
 
     Args:
         lows: Lowest bit of each table's block, from the highest block down.
-        width: Number of bits of a block that choose a bucket; if 0, a search compares all codes.
+        width: Number of bits of a block that choose a bucket; with 0, a search compares all codes.
         radius: Maximum number of these bits that may differ.
     """
 
@@ -100,10 +100,7 @@ def sort_codes(codes: Codes) -> Codes:
 
 
 def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
-    """Sort codes in place, so that codes with equal masked bits are next to each other.
-
-    If the mask is one block, the codes are sorted by its value.
-    """
+    """Sort codes in place by masked bits; with one block, by its value, otherwise only grouping equal bits."""
     compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
         scratch = np.empty_like(codes) if scratch is None else scratch

@@ -2,10 +2,8 @@
 
 The bits are split into more than `distance` blocks, so near codes agree on at least `blocks - distance` blocks. For
 each choice of this number of blocks, the search sorts the codes by the chosen blocks, and compares codes that agree on
-them. It reports a pair only for the first choice on which the two codes agree.
-
-If many codes agree, the search splits their other bits into blocks again, because comparing all of their pairs takes
-too long.
+them. It reports a pair only for the first choice on which the two codes agree. If too many codes agree to compare all
+of their pairs, the search splits their other bits into blocks again.
 
 Source: G. S. Manku, A. Jain, A. Das Sarma, Detecting Near-Duplicates for Web Crawling (WWW 2007), section 3.
 """
@@ -99,10 +97,9 @@ def find_pairs(codes: CodesLike, distance: int) -> Pairs:
 
 
 def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
-    """Yield the pairs of `find_pairs` in batches.
+    """Yield the pairs of `find_pairs` in batches, each pair once, in an arbitrary but reproducible order.
 
-    Each pair comes once, in an arbitrary but reproducible order. The search takes 16 bytes per code (about 50 without
-    numba), and reports progress to `whorl.reporting`.
+    The search takes 16 bytes per code (about 50 without numba), and reports progress to `whorl.reporting`.
     """
     distance = as_distance(distance)
     own = sort_codes(as_codes(codes).copy())
@@ -173,8 +170,8 @@ def _pairs_in_runs(
 ) -> Iterator[tuple[int, Pairs]]:
     """Yield the pairs of codes that agree on the bits of `lead`, and the number of codes processed so far.
 
-    Codes that agree are next to each other; `codes` ends with PADDING extra codes. A pair differs in at least one bit
-    of each mask in `differing`. Runs longer than `longest` are skipped; `long` receives their starts and ends.
+    Codes that agree are adjacent; `codes` ends with PADDING extra codes. A pair differs in at least one bit of each
+    mask in `differing`. Runs longer than `longest` are skipped; `long` receives their starts and ends.
     """
     count = codes.size - PADDING
     compiled = loops(0)
@@ -206,10 +203,9 @@ def _pairs_in_runs(
 
 
 def find_clusters(codes: CodesLike, distance: int) -> Groups:
-    """Return the connected components of the pairs within `distance` bits.
+    """Return the connected components of the pairs within `distance` bits, by their smallest codes, each ascending.
 
-    Returns:
-        Groups in the order of their smallest codes, each ascending, without codes that are in no pair.
+    Codes without a pair are left out.
     """
     return clusters_of(stream_pairs(codes, distance))
 
@@ -234,7 +230,7 @@ def clusters_of(pairs: Iterable[Pairs]) -> Groups:
 def _forest(pairs: Pairs) -> Pairs:
     """Return the connected components of pairs as stars: pairs of a group's smallest code with each other code.
 
-    Each round hooks the roots of trees to smaller roots, and then points all nodes to their roots; the rounds are
+    Each round hooks the roots of trees to smaller roots, and points all nodes to their roots; the number of rounds is
     logarithmic in a group's size.
 
     Source: Y. Shiloach, U. Vishkin, An O(log n) parallel connectivity algorithm (Journal of Algorithms 3, 1982).

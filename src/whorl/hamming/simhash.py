@@ -30,7 +30,7 @@ from whorl.hamming import library_hashes
 from whorl.hamming.codes import BITS, CodesLike, Hashes, Tally, as_code, as_codes, elect, tally
 
 DEFAULT_SCHEME = f"simhash1-{DEFAULT_PROFILE}"
-#: Votes of a feature that occurs once; large enough to keep weights distinct after rounding.
+#: Votes of a feature that occurs once, enough to keep weights distinct after rounding.
 _VOTES = 4
 #: Maximum number of characters of the texts in a batch; a longer text is read alone, piece by piece.
 _TOGETHER = 1 << 16
@@ -64,10 +64,7 @@ def simhash(text: str, scheme: str = DEFAULT_SCHEME) -> int:
 
 
 def simhashes(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Hashes:
-    """Return the codes of many texts, faster than calling `simhash` for each text.
-
-    Returns:
-        uint64 array of shape (texts,).
+    """Return the codes of many texts as a uint64 array, faster than calling `simhash` for each text.
 
     Raises:
         ParameterError: The scheme does not exist, or `texts` is a single text.
@@ -76,9 +73,7 @@ def simhashes(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Hashes:
 
 
 def simhashes_of(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Iterator[int]:
-    """Return the codes of many texts as a stream, in order.
-
-    Texts are read when their codes are requested, some 65,536 characters at a time.
+    """Yield the codes of many texts, in order; texts are read when needed, some 65,536 characters at a time.
 
     Raises:
         ParameterError: The scheme does not exist, or `texts` is a single text.

@@ -76,7 +76,6 @@ def _number(text: bytes, name: str, line: int) -> int:
 
 
 def lines_of(groups: Groups) -> Iterator[bytes]:
-    """Yield the text of groups, one line each, such as ``[1, 2, 3]``."""
     compiled = loops(groups.codes.size * _WRITING_SECONDS)
     for first in range(0, len(groups), _GROUPS):
         ends = groups.ends[first : first + _GROUPS + 1]
@@ -96,10 +95,9 @@ def is_labelled(line: bytes) -> bool:
 
 
 def read_labelled(lines: Iterable[bytes], name: str) -> tuple[Codes, dict[int, list[str]]]:
-    """Read a code and an id per line, separated by a tab, or as `{"id", "simhash"}` in JSON.
+    """Read codes and ids, one of each per line, separated by a tab, or as `{"id", "simhash"}` in JSON.
 
-    Returns:
-        The distinct codes, and the ids of each code.
+    Return the distinct codes, and the ids of each code.
 
     Raises:
         ParameterError: A line has other content, or the codes have different schemes.

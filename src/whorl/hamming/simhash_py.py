@@ -43,12 +43,12 @@ class Corpus:
     Args:
         num_blocks: Blocks of bits, 1 to 64.
         diff_bits: Maximum number of differing bits, 0 to `num_blocks`.
-        repeats: Whether `find_all` returns a match once for each table that contains it, as simhash-py does.
-        zero_is_none: Whether `find_first` returns 0, as simhash-py does, and not None if no code matches. It then
-            cannot find the code 0, nor other matches in a table where the code 0 comes first.
+        repeats: Return a match from `find_all` once for each table that contains it, like simhash-py.
+        zero_is_none: Return 0 from `find_first` if no code matches, like simhash-py, instead of None. Then it cannot
+            find the code 0, nor other matches in a table where the code 0 comes first.
 
     Raises:
-        ParameterError: Here and in all methods, if a number is out of range.
+        ParameterError: Also in all methods: a number is out of range.
     """
 
     def __init__(self, num_blocks: int, diff_bits: int, *, repeats: bool = True, zero_is_none: bool = True) -> None:
@@ -73,21 +73,21 @@ class Corpus:
         return [Table(self._index, leading, [block for block in blocks if block not in leading]) for leading in chosen]
 
     def insert(self, h: int) -> None:
-        """Add a code. Do nothing if it is already present."""
+        """Add a code unless it is present."""
         self._index.insert(h)
 
     def insert_bulk(self, hashes: CodesLike) -> None:
         self._index.insert_bulk(hashes)
 
     def remove(self, h: int) -> None:
-        """Remove a code. Do nothing if it is absent."""
+        """Remove a code if it is present."""
         self._index.remove(h)
 
     def remove_bulk(self, hashes: CodesLike) -> None:
         self._index.remove_bulk(hashes)
 
     def find_first(self, query: int) -> int | None:
-        """Return the first match in the first table that has a match."""
+        """Return the first match in the first table with a match."""
         near = self._index.find_all(query)
         for table in self.tables if near else []:
             shown = table.select(query, near)

@@ -1,8 +1,7 @@
 """Declares all settings, and reads them from `WHORL_*` variables and `whorl.toml`.
 
-`Settings` declares each setting once, with its name in the file, value type, default and meaning. The name of the
-variable is derived from the name in the file. docs/settings.md lists the settings. Variables override the file. An
-empty variable counts as unset.
+`Settings` declares each setting once, with its name in the file, value type, default and meaning; the variable's name
+is derived from it. docs/settings.md lists the settings. Variables override the file. An empty variable counts as unset.
 """
 
 from __future__ import annotations
@@ -29,25 +28,24 @@ from whorl.query.ast import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LE
 if TYPE_CHECKING:
     from whorl.engine.http import ServerAccess
 
-#: Smallest permitted `max_rows`. A request that does not give a number of rows may return 100 rows.
+#: Smallest permitted `max_rows`, because requests may return 100 rows by default.
 _LEAST_MAX_ROWS = 100
 #: Prefix of all variables, and the variable with the path of the settings file.
 PREFIX, CONFIG = "WHORL_", "WHORL_CONFIG"
 #: Hosts that other machines cannot reach.
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-#: Settings that whorl accepts only in a file that the user has named; see `_require_harmless`.
+#: Settings accepted only in a file that the user has named; see `_require_harmless`.
 _EXPOSING = ("is_open", "allowed_hosts", "allowed_origins")
 _PROGRAMS = ("solr_cache", "opensearch_cache")
 _CREDENTIALS = ("solr_auth", "opensearch_auth", "opensearch_api_key")
 _TRUST = ("solr_ca", "solr_verify", "opensearch_ca", "opensearch_verify")
-#: Variables of whorl's own tests and benchmarks. They have the prefix of settings, but are not checked.
+#: Variables of whorl's own tests and benchmarks, which are not checked.
 _OF_THE_TESTS = re.compile(r"WHORL_((TEST|REQUIRE)_[A-Z_]+|CLIENTS_CACHE|SCREENSHOTS)")
-#: Variable with the folder that worker processes share. prometheus_client reads this variable, and keeps metrics in the
-#: folder.
+#: prometheus_client's variable for the folder that worker processes share; metrics are kept there.
 _SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-#: Ends of the names of variables that Kubernetes adds to every container if a service is called whorl or whorl-….
+#: Ends of the variables that Kubernetes adds to every container for a service called whorl or whorl-….
 _OF_KUBERNETES = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$")
-#: Value that Kubernetes gives its variables ending in _PORT. Only the value tells them from mistyped settings.
+#: Value that Kubernetes gives its variables ending in _PORT; only it distinguishes them from mistyped settings.
 _LINK = re.compile(r"(tcp|udp|sctp)://")
 
 
@@ -62,8 +60,7 @@ _ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:/\s]+)):([0-9]{1,5})")
 class ValueType:
     """Type of a setting's value.
 
-    `read` raises ValueError for an invalid value. `allowed` describes the valid values; the message shows it after
-    "must be".
+    `read` raises ValueError for an invalid value. `allowed` describes the valid values, after "must be" in messages.
     """
 
     allowed: str
@@ -81,10 +78,7 @@ def _text(given: object) -> str:
 
 
 def texts(content: str) -> ValueType:
-    """Return the type for a list of texts.
-
-    A variable separates them by commas; the file has a list or a single text.
-    """
+    """Return the type for a list of texts: comma-separated in a variable; a list or a single text in the file."""
 
     def read(given: object) -> tuple[str, ...]:
         listed = given.split(",") if isinstance(given, str) else given
@@ -98,7 +92,7 @@ def texts(content: str) -> ValueType:
 def whole(least: int, most: int) -> ValueType:
     def read(given: object) -> int:
         if isinstance(given, str) and _WHOLE.fullmatch(given):
-            # Ignore leading zeros, because they would count towards the limit of 20 digits.
+            # Ignore leading zeros, which would count towards the limit of 20 digits.
             given = int(given.lstrip("0_")[:20].rstrip("_") or "0")
         if not isinstance(given, int) or isinstance(given, bool) or not least <= given <= most:
             raise ValueError
@@ -193,7 +187,7 @@ class Setting:
         """Return the value.
 
         Raises:
-            ParameterError: The value is not permitted. The message contains it unless it is secret, and its place.
+            ParameterError: The value is not permitted; the message has its place, and the value unless it is secret.
         """
         try:
             return self.type.read(given)

@@ -18,7 +18,7 @@ from whorl.output.formatting import counted, percent, printable
 #: Number of characters to show of the beginning and of the end of a long passage.
 _BEGINNING, _END = 220, 110
 _INDENT = "   "
-#: Zero-width joiners, which occur in Persian words and in emoji. They are not printable, but do no harm in a terminal.
+#: Zero-width joiners of Persian words and emoji: not printable, but harmless in a terminal.
 _JOINERS = re.compile("([\u200c\u200d])")
 
 
@@ -84,7 +84,7 @@ def _share(name: str, share: float, counts: str) -> Text:
 
 def shortened(text: str, start: int, end: int) -> str:
     """Return a range of a text on one line, with single blanks and without the middle of a long range."""
-    # A passage may have megabytes. Split only a part that is large enough for the output.
+    # A passage may have megabytes, so split only a part that is large enough for the output.
     enough = 4 * (_BEGINNING + _END)
     if end - start <= enough:
         beginning = ending = _on_one_line(text[start:end])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from whorl.request_context import Reporter
 
 _BAR_WIDTH = 20
-#: Maximum number of listed problems. Further problems are only counted.
+#: Maximum number of listed problems; further ones are only counted.
 _PROBLEMS_SHOWN = 20
 
 
@@ -38,7 +38,7 @@ def _console_type() -> type[Console]:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console. Its width is 120 columns if the output is not a terminal."""
+    """Return a console, 120 columns wide if the output is not a terminal."""
     stream = sys.stderr if stderr else sys.stdout
     is_looked_at = stream is not None and stream.isatty()
     return _console_type()(stderr=stderr, width=None if is_looked_at else 120, highlight=False, emoji=False)
@@ -66,7 +66,7 @@ def problem_lines(problems: Collection[object], what: str) -> list[str]:
     return lines if hidden <= 0 else [*lines, f"  … and {hidden:,} more"]
 
 
-#: Unit that each step counts.
+#: Unit of the counts of each step.
 _COUNTED = {"reading": "documents", "comparing": "pairs", "reading whole": "pairs"}
 _MEGABYTE = 1_000_000
 #: Minimum interval between two updates, in seconds.
@@ -74,9 +74,9 @@ _SHOWN_EVERY = 0.1
 
 
 def progress_bar(of: str = "", *, is_alone: bool = False) -> Progress:
-    """Return a progress bar on standard error. It is disabled if standard error is not a terminal.
+    """Return a progress bar on standard error, disabled outside terminals; `of` is the unit of its counts.
 
-    `of` is the unit of its counts. With `is_alone`, no thread refreshes the bar, so the caller must call `refresh`.
+    With `is_alone`, no thread refreshes the bar, so the caller must call `refresh`.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -93,7 +93,7 @@ def _is_watched() -> bool:
 
 
 def _update(bar: Progress, task: TaskID, step: str, done: int, total: int | None, **fields: Any) -> None:
-    """Show a step. If it has no total, remove the previous total, which rich would keep."""
+    """Show a step. Remove the previous step's total, which rich would keep, if this one has none."""
     bar.update(task, description=step, completed=done, total=total, **fields)
     bar.tasks[bar.task_ids.index(task)].total = total
 

@@ -80,8 +80,7 @@ def write_list(clusters: Iterable[Cluster], keep: Keep, delete_list: Path) -> li
     with written_file(delete_list) as out:
         count = unlisted = 0
         for member in superfluous(clusters, keep):
-            # A program that reads the list would take an id with a line break for two ids, and might delete other
-            # documents.
+            # A program that reads the list would split an id at a line break, and might delete other documents.
             if is_one_line(member.id):
                 out.write(f"{member.id}\n")
                 count += 1

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from whorl.search.attribution.results import Attribution, TextSource
     from whorl.search.similar.results import Similar
 
-#: Shares of a hit. Each share has its own column.
+#: Shares of a hit, each in its own column.
 _COLUMNS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
 
 
@@ -35,7 +35,7 @@ def page_table(page: Page) -> Table:
     if page.matches is not None:
         table.add_column("near-copies", justify="right")
     for hit in page.hits:
-        # Use Text objects. Otherwise, brackets in ids and names would be read as markup.
+        # In strings, rich would read brackets of ids and names as markup.
         row = [Text(printable(hit.id)), Text(printable(hit.name))]
         if page.source_tokens:
             row += [
@@ -100,7 +100,7 @@ def sources_table(attribution: Attribution, shown: Sequence[TextSource]) -> Tabl
             residual = (percent(getattr(source.residual.shares, name)) for name in Shares.NAMES)
             shares = [f"{share} ({part})" for share, part in zip(shares, residual, strict=True)]
         table.add_row(
-            # Use Text objects. Otherwise, brackets in ids and names would be read as markup.
+            # In strings, rich would read brackets of ids and names as markup.
             Text(printable(source.id)),
             Text(printable(source.name)),
             *(
