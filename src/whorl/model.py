@@ -180,7 +180,8 @@ class Hit:
 class Order:
     """Sort key for hits.
 
-    Of several values, the smallest counts if ascending, the largest if descending. Documents without a value come last.
+    A document with several values counts with the smallest if ascending, the largest if descending. Documents without a
+    value come last.
 
     Args:
         field: Name of the field, None for the score.

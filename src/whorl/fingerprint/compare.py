@@ -437,7 +437,7 @@ class RunIndex:
 
 
 def _keys(items: _Numbers, step: int) -> npt.NDArray[np.uint64]:
-    """Number runs with the compiled loop; return their numbers, the number of distinct ones, and their hash table."""
+    """Combine each item with the item `step` positions later into a key with evenly distributed upper bits."""
     keys: npt.NDArray[np.uint64] = (items[:-step] << 32 | items[step:]).view(np.uint64) * _SPREAD
     return keys
 

@@ -100,7 +100,7 @@ def sort_codes(codes: Codes) -> Codes:
 
 
 def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
-    """Sort codes in place by masked bits; with one block, by its value, otherwise only grouping equal bits."""
+    """Sort codes in place, so that equal masked bits are adjacent; if the mask is one block, by its value."""
     compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
         scratch = np.empty_like(codes) if scratch is None else scratch

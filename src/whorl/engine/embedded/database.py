@@ -710,11 +710,7 @@ class TextCodec:
         self._idle: list[zstandard.ZstdDecompressor] = []
 
     def begin(self, texts: Iterable[str]) -> bytes | None:
-        """Prepare to store texts: load the store's dictionary, or train a dictionary if the sample is complete.
-
-        Returns:
-            A new dictionary, for the caller to store; None if the store has one, or too few texts.
-        """
+        """Load the store's dictionary, or train one if the sample is complete; return a new one to store, or None."""
         if self._compressor is not self._without_dictionary:
             return None
         made = None
@@ -728,7 +724,7 @@ class TextCodec:
         return made.as_bytes() if made else None
 
     def forget(self) -> None:
-        """Load the store's dictionary, or train one if the sample is complete; return a new one to store, or None."""
+        """Forget the dictionary; a rollback may have removed it from the store."""
         self._dictionary, self._compressor = None, self._without_dictionary
         self._samples.clear()
         self._idle.clear()

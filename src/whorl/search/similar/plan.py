@@ -95,7 +95,7 @@ class Branch:
     """Part of a plan's query for a range of document sizes.
 
     Args:
-        smallest_size, largest_size: Range of distinct shingles of the documents; None for no limit.
+        smallest_size, largest_size: Distinct shingles of the smallest and largest document; None for no limit.
         level: Coarsest look-up level of the documents of the branch.
         tokens: Range of the sketch's hashes to look up, the smallest first.
         min_should_match: Number of tokens that a document of the smallest size must have; 0 without tokens.
