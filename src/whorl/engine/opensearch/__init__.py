@@ -1,1 +1,1 @@
-"""Engine for OpenSearch and Elasticsearch. whorl itself makes the tokens, so the cluster needs no plug-in."""
+"""Engine for OpenSearch and Elasticsearch; whorl makes the tokens, so the cluster needs no plug-in."""

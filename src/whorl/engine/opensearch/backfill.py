@@ -1,7 +1,7 @@
 """`whorl opensearch backfill`: computes whorl's fields for existing documents from their `_source`.
 
-Each update sets only whorl's fields, and contains the sequence number that whorl has read (compare-and-set), so the
-cluster does not update a document that has changed in the meantime.
+Each update sets only whorl's fields, and contains the sequence number that whorl has read (compare-and-set), so that
+the cluster does not update a document that has changed since.
 """
 
 from __future__ import annotations
@@ -38,10 +38,7 @@ _CONFLICT = 409
 
 @guard_response
 def prepare(client: IndexClient, names: FieldNames, *, again: bool = False) -> int:
-    """Return the number of documents to process; change nothing.
-
-    Args:
-        again: Include documents that already have whorl's fields.
+    """Return the number of documents to process, with `again` all documents; change nothing.
 
     Raises:
         SchemaError: The documents cannot get whorl's fields; the message gives the reason and a remedy.
@@ -78,7 +75,7 @@ def backfill(
     again: bool = False,
     progress: Callable[[BackfillReport], None] = ignore_progress,
 ) -> BackfillReport:
-    """Add whorl's fields to all documents that have a text and lack these fields.
+    """Add whorl's fields to all documents with a text and without these fields.
 
     Args:
         again: Compute the fields again for documents that already have them.

@@ -1,4 +1,4 @@
-"""HTTP client of one OpenSearch index, which turns every failure into one of whorl's errors.
+"""HTTP client of one OpenSearch index; turns every failure into one of whorl's errors.
 
 opensearch-py also works with Elasticsearch, because it does not check its server.
 """
@@ -40,7 +40,7 @@ logging.getLogger("opensearch").propagate = False
 _SCHEMES = re.compile(r"(?:(opensearch|elasticsearch)\+)?(https?)")
 _PASSING = frozenset({429, 502, 503, 504})
 _NO_INDEX = "index_not_found_exception"
-#: Number of documents per read request. Some requests include the whole texts.
+#: Number of documents per read request; some requests include whole texts.
 _READ_AT_ONCE = 500
 #: Parts of term vectors to leave out.
 _TERMS_ALONE = dict.fromkeys(("positions", "offsets", "payloads", "field_statistics", "term_statistics"), False)
@@ -52,7 +52,7 @@ class IndexClient:
     """Client of an index by its URL, `opensearch+http://host:9200/index`.
 
     Args:
-        url: The URL. `user:password@` before the host becomes basic authentication, and is never shown.
+        url: `user:password@` before the host becomes basic authentication, and is never shown.
 
     Raises:
         ParameterError: The URL is not the URL of an index.
@@ -71,7 +71,7 @@ class IndexClient:
                 f"{shown!r} is not the address of an index; it looks like opensearch+http://localhost:9200/INDEX"
             )
         self.index, self._access = unquote(path), access
-        #: The URL for messages, and the HTTP URL, both without user and password.
+        #: URL for messages, and HTTP URL, both without user and password.
         self.shown = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], f"/{path}", "", ""))
         self.url = urlunsplit((scheme[2], parts.netloc.rpartition("@")[2], f"/{path}", "", ""))
         if parts.username:
@@ -80,14 +80,14 @@ class IndexClient:
         self.raw = opensearchpy.OpenSearch(
             [urlunsplit((scheme[2], parts.netloc.rpartition("@")[2], "", "", ""))],
             headers=self._access.headers,
-            # Retries are made by whorl, which knows the request's deadline.
+            # whorl retries, because it knows the request's deadline.
             max_retries=0,
             connection_class=ClusterConnection,
             connections=ServerConnections(self.url, "the cluster", "WHORL_OPENSEARCH_CA", self._access, default_ca),
         )
 
     def search(self, body: Json) -> Json:
-        """Run a search. Raise EngineResponseError if the response is partial."""
+        """Run a search; raise EngineResponseError for a partial response."""
         return self._whole(self.send("POST", self._path("_search"), body, allow_partial_search_results="false"))
 
     def _whole(self, response: Json) -> Json:
@@ -99,7 +99,7 @@ class IndexClient:
         return list(self.search(body)["hits"]["hits"])
 
     def page(self, body: Json, start: int, rows: int) -> tuple[int, list[Json]]:
-        """Return the number of hits, and a page at any offset. The last sort key of `body` must be unique."""
+        """Return the number of hits, and a page at any offset; the last sort key of `body` must be unique."""
         if start + rows <= RESULT_WINDOW:
             hits = self.search({**body, "from": start, "size": rows, "track_total_hits": True})["hits"]
             return int(hits["total"]["value"]), list(hits["hits"])
@@ -122,9 +122,7 @@ class IndexClient:
     def documents(self, ids: Sequence[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
         """Return the latest versions of existing documents by id, even if not searchable yet.
 
-        Args:
-            source: The `_source` filter of the request.
-            stored: Names of the stored fields to return.
+        `source` is the `_source` filter of the request; `stored` has the names of the stored fields to return.
         """
         documents = dict[str, Json]()
         # One invalid id would make the whole request fail.
@@ -180,8 +178,7 @@ class IndexClient:
     def mapping(self, fields: str = "") -> Json | None:
         """Return the index's mapping, or None if the index does not exist.
 
-        Args:
-            fields: Pattern of the names of fields to return, next to `_source` and `_meta`.
+        `fields` is a pattern of the names of fields to return, besides `_source` and `_meta`.
 
         Raises:
             SchemaError: The name is an alias of several indexes.
@@ -214,12 +211,9 @@ class IndexClient:
         self.send("PUT", self._path("_mapping"), {"properties": fields, **({"_meta": about} if about else {})})
 
     def scroll(self, body: Json, keep: str = "10m") -> Iterator[list[Json]]:
-        """Yield all current hits of a search in batches, in no order.
+        """Yield all current hits of a search in batches, unordered; `keep` is the maximum time between two batches.
 
         All versions of both servers have this API (scroll) with the same syntax.
-
-        Args:
-            keep: Maximum time between two batches.
         """
         options = {"scroll": keep, "allow_partial_search_results": "false"}
         page = self.send("POST", self._path("_search"), {**body, "sort": ["_doc"]}, **options)
@@ -272,8 +266,7 @@ class IndexClient:
     def terms_of(self, text: str, place: str, field: str) -> dict[str, int]:
         """Return the tokens that a field would have for a text, with their frequencies.
 
-        Args:
-            place: The field that gets the text: the token field itself, or its parent.
+        `place` is the field that gets the text: the token field itself, or its parent.
         """
         body = {"doc": {place: text}, "fields": [field], **_TERMS_ALONE}
         return _terms(self.send("POST", self._path("_termvectors"), body), field)

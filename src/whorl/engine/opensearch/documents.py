@@ -1,8 +1,8 @@
-"""Builds what is indexed for a document in OpenSearch: its `_source`, whorl's fields and mapping, and encoded terms.
+"""Builds the indexed form of a document in OpenSearch: its `_source`, whorl's fields and mapping, and encoded terms.
 
 whorl computes words, tokens and values and stores them in its own fields, so every clause means the same as on the
-other engines, whatever analysers and plug-ins the cluster has. Sources do not contain these fields in an index made by
-whorl; sketch, scheme and digest are stored fields.
+other engines, with any analysers and plug-ins of the cluster. Sources do not contain these fields in an index of whorl;
+sketch, scheme and digest are stored fields.
 
     whorl_id      the id, to sort by and to look up
     whorl_words   words in the order of the text, prefixed with the name of their field; has positions, for phrases
@@ -81,7 +81,7 @@ def own_fields(
     names: FieldNames,
     features: IndexFeatures,
 ) -> Json:
-    """Return the values of whorl's fields for a document. `names` has the properties that can identify the document."""
+    """Return the values of whorl's fields for a document; `names` has the properties that can identify it."""
     wholes, properties, sketch = document.wholes(), document.values(), fingerprints.sketch(sketch_scheme)
     texts = [("name", document.name), *((name, value) for name, values in properties.items() for value in values)]
     terms = [
@@ -133,7 +133,7 @@ def name_in(source: Json, names: FieldNames) -> str:
 def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyValue, ...]]:
     """Return a document's properties; names of nested values have dots.
 
-    whorl's own fields, and values other than texts, numbers and booleans, are left out.
+    Omit whorl's own fields, and values other than texts, numbers and booleans.
     """
     properties: dict[str, list[PropertyValue]] = {}
     own = source.get(PROPERTIES)
@@ -142,8 +142,8 @@ def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyVa
         source = {name: value for name, value in source.items() if name != PROPERTIES}
     _collect({name: value for name, value in source.items() if not name.startswith(OWN[:-1])}, "", properties)
     if source.get(IS_PRINCIPAL) is not None:
-        # Sources contain whorl's fields in an index that whorl did not create. The cluster of an unlabelled document is
-        # its own id.
+        # Sources contain whorl's fields in an index of another program. The cluster of an unlabelled document is its
+        # own id.
         _collect({name: source.get(name) for name in (CLUSTER, IS_PRINCIPAL)}, "", properties)
     return {name: tuple(values) for name, values in properties.items() if name not in (names.content, names.name)}
 
@@ -162,7 +162,7 @@ def _texts(value: Any) -> Sequence[str]:
 
 
 def _collect(fields: Mapping[str, Any], prefix: str, properties: dict[str, list[PropertyValue]]) -> None:
-    """Add the values of fields to the properties. The name of a nested object becomes a prefix."""
+    """Add the values of fields to the properties; the name of a nested object becomes a prefix."""
     for name, values in fields.items():
         for value in values if isinstance(values, list) else [values]:
             if isinstance(value, dict):
@@ -184,7 +184,7 @@ PROPERTIES = "properties"
 _WHOLE: Json = {"type": "keyword"}
 #: With this similarity, each matching token scores 1, so one query can look up many tokens.
 _TOKENS: Json = {"type": "keyword", "doc_values": False, "similarity": "boolean"}
-#: The analyser that all servers have and that does not change whorl's terms.
+#: Analyser of all servers that does not change whorl's terms.
 WHITESPACE = "whitespace"
 MAPPING: Mapping[str, Json] = {
     ID: _WHOLE,
@@ -219,7 +219,7 @@ def mapping(names: FieldNames, *, passages: PassageScheme | None = None) -> dict
         names.content: {"type": "text", "index": False},
         PROPERTIES: {"type": "object", "enabled": False},
     }
-    # The field's metadata names the scheme, so a field always has a scheme.
+    # The field's metadata names the scheme, so a field always has one.
     of_passages = {PASSAGES: {**OF_PASSAGES[PASSAGES], "meta": {_SCHEME: passages.name}}} if passages else {}
     return {**MAPPING, **OF_CLUSTERS, **of_passages, **source}
 
@@ -266,9 +266,9 @@ def spelled_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
 
 
 _AFTER_FIELD, _AFTER_BEGINNING, _SPACE, _BLANK = "\x01", "\x02", "\x03", "\x04"
-#: The analyser cuts terms after this number of UTF-16 units, so longer words become a prefix and a digest.
+#: Number of UTF-16 units at which the analyser cuts terms; longer words and field names become a prefix and a digest.
 _LONGEST_TERM, _LONGEST_FIELD, _BEGINNING = 255, 80, 40
-#: Characters that the analyser takes for white space (Java's Character.isWhitespace). Names of fields may have all of
+#: Characters that are white space for the analyser (Java's Character.isWhitespace). Names of fields may have all of
 #: them, words only blanks: folding turns a narrow no-break space (U+202F) into a blank.
 _WHITE_SPACE = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a"
@@ -318,7 +318,7 @@ def _units(text: str) -> int:
 
 
 def field_term(name: str, kind: str) -> str:
-    """Return the term for documents that have values of a type in a field."""
+    """Return the term for documents with values of a type in a field."""
     return f"{name}\x1f{kind}"
 
 

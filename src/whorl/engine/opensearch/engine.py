@@ -1,7 +1,7 @@
 """Engine for an OpenSearch or Elasticsearch index.
 
-Searches use only fields that whorl fills itself (`documents`), so they do not depend on the server's version, analysers
-and plug-ins. FINGERPRINT also works on an index with a MinHash field of its own (`foreign_minhash`).
+Searches use only fields that whorl fills (`documents`), so they do not depend on the server's version, analysers and
+plug-ins. FINGERPRINT also works on an index with its own MinHash field (`foreign_minhash`).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ from whorl.query.plan.values import Fields
 _AT_ONCE = 200
 #: Time in seconds to cache field names, the largest size and the state of the passages.
 _CACHE_SECONDS = 30.0
-#: Maximum age of `fields(latest=True)` in seconds. Every query with a misspelt field name calls it.
+#: Maximum age of `fields(latest=True)` in seconds; every query with a misspelt field name calls it.
 _LATEST_SECONDS = 1.0
 #: Time in seconds to cache the description of the index's own tokens.
 _TOKENS_SECONDS = 300.0
@@ -109,7 +109,7 @@ class OpenSearchEngine(Engine):
 
     @property
     def _foreign(self) -> ForeignTokens | None:
-        """Reader of the MinHash tokens that the cluster makes; None if searches use whorl's fields."""
+        """Reader of the cluster's MinHash tokens; None if searches use whorl's fields."""
         return self._remembered_tokens()
 
     @property
@@ -218,7 +218,7 @@ class OpenSearchEngine(Engine):
         return {document_id: text_in(hit.get("_source", {}), self._names) for document_id, hit in hits.items()}
 
     def _searchable_texts(self, ids: Collection[str]) -> dict[str, str]:
-        """Return the texts of the searchable versions of documents. Look-ups by id miss documents with a routing."""
+        """Return the texts of the searchable versions of documents; look-ups by id miss documents with a routing."""
         texts = dict[str, str]()
         for batch in batches(ids, _AT_ONCE):
             body = {"query": {"ids": {"values": batch}}, "size": len(batch), "_source": [self._names.content]}
@@ -242,7 +242,7 @@ class OpenSearchEngine(Engine):
         return {reference: (hit["_id"], made[hit["_id"]]) for reference, hit in hits.items()}
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        # Include the text, because there are few references, and a short document has no stored sketch.
+        # Include the text: references are few, and a short document has no stored sketch.
         parts = {"_source": [self._names.content], "stored_fields": [SCHEME, SKETCH]}
         hits = dict(self._match_references(references, parts))
         ids = (hit["_id"] for hit in hits.values())
@@ -253,7 +253,7 @@ class OpenSearchEngine(Engine):
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """The scheme of the passages; None unless all searchable documents have them."""
+        """Scheme of the passages; None unless all searchable documents have them."""
         scheme, is_complete = self._passages()
         return scheme if is_complete else None
 
@@ -267,7 +267,7 @@ class OpenSearchEngine(Engine):
 
     @property
     def _scheme_of_passages(self) -> PassageScheme:
-        """Scheme of the passage field. It exists even while some documents have no passages yet."""
+        """Scheme of the passage field, which exists even while some documents have no passages yet."""
         scheme, _ = self._passages()
         if scheme is None:
             raise without_passage_field(self._client)
@@ -289,7 +289,7 @@ class OpenSearchEngine(Engine):
 
         def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Iterator[tuple[str, list[int]]]:
             query = self._translated(holders_plan(numbers, scheme, ids, left_out)).query
-            # A hit lists the names of the clauses that it matches.
+            # A hit lists the names of its matching clauses.
             named = [
                 {"term": {PASSAGES: {"value": term, "_name": str(position)}}}
                 for position, term in enumerate(passage_hash_terms(tuple(numbers), scheme))
@@ -301,7 +301,7 @@ class OpenSearchEngine(Engine):
         return look_up_holders(counts, most, among, ask)
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Raise an error unless new documents get passages, of any scheme or of the wanted scheme.
+        """Raise an error unless new documents get passages, of any scheme or of the wanted one.
 
         Raises:
             SchemaError: The index has no field for passages.
@@ -443,10 +443,9 @@ class OpenSearchEngine(Engine):
     def _sketches(
         self, hits: Sequence[Json], fetch: Callable[[Collection[str]], Mapping[str, str]] | None = None
     ) -> list[Sketch | None]:
-        """Return the sketch of each hit, or None if its sketch is missing, damaged or of another scheme.
+        """Return the sketch of each hit, or None if it is missing, damaged or of another scheme.
 
-        Args:
-            fetch: Returns the texts of short documents by id; by default, of their searchable versions.
+        `fetch` returns the texts of short documents by id; by default, of their searchable versions.
         """
         fetch = fetch or self._searchable_texts
         own = [self._stored_name]

@@ -1,10 +1,8 @@
-"""Finds MinHash fields that a user has configured in an index, and makes tokens that match them.
+"""Finds the user's MinHash fields in an index, and makes tokens that match them.
 
 Releases break words differently, and some ignore options of the filter, so whorl compares the cluster's tokens of
-sample texts with its own.
-
-whorl reads the tokens of documents as term vectors. It makes the tokens of a text itself if they equal the cluster's
-tokens; otherwise, the cluster makes them.
+sample texts with its own. It reads the tokens of documents as term vectors. If whorl's tokens equal the cluster's, it
+makes the tokens of a text itself; otherwise, the cluster makes them.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ class MinHashField:
 
     Args:
         name: The field's name, with dots after names of objects and parent fields.
-        place: The field that gets the text: the field itself, or its parent.
+        place: Field that gets the text: the field itself, or its parent.
         shingle_size: Number of words in a shingle; 1 if the filter gets single words.
         rotation: Whether the filter fills empty buckets.
         has_vectors: Whether the index stores term vectors; otherwise, the cluster makes them from the source.
@@ -59,7 +57,7 @@ class MinHashField:
 
     @property
     def scheme(self) -> Scheme:
-        """The described scheme, except rotation, which only repeats tokens; SchemaError if it is not supported."""
+        """The described scheme, except rotation, which only repeats tokens; SchemaError for an unsupported scheme."""
         try:
             return Scheme(
                 shingle_size=self.shingle_size,
@@ -76,9 +74,8 @@ class TokenField:
     """A field of MinHash tokens according to sample texts.
 
     Args:
-        name: The field's name.
-        place: The field of a document that contains the text.
-        is_ours: Whether whorl makes the same tokens; otherwise, the cluster makes the tokens of a text.
+        place: Field of a document with the text.
+        is_ours: Whether whorl makes the same tokens; otherwise, the cluster makes them.
         is_sorted: Whether the cluster can sort hits by `_id`, which Elasticsearch forbids by default.
     """
 
@@ -91,7 +88,7 @@ class TokenField:
 
 
 def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashField]:
-    """Return the MinHash fields of an index, from its mapping and its settings by their full names."""
+    """Return the MinHash fields of an index, from its mapping and its settings by full name."""
     analyzers = dict(_analyzers(settings))
     return [
         replace(
@@ -103,10 +100,10 @@ def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashFi
 
 
 def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | None:
-    """Return the field that FINGERPRINT uses: the configured field, or the only field; None if there is no field.
+    """Return the field that FINGERPRINT uses: the configured field, or the only one; None without a field.
 
     Raises:
-        SchemaError: There are several fields, and none is configured.
+        SchemaError: Several fields exist, and none is configured.
     """
     by_name = {field.name: field for field in fields}
     if wanted in by_name or len(by_name) < 2:
@@ -118,7 +115,7 @@ def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | 
 
 
 def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
-    """Determine a field's actual tokens from sample texts; raise SchemaError if they cannot be read."""
+    """Determine a field's actual tokens from sample texts; raise SchemaError if they are unreadable."""
     tokens = client.terms_of(LONG_PROBE, field.place, field.name)
     units = max((len(token.encode("utf-16-be")) // 2 for token in tokens), default=0)
     spelling, scheme = _SPELLINGS.get(units), probed_scheme(field, len(tokens))
@@ -173,7 +170,7 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, MinHashField]
         if "min_hash" not in types:
             continue
         at = types.index("min_hash")
-        # Options that are missing have Lucene's defaults.
+        # Missing options have Lucene's defaults.
         options = {"hash_count": 1, "bucket_count": 512, "hash_set_size": 1} | filters[at]
         functions, buckets, hashes = (int(options[name]) for name in ("hash_count", "bucket_count", "hash_set_size"))
         rotates = str(options.get("with_rotation", buckets > 1)).lower() == "true"
@@ -183,7 +180,7 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, MinHashField]
 
 
 def _filter(settings: Mapping[str, Any], name: str) -> Json:
-    """Return the settings of a filter; if it has none, its name is its type."""
+    """Return the settings of a filter; without settings, its name is its type."""
     prefix = f"{_FILTER}{name}."
     own = {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
     return own or {"type": name}
@@ -210,7 +207,7 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
     """Return a reader of the cluster's MinHash tokens; None if the index has whorl's fields, or no tokens.
 
     Raises:
-        SchemaError: There are several token fields and none is configured, or whorl cannot read the tokens.
+        SchemaError: Several token fields exist and none is configured, or whorl cannot read the tokens.
     """
     try:
         mapping = client.mapping(OWN)
@@ -218,8 +215,7 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
             return None
         mapping, settings = client.mapping() or {}, client.settings()
     except (EngineResponseError, SchemaError) as error:
-        # Searches do not need the mapping, which cannot be read for an alias of several indexes or without the right
-        # to.
+        # Searches do not need the mapping, which is unreadable for an alias of several indexes or without rights.
         if isinstance(error, SchemaError) or error.status == 403:
             return None
         raise
@@ -244,7 +240,7 @@ class ForeignTokens:
         return self._recovered(repeats, order_matters=True)
 
     def signatures(self, wanted: Mapping[str, bool]) -> dict[str, Signature]:
-        """Return the signatures of existing documents. `wanted` says by id whether the order of tokens matters."""
+        """Return the signatures of existing documents; `wanted` maps each id to whether the order of tokens matters."""
         signatures, unsure = dict[str, Signature](), dict[str, set[str]]()
         for ids in batches(wanted, _AT_ONCE):
             for document_id, repeats in self._client.term_vectors(ids, self.field.name).items():

@@ -1,7 +1,7 @@
-"""Labels clusters of near-duplicates in an OpenSearch index, in two fields that `collapse` can use.
+"""Labels clusters of near-duplicates in an OpenSearch index, in two fields for `collapse`.
 
-A partial update rebuilds the whole document from its source, which does not contain whorl's fields in an index made by
-whorl. So the update includes these fields, computed again.
+A partial update rebuilds the whole document from its source, which lacks whorl's fields in an index of whorl. So the
+update includes these fields, computed again.
 """
 
 from __future__ import annotations

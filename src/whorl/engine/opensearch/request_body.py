@@ -1,9 +1,8 @@
 """Turns query plans and facets into search bodies of OpenSearch; user text never becomes syntax.
 
-Scores do not depend on the cluster's statistics: each token scores its weight.
-
-If a query exceeds Lucene's limit on leaf clauses, fingerprints become functions of a function_score query, which do not
-count. Hits must then reach a minimum score.
+Scores do not depend on the cluster's statistics: each token scores its weight. If a query exceeds Lucene's limit on
+leaf clauses, fingerprints become functions of a function_score query, which do not count; hits must then reach a
+minimum score.
 """
 
 from __future__ import annotations
@@ -77,20 +76,17 @@ from whorl.query.plan.nodes import (
     Words,
 )
 
-#: Leaf clauses of a fingerprint that has become functions: its terms query and two filters.
+#: Number of leaf clauses of a fingerprint as functions: its terms query and two filters.
 _LEAVES_APART = 3
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens)
 _NO_DOCUMENT: Json = {"match_none": {}}
-#: A score so small that adding it does not change a 32-bit sum.
+#: A score too small to change a 32-bit sum.
 _UNSEEN = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """Query of a plan, with warnings.
-
-    The warnings are the plan's warnings, then warnings about words that cannot match.
-    """
+    """Query of a plan, with the plan's warnings and warnings about words that cannot match."""
 
     query: Json
     warnings: tuple[str, ...]
@@ -100,7 +96,7 @@ def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None)
     """Translate a bound plan into a query.
 
     Args:
-        tokens: The field of the tokens that the cluster makes, for an index without whorl's fields.
+        tokens: Field of the cluster's tokens, for an index without whorl's fields.
 
     Raises:
         ParameterError: The plan has too many clauses.
@@ -270,7 +266,7 @@ def _weighed(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, 
     """Return the query for hits of `superset` that match enough of the counted queries.
 
     Args:
-        counted: Queries, each with the number that it adds to a hit's count.
+        counted: Queries, each with its contribution to a hit's count.
         minimum: Smallest count of a hit.
         weight: Factor from the count to the score.
     """
@@ -285,8 +281,8 @@ def _weighed(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, 
     return {"function_score": {"query": {"bool": {"filter": [superset]}}, "functions": functions, **scores}}
 
 
-#: Sort script: takes the first of several prefixes that a document has, and returns the smallest or largest value with
-#: this prefix. Doc values are sorted by their encoding.
+#: Sort script: takes the first prefix that the document has, and returns the smallest or largest value with it. Doc
+#: values are sorted by their encoding.
 _FIRST_VALUE = """
 for (int at = 0; at < params.beginnings.length; at++) {
   String beginning = params.beginnings[at]; String found = null;
@@ -433,7 +429,7 @@ def _escaped(text: str) -> str:
     return _WILD.sub(r"\\\g<0>", text)
 
 
-#: Minimum number of values to request from each shard, so that a value that is frequent in total is not missed.
+#: Minimum number of values to request from each shard, so that no value that is frequent in total is missed.
 _LEAST_OF_A_SHARD = 1000
 #: Maximum length of the prefix in a regular expression of 1,000 characters (index.max_regex_length).
 _LONGEST_BEGINNING = 990
@@ -455,7 +451,7 @@ _PARTS = ("count", "min", "max", "sum", "sum_of_squares")
 
 
 def facet_aggregations(facets: Sequence[Facet], query: Callable[[BoundNode], Json]) -> Json:
-    """Return the aggregations for facets. Raise ParameterError if a name or prefix is too long."""
+    """Return the aggregations for facets; raise ParameterError for a name or prefix that is too long."""
     return {f"facet{number}": _aggregation(facet, query) for number, facet in enumerate(facets)}
 
 

@@ -34,7 +34,7 @@ from whorl.engine.server_fields import SAMPLED, FieldNames, TextField, likely_na
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
 
-#: Defaults of properties that a mapping may leave out; other properties are compared only if the mapping has them.
+#: Defaults of properties that a mapping may omit; other properties are compared only if the mapping has them.
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
 
 #: Entry of the mapping's `_meta` for the base folder of files' ids.
@@ -55,7 +55,7 @@ def initialise(
     """Create an index, or add missing fields to an existing one; yield a line for each step.
 
     Args:
-        content: The field of the texts, if it differs from the field in `names`.
+        content: Field of the texts, if it differs from `names`.
 
     Raises:
         SchemaError: One of whorl's fields exists with another definition, or the texts are in another field.
@@ -131,7 +131,7 @@ def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:
 
 
 def source_trap(mapping: Json, content: str) -> str:
-    """Return the reason in the mapping why sources have no texts; "" if they can have them."""
+    """Return why sources have no texts by the mapping; "" if they can have them."""
     source = mapping.get("_source", {})
     if source.get("enabled") is False:
         return "its _source is disabled"
@@ -143,7 +143,7 @@ def source_trap(mapping: Json, content: str) -> str:
 
 
 def _require_scheme(client: IndexClient, present: Json, wanted: PassageScheme | None) -> PassageScheme | None:
-    """Return the scheme of the index's passages, or None; raise an error if another scheme is wanted."""
+    """Return the scheme of the index's passages, or None; raise an error for a scheme other than the wanted one."""
     scheme = passage_scheme(described(present, PASSAGES))
     if scheme:
         scheme.require(wanted, client.url)
@@ -179,7 +179,7 @@ def create(
 
 @guard_response
 def require_fields(client: IndexClient, names: FieldNames, *, passages: PassageScheme | bool = False) -> IndexFeatures:
-    """Return the optional features of an index, which is created if it is missing.
+    """Return the optional features of an index; create it if it is missing.
 
     Args:
         passages: Require the field of passages, or passages of a scheme.
@@ -215,9 +215,7 @@ def without_passage_field(client: IndexClient) -> SchemaError:
 def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path] | None) -> Path | None:
     """Return the base folder of files' ids, from the `_meta` of the index.
 
-    Args:
-        names: The index's names for the parts of a document.
-        choose: Returns the base to save if the index has none. A missing index is created.
+    `choose` returns the base to save if the index has none; a missing index is created.
     """
     base = (client.mapping(ID) or {}).get("_meta", {}).get(_FILE_BASE)
     if base is None and choose is not None:
@@ -255,7 +253,7 @@ def differences(mapping: Json) -> Iterator[str]:
 
 
 def described(mapping: Json, name: str) -> Json:
-    """Return a field's entry in a mapping, {} if missing. `a.b` is the member b of the object a."""
+    """Return a field's entry in a mapping, {} if missing; `a.b` is the member b of the object a."""
     field: Json = {"properties": mapping.get("properties", {})}
     for part in name.split("."):
         field = field.get("properties", {}).get(part, {})

@@ -1,7 +1,7 @@
 """Connects opensearch-py to whorl's own connections, and checks the shape of responses.
 
-Methods read nested members of responses without checks. If this raises a Python error, the response is malformed, and
-`guard_response` turns the error into EngineResponseError.
+Methods read nested members of responses without checks. A Python error then means a malformed response, and
+`guard_response` turns it into EngineResponseError.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ClusterConnection(opensearchpy.Connection):
         self._connections.close()
 
 
-#: Python's errors for a missing member, a wrong type, an unreadable value, or JSON that is nested too deeply.
+#: Python's errors for a missing member, a wrong type, an unreadable value, or too deeply nested JSON.
 _SHAPE_ERRORS = (AttributeError, LookupError, TypeError, ValueError, OverflowError, StopIteration, RecursionError)
 _Class = TypeVar("_Class", bound=type)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -76,10 +76,7 @@ def guard_responses(cls: _Class) -> _Class:
 
 
 def guard_response(function: _Function) -> _Function:
-    """Turn a function's errors from malformed responses into EngineResponseError.
-
-    `self` has the URL.
-    """
+    """Turn a function's errors from malformed responses into EngineResponseError; `self` has the URL."""
     if inspect.isgeneratorfunction(function):
 
         @wraps(function)

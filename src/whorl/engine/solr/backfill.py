@@ -1,11 +1,11 @@
 """`whorl solr backfill`: adds sketches to existing documents, computed from their stored texts.
 
 Atomic updates set only the four fields of the sketch and the field of passages. Each update contains the version that
-whorl has read (compare-and-set), so Solr skips a document that has changed in the meantime.
+whorl has read (compare-and-set), so Solr skips a document that has changed since.
 
 In an atomic update, Solr rebuilds the whole document from stored fields and docValues with useDocValuesAsStored, and
 fills copyField destinations from their sources. Other fields would silently become empty, so `require_safe` first
-checks that no such field exists.
+checks that none exist.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ def backfill(
     """Add sketches to all documents that have a text and no sketch.
 
     Args:
-        repair: Also compute empty sketches again, which a run with the wrong text field may have made, and remove the
-            sketches of documents without a text.
+        repair: Also compute empty sketches again, possibly from a wrong text field, and remove the sketches of
+            documents without a text.
         progress: Called with the counts so far, before the first batch and after each.
 
     Raises:
@@ -154,7 +154,7 @@ def _fill(client: SolrClient, collection: Collection, documents: list[SolrRespon
 
 
 def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bool) -> Iterator[list[SolrResponse]]:
-    """Yield the documents to process with their texts, sizes and versions, roughly in the order of their ids."""
+    """Yield the documents to process with their texts, sizes and versions, roughly ordered by id."""
     key = collection.names.key
     fields = listed([*filter(None, (key, collection.content)), SIZE, SCHEME, "_version_"])
     for query in _queries(collection, repair=repair):
@@ -189,7 +189,7 @@ def _unreadable(client: SolrClient, collection: Collection, documents: Sequence[
 
 
 def update(collection: Collection, document: SolrResponse, fields: Json) -> Json:
-    """Return the atomic update that sets fields, or removes them (None). Solr skips it if the document has changed."""
+    """Return the atomic update that sets fields, or removes them (None); Solr skips it if the document has changed."""
     key = collection.names.key
     # Solr needs null, not an empty list, to remove a field.
     changes = {name: {"set": None if value == [] else value} for name, value in fields.items()}
@@ -213,7 +213,7 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
         if error.status != 400 and not is_outdated:
             raise
         if len(updates) > 1:
-            # Send the updates one by one. Updates that Solr has applied already fail its version check.
+            # Send the updates one by one; already applied updates fail Solr's version check.
             return [refused for update in updates for refused in send_updates(client, [update], key)]
         return [] if is_outdated else [(str(updates[0][key]), error.detail)]
     return []
@@ -278,7 +278,7 @@ class _Losses:
         sources = self._source_fields(destination)
         unreadable = [name for name in sources if not self._is_readable(self._describe(name) or {})]
         if not _has_values(field) or "*" in destination:
-            # No query can count the destination's own values, so look at its sources.
+            # No query can count the destination's own values, so check its sources.
             if unreadable:
                 yield f"{destination!r} is copied from {unreadable[0]!r}, which is not stored"
         elif unreadable:
@@ -295,7 +295,7 @@ class _Losses:
         query = {"bool": {"filter": [exists(destination)], "must_not": [exists(name) for name in sources]}}
         body = {"query": query, "limit": _MOST_SUSPECTS, "fields": listed([self._collection.names.key, *sources])}
         suspects = self._client.select(body)
-        # No query finds a source that has no words, but Solr returns its value, so its documents are not suspects.
+        # No query finds a source without words, but Solr returns its value, so its documents are not suspects.
         innocent = sum(any(name in document for name in sources) for document in suspects.documents)
         return _counted(suspects.total - innocent)
 
@@ -343,7 +343,7 @@ class _Losses:
 
     @cached_property
     def _names_in_use(self) -> list[str]:
-        """Names of all fields that are or were used, including dynamic fields."""
+        """Names of all fields that are or were in use, including dynamic fields."""
         return sorted(names_in_use(self._client))
 
 

@@ -1,4 +1,4 @@
-"""HTTP client of one Solr core or collection, which turns every failure into one of whorl's errors.
+"""HTTP client of one Solr core or collection; turns every failure into one of whorl's errors.
 
 Queries are sent as JSON. URLs, XML and lists would damage control characters, commas and blanks in tokens.
 """
@@ -37,7 +37,7 @@ _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 #: Cursor mark of the first page.
 BEGINNING = "*"
 #: Parameters of all requests. Solr then neither replaces ${…} in ids, words and tokens (`expandMacros`), nor repeats
-#: hundreds of tokens in the header of the response (`omitHeader`).
+#: hundreds of tokens in the response's header (`omitHeader`).
 _ALWAYS = {"expandMacros": "false", "wt": "json", "echoParams": "none", "omitHeader": "true", "indent": "false"}
 _ALWAYS_ENCODED = urlencode(_ALWAYS)
 _JSON = "application/json"
@@ -47,10 +47,7 @@ Json = dict[str, Any]
 
 
 class SolrResponse(Json):
-    """JSON object of a response.
-
-    A member that is missing or has a wrong type raises EngineResponseError with the URL.
-    """
+    """JSON object of a response; a missing member, or one of a wrong type, raises EngineResponseError with the URL."""
 
     def __init__(self, url: str, parts: Json) -> None:
         super().__init__(parts)
@@ -60,11 +57,11 @@ class SolrResponse(Json):
         raise malformed(self.url, f"no {key!r} in {', '.join(map(repr, self)) or 'an empty object'}")
 
     def object(self, key: str, *, is_optional: bool = False) -> SolrResponse:
-        """Return a member that is an object; an empty object if the member is optional and missing."""
+        """Return a member that is an object; an empty object if it is optional and missing."""
         return SolrResponse(self.url, {} if is_optional and key not in self else self._typed(key, dict, "object"))
 
     def objects(self, key: str, *, is_optional: bool = False) -> list[SolrResponse]:
-        """Return a member that is a list of objects; an empty list if the member is optional and missing."""
+        """Return a member that is a list of objects; an empty list if it is optional and missing."""
         parts = [] if is_optional and key not in self else self._typed(key, list, "list")
         if not all(isinstance(part, dict) for part in parts):
             raise malformed(self.url, f"{key!r} is no list of objects")
@@ -89,7 +86,7 @@ class SolrResponse(Json):
 
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
-    """A page of documents. `answer` is the whole response, including facets, term vectors and the next cursor mark."""
+    """Page of documents; `answer` is the whole response, including facets, term vectors and the next cursor mark."""
 
     total: int
     documents: list[SolrResponse]
@@ -145,13 +142,9 @@ class SolrClient:
     def pages(
         self, query: Mapping[str, Any], key: str, fields: Sequence[str], rows: int, mark: str = BEGINNING
     ) -> Iterator[tuple[list[SolrResponse], str]]:
-        """Yield pages of all matching documents in the order of their ids, with Solr's cursor.
+        """Yield pages of all matching documents by id, each with the cursor mark of the next page.
 
-        Args:
-            mark: Cursor mark of the first page to yield.
-
-        Yields:
-            A page, and the cursor mark of the next page.
+        `mark` is the cursor mark of the first page to yield.
         """
         following, mark = mark, ""
         while following != mark:
@@ -175,32 +168,31 @@ class SolrClient:
         self._object(with_retries(lambda: str(self._pysolr.add(documents, commit=False)), self._access.retries))
 
     def commit(self) -> None:
-        # pysolr's commit sends XML, so Solr would respond with XML.
+        # pysolr's commit sends XML, and Solr would respond with XML.
         self.post("update", {"commit": {}})
 
     def reload(self) -> None:
         """Reload a collection of a SolrCloud, and wait until all its cores use its changed schema.
 
-        Solr answers a change before all cores have reloaded. A document that is committed during a reload can stay
+        Solr answers a change before all cores have reloaded, and a document committed during a reload can stay
         invisible until the next commit. A standalone Solr reloads before it answers.
         """
-        # The schema has been changed already; the user may lack the right to reload.
+        # The schema has already changed; the user may lack the right to reload.
         with suppress(EngineResponseError):
             self._administer("RELOAD", "name")
 
     def cores(self, *, directly: bool = True) -> Iterator[SolrClient]:
         """Yield a client for one core of each shard, or this client on a standalone Solr.
 
-        Args:
-            directly: Whether to use the addresses that the nodes have registered, which some clients cannot resolve.
-                Otherwise, the node of this client forwards the requests.
+        `directly` uses the addresses registered by the nodes, which some clients cannot resolve; otherwise, the node of
+        this client forwards the requests.
         """
         try:
             status = self._administer("CLUSTERSTATUS", "collection")
         except EngineResponseError as error:
             if error.status != 400:
                 raise
-            # This is not a SolrCloud, so the name is the name of a core.
+            # Without SolrCloud, the name is the name of a core.
             yield self
             return
         base = self.url.rpartition("/")[0]
@@ -246,7 +238,7 @@ class SolrClient:
         return self._perform(method, target, body, headers)
 
     def _perform(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
-        """Send a request made by whorl or pysolr, check the status, and return the body of the response."""
+        """Send a request of whorl or pysolr, check the status, and return the body of the response."""
         response = self._connections.request(method, target, body, headers)
         if response.status != 200:
             raise _response_error(self.url, response)
@@ -345,7 +337,7 @@ def _detail(body: bytes) -> str:
 
 
 def _words(page: str) -> str:
-    """Return the title of an HTML page from a proxy or Jetty, or the shortened page if it has no title."""
+    """Return the title of an HTML page from a proxy or Jetty, otherwise the shortened page."""
     title = _TITLE.search(page)
     return _short(title[1] if title else page)
 
@@ -375,7 +367,7 @@ def guard_response(url: str) -> Iterator[None]:
 
 
 def term_vectors(answer: SolrResponse, field: str) -> dict[str, dict[str, int]]:
-    """Return each document's tokens with their frequencies, by unique key. The request needs json.nl=map."""
+    """Return each document's tokens with their frequencies, by unique key; the request needs json.nl=map."""
     with guard_response(answer.url):
         return {
             str(document["uniqueKey"]): {

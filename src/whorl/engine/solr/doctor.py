@@ -1,7 +1,7 @@
 """`whorl solr check`: checks how a collection can be searched by fingerprint, and reports problems.
 
-No check changes the collection. A finding states what the check has found, its consequence and a remedy.
-`compare_sample` compares the indexed tokens with the tokens that whorl makes from the stored texts.
+No check changes the collection. A finding has a fact, its consequence and a remedy. `compare_sample` compares the
+indexed tokens with the tokens that whorl makes from the stored texts.
 """
 
 from __future__ import annotations
@@ -469,7 +469,7 @@ def _uncommitted(client: SolrClient) -> Iterator[Finding]:
         )
 
 
-#: Number of sampled documents fetched per request. Each includes its whole text.
+#: Number of sampled documents to fetch per request, each with its whole text.
 _AT_ONCE = 20
 
 
@@ -477,7 +477,7 @@ def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Findin
     """Fingerprint the first texts of a collection, and compare the tokens with its index.
 
     Args:
-        count: Documents to compare in the order of their ids, at least 1.
+        count: Number of documents to compare, by id, at least 1.
 
     Raises:
         SchemaError: The collection has neither a field of tokens nor the fields of sketches.
@@ -538,7 +538,7 @@ def _sample_finding(
 
 
 def _sampled(client: SolrClient, collection: Collection, count: int) -> Iterator[tuple[SolrResponse, set[str] | None]]:
-    """Yield documents, each with its distinct indexed tokens, or None if the tokens cannot be read."""
+    """Yield documents, each with its distinct indexed tokens, or None for unreadable tokens."""
     names, source = collection.names, collection.sources[0]
     has_vectors = source is TokenSource.TERM_VECTORS
     handler, parameters = "select", {}

@@ -3,9 +3,9 @@
 A property is stored in the field with its name. If this is a text field, each whole value is also stored in a dynamic
 field for its type, such as the number 2021 of the property `year` in `whorl_integer_year`.
 
-Four fields hold a sketch. `whorl_size` is the number of distinct shingles, `whorl_sample` has the look-up tokens, and
-`whorl_sketch` the encoded sketch. `whorl_scheme` names the schemes of these three fields. Sketches of different schemes
-are never compared. A short document whose text is stored has no `whorl_sketch`: its sketch is made from the text.
+Four fields hold a sketch: `whorl_size` the number of distinct shingles, `whorl_sample` the look-up tokens,
+`whorl_sketch` the encoded sketch, and `whorl_scheme` the names of the schemes of these three. Sketches of different
+schemes are never compared. A short document with a stored text has no `whorl_sketch`: its sketch is made from the text.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _KINDS = {
 
 
 def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
-    """Return the kind of a field's values; None if the field cannot be searched or has an unknown type."""
+    """Return the kind of a field's values; None if the field is not searchable or has an unknown type."""
     field_type = types.get(field["type"], {})
     properties = {**field_type, **field}
     # Solr's default for `indexed` is true.
@@ -95,7 +95,7 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | Non
     for name, places in known.items():
         is_declared = name in collection.schema.fields or is_dynamic(name)
         if not is_declared and len(places) > 1 and Kind.KEYWORD not in places:
-            # If a property has only numbers, search it as numbers, although it is also indexed as words.
+            # Search a property with only numbers as numbers, although it is also indexed as words.
             places.pop(Kind.TEXT, None)
     called = {"id": collection.names.key, **{role: name for role, name in roles.items() if name != role}}
     split = {wanted.name} if collection.schema.splits_names(wanted.name) else ()
@@ -166,15 +166,14 @@ def _whole_places(used: Sized[str]) -> Iterator[tuple[str, Kind, str]]:
 
 #: Maximum number of short texts to read in one request.
 _TEXTS_AT_ONCE = 1_000
-#: Maximum number of schemes to count; a collection has far fewer.
+#: Maximum number of schemes to count, far more than a collection has.
 _MOST_SCHEMES = 1000
 
 
 def sketch_fields(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> Json:
     """Return the values of a sketch's four fields; None for a field without a value.
 
-    Args:
-        stored_text: The document's text if Solr returns exactly this text.
+    `stored_text` is the document's text if Solr returns exactly this text.
 
     Raises:
         ParameterError: The document has 2**32 shingles or more.
@@ -197,10 +196,9 @@ def read_sketches(
     sketch_scheme: SketchScheme,
     read_texts: Callable[[Sequence[int]], Sequence[str | None]],
 ) -> list[Sketch | None]:
-    """Return the sketch of each document, or None if its sketch is missing, malformed or of another scheme.
+    """Return the sketch of each document, or None if it is missing, malformed or of another scheme.
 
-    Args:
-        read_texts: Returns the texts of the documents at some positions, or None for a text that is missing.
+    `read_texts` returns the texts of the documents at some positions, or None for a missing text.
     """
     name = stored_name(scheme, sketch_scheme)
     is_ours = [first_text(document.get(SCHEME)) == name for document in documents]
@@ -215,7 +213,7 @@ def read_sketches(
 def text_reader(
     client: SolrClient, collection: Collection, documents: Sequence[Json]
 ) -> Callable[[Sequence[int]], list[str | None]]:
-    """Return a function for `read_sketches`, which fetches only the texts that the documents do not include."""
+    """Return a function for `read_sketches` that fetches only the texts that the documents do not include."""
     key, content = collection.names.key, collection.content
 
     def read_texts(positions: Sequence[int]) -> list[str | None]:
@@ -239,7 +237,7 @@ class Coverage:
     Args:
         documents: All documents.
         by_scheme: Documents with a sketch, by the name of the scheme.
-        searchable: Documents with a sketch that is not empty, by the name of the scheme.
+        searchable: Documents with a non-empty sketch, by the name of the scheme.
         without: Documents that may have a text, without a sketch of the collection's scheme.
     """
 
@@ -250,7 +248,7 @@ class Coverage:
 
     @property
     def only_scheme(self) -> str | None:
-        """The scheme of all sketches; None if there are several schemes or no sketches."""
+        """Scheme of all sketches; None for several schemes or no sketches."""
         return next(iter(self.by_scheme)) if len(self.by_scheme) == 1 else None
 
     def warnings(self, url: str, *, can_be_filled: bool) -> list[str]:
@@ -262,11 +260,11 @@ class Coverage:
 
 
 def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
-    """Count the documents by the scheme of their sketches. The four fields of a sketch must exist.
+    """Count the documents by the scheme of their sketches; the four fields of a sketch must exist.
 
     Args:
         scheme: The `stored_name` of the collection's own schemes.
-        text: The text field, if it can be searched, to count only documents with a text as lacking a sketch.
+        text: The text field, if it is searchable, to count only documents with a text as lacking a sketch.
     """
     filled = {"type": "query", "q": f"{SIZE}:[1 TO *]"}
     schemes = {"type": "terms", "field": SCHEME, "limit": _MOST_SCHEMES, "facet": {"filled": filled}}

@@ -1,7 +1,7 @@
 """Engine for Solr: a standalone core or a SolrCloud collection.
 
-Cores and collections work the same way: references are resolved by queries, and Solr merges the hits, stored fields and
-term vectors of the shards.
+Both work the same way: references are resolved by queries, and Solr merges the hits, stored fields and term vectors of
+the shards.
 """
 
 from __future__ import annotations
@@ -96,18 +96,18 @@ from whorl.query.plan.values import Fields
 
 #: Number of documents per batch of a scan; large, because Solr reads through all documents for each batch.
 SCAN_BATCH_SIZE = 5_000
-#: Maximum number of references to resolve in one request. Each reference becomes up to three clauses.
+#: Maximum number of references to resolve in one request; each becomes up to three clauses.
 _REFERENCES_AT_ONCE = 200
 #: The scheme of sketches that this version of whorl uses.
 _SAMPLE_SCHEME = SketchScheme()
 #: Time in seconds to cache descriptions and counts; other clients may change the schema and the documents.
 _DESCRIPTION_SECONDS, _COUNTS_SECONDS = 60.0, 30.0
-#: Maximum age of `fields(latest=True)` in seconds. Every query with a misspelt field name calls it.
+#: Maximum age of `fields(latest=True)` in seconds; every query with a misspelt field name calls it.
 _LATEST_SECONDS = 1.0
 #: Microseconds for a look-up in one segment and for a candidate, measured by benchmarks/similar_costs.py; only their
 #: ratio matters.
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
-#: Number of segments to assume if Solr does not report it: the segments of one tier of TieredMergePolicy.
+#: Number of segments to assume if Solr does not report it: one tier of TieredMergePolicy.
 _SEGMENTS = 10
 #: Number of update requests at once.
 CONNECTIONS = 2
@@ -244,7 +244,7 @@ class SolrEngine(Engine):
 
     @property
     def sketch_scheme(self) -> SketchScheme | None:
-        """The scheme of the sketches. None if only the tokens can be searched."""
+        """Scheme of the sketches; None if only the tokens are searchable."""
         if not self.collection.has_sketches:
             return None
         is_searched = not self.collection.has_minhash or self._sketch_name in self._coverage().searchable
@@ -258,7 +258,7 @@ class SolrEngine(Engine):
 
     def sketched(self, references: Sized[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         key, content, has_sketches = self.collection.names.key, self.collection.content, self.collection.has_sketches
-        # Include the text, because there are few references, and a short document has no stored sketch.
+        # Include the text: references are few, and a short document has no stored sketch.
         more = [SKETCH, SCHEME, *filter(None, [content])] if has_sketches else []
         named = dict(self._match_references(references, lambda values, fields: self._fetched(values, [*fields, *more])))
         sketches = self._sketches([*named.values()])
@@ -293,9 +293,8 @@ class SolrEngine(Engine):
     ) -> Iterator[tuple[str, SolrResponse]]:
         """Yield each reference that names a document, with the document.
 
-        Args:
-            ask: Function that takes values by field, and names of fields. It returns these fields of the documents that
-                have any of the values.
+        `ask` takes values by field, and names of fields; it returns these fields of the documents with any of the
+        values.
         """
         collection = self.collection
         handles = [*filter(None, (collection.names.key, collection.dbid, collection.noderef))]
@@ -312,13 +311,13 @@ class SolrEngine(Engine):
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """The scheme of the passages. None if documents with a text have no passages."""
+        """Scheme of the passages; None if documents with a text have no passages."""
         scheme, is_complete = self._passages()
         return scheme if is_complete else None
 
     @property
     def _scheme_of_passages(self) -> PassageScheme:
-        """Scheme of the passage field. It exists even while some documents have no passages yet."""
+        """Scheme of the passage field, which exists even while some documents have no passages yet."""
         scheme, _ = self._passages()
         if scheme is None:
             raise SchemaError(
@@ -342,7 +341,7 @@ class SolrEngine(Engine):
         return look_up_holders(counts, most, among, ask)
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Raise an error unless new documents get passages, of any scheme or of the wanted scheme.
+        """Raise an error unless new documents get passages, of any scheme or of the wanted one.
 
         Raises:
             SchemaError: The collection has no field for passages.
@@ -394,7 +393,7 @@ class SolrEngine(Engine):
         prepared, names, covered = self._prepared(plan), self.collection.names, self._coverage()
         request = search_request(prepared, names, start=start, rows=rows, only_scheme=covered.only_scheme)
         is_counted = self.reads_candidates_later(plan)
-        # If the scores suffice for the comparison, do not request sketches and texts.
+        # Scores are enough for the comparison, so do not request sketches and texts.
         request["fields"] += [SIZE if is_counted else SKETCH, SCHEME]
         if not is_counted and self.collection.content and finds_only_short(plan, self.collection.scheme):
             request["fields"] += listed([self.collection.content])
@@ -438,7 +437,7 @@ class SolrEngine(Engine):
 
         Args:
             documents: Documents from `_sources`, by id.
-            repeats: The documents' tokens with frequencies, if the tokens are read from term vectors.
+            repeats: The documents' tokens with frequencies, if read from term vectors.
             wanted: By document id, whether the order of the tokens matters.
         """
         collection = self.collection
@@ -477,7 +476,7 @@ class SolrEngine(Engine):
 
     @property
     def _sketch_name(self) -> str:
-        """Value that the field SCHEME has in documents with searchable sketches."""
+        """Value of the field SCHEME in documents with searchable sketches."""
         return stored_name(self.collection.scheme, _SAMPLE_SCHEME)
 
     def _sketches(self, documents: Sequence[Json]) -> Sequence[Sketch | None]:
@@ -556,7 +555,7 @@ class SolrEngine(Engine):
         return recovered if recovered.is_exact else self._signature_of_text(document, repeats) or recovered
 
     def _signature_of_text(self, document: Json, indexed: Mapping[str, int]) -> Signature | None:
-        """Return the signature of the stored text. None if its tokens differ from the indexed tokens."""
+        """Return the signature of the stored text, or None if its tokens differ from the indexed tokens."""
         collection = self.collection
         if collection.content is None:
             return None
@@ -568,7 +567,7 @@ class SolrEngine(Engine):
         return made if set(made.tokens) == indexed.keys() else None
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
-        """Return the fields and values to look up for a reference. The first meaning that matches a document counts."""
+        """Return the fields and values to look up for a reference; the first matching one counts."""
         by_role = {"key": self.collection.names.key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
         fields = [(by_role[role], value) for role, value in reference_meanings(reference)]
         return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]
@@ -614,7 +613,7 @@ class SolrEngine(Engine):
                 f"'whorl solr init {self._client.url}' adds it, or name another in whorl.toml"
             )
         fields: dict[str, Any] = {names.key: document.id}
-        # Leave out empty values, because for Solr they are missing values.
+        # Leave out empty values, which Solr treats as missing.
         if document.text:
             fields[text_field] = document.text
         if names.name and document.name:
@@ -662,11 +661,8 @@ class SolrEngine(Engine):
 def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result]) -> list[_Result]:
     """Send portions in parallel, and return the results in order.
 
-    If requests fail, raise the error of the first failed portion when all running requests have ended.
-
-    Args:
-        portions: Portions to send. The caller's thread prepares them, and sends a single portion itself.
-        send: Sends one portion, from any thread.
+    If requests fail, raise the error of the first failed portion when all running requests have ended. The caller's
+    thread prepares the portions, and sends a single one itself.
     """
     remaining = iter(portions)
     first = list(islice(remaining, 2))

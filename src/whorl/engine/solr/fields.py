@@ -1,6 +1,6 @@
 """Fields that whorl reads and fills in a Solr collection: names, definitions and types.
 
-The definitions are in `solr/configset`. `whorl solr init` adds missing definitions to a collection.
+The definitions are in `solr/configset`; `whorl solr init` adds missing ones to a collection.
 """
 
 from __future__ import annotations
@@ -16,21 +16,20 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.query.plan.nodes import Kind
 
-#: The four fields of a sketch: the number of distinct shingles, the look-up tokens, the encoded sketch, and the name of
-#: their schemes.
+#: The four fields of a sketch: number of distinct shingles, look-up tokens, encoded sketch, and name of their schemes.
 SIZE, SAMPLE, SKETCH, SCHEME = "whorl_size", "whorl_sample", "whorl_sketch", "whorl_scheme"
-#: For each of these fields, the properties that it needs in the schema.
+#: Needed schema properties of these fields.
 NEEDED: Mapping[str, tuple[str, ...]] = {
     SIZE: ("indexed",),
     SAMPLE: ("indexed", "multiValued"),
     SKETCH: ("stored",),
     SCHEME: ("indexed", "docValues"),
 }
-#: The optional field of passage hashes, and the properties that it needs.
+#: Optional field of passage hashes, and its needed properties.
 PASSAGES, NEEDED_OF_PASSAGES = "whorl_passages", ("indexed", "multiValued")
-#: Prefix of the name of this field's type, which is the name of the passage scheme.
+#: Prefix of the passage scheme's name, which is also the name of this field's type.
 _OF_PASSAGES = "passages"
-#: Field for the digest of the indexed document. It shows that a document is unchanged, so that it is not indexed again.
+#: Field for the digest of the indexed document, to skip unchanged documents.
 DIGEST = "whorl_digest"
 #: Prefixes of the dynamic fields that hold whole values in addition to a text field.
 WHOLE_PREFIXES: Mapping[Kind, str] = {
@@ -40,11 +39,10 @@ WHOLE_PREFIXES: Mapping[Kind, str] = {
     Kind.DATE: "whorl_date_",
     Kind.BOOLEAN: "whorl_boolean_",
 }
-#: Pattern of the character filter that splits names at `_` and `.`. Unicode's word-break rules do not split there.
+#: Pattern of the character filter that splits names at `_` and `.`, unlike Unicode's word-break rules.
 SPLIT_PATTERN = "[_.]"
 
-#: Additional properties for a collection that does not store the text, where whorl cannot make the tokens from the
-#: text.
+#: Additional properties for a collection without stored texts, where whorl cannot make the tokens.
 VECTORS: Json = {"termVectors": True}
 VECTOR_COMPONENT: Json = {"name": "termVectors", "class": "solr.TermVectorComponent"}
 VECTOR_HANDLER: Json = {
@@ -58,7 +56,7 @@ VECTOR_HANDLER: Json = {
 @cache
 def definitions(tag: Literal["field", "dynamicField", "fieldType"]) -> Mapping[str, Json]:
     """Return the definitions in whorl's configset by name, in the JSON of Solr's Schema API."""
-    # Import this here, because searches need no definitions.
+    # Import here, because searches need no definitions.
     from whorl.engine.local.solr import configset_directory
 
     schema = ElementTree.parse(configset_directory() / "conf" / "managed-schema.xml")
@@ -88,17 +86,14 @@ def dynamic_definitions() -> list[Json]:
 
 
 def passages_definitions(scheme: PassageScheme) -> tuple[Json, Json]:
-    """Return the definitions of the passage field and of its type.
-
-    The type has the name of the scheme, so a field always has a scheme.
-    """
+    """Return the definitions of the passage field and of its type, which has the name of the scheme."""
     sample = definitions("field")[SAMPLE]
     own_type = {**definitions("fieldType")[sample["type"]], "name": scheme.name}
     return {**sample, "name": PASSAGES, "type": scheme.name}, own_type
 
 
 def passage_scheme(field: Mapping[str, Any]) -> PassageScheme | None:
-    """Return the scheme of the passages from the definition of their field. None if they cannot be searched."""
+    """Return the scheme of the passages from the definition of their field; None if they are not searchable."""
     if not all(field.get(part) for part in NEEDED_OF_PASSAGES):
         return None
     kind = str(field["type"])

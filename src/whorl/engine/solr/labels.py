@@ -1,7 +1,7 @@
 """Labels clusters of near-duplicates in a Solr collection, by atomic updates of two fields.
 
 In an atomic update, Solr rebuilds the whole document from the values that it can read back. The tokens of sketch and
-passages are not among these values, so the update includes them, computed again from the stored sketch and text.
+passages are not among them, so the update includes them, computed again from the stored sketch and text.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from whorl.query.plan.nodes import BoundPlan
 class SolrLabels(ServerLabels):
     """Reads and writes the cluster labels of documents in a collection.
 
-    Args:
-        request: Function that returns the body of a request for a plan, without rows.
+    `request` returns the body of a request for a plan, without rows.
     """
 
     def __init__(

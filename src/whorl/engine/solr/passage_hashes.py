@@ -17,11 +17,7 @@ _COUNTED_AT_ONCE = 500
 
 
 def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
-    """Return the query for documents that lack passage hashes.
-
-    Args:
-        text: The text field, if it can be searched, to match only documents with a text.
-    """
+    """Return the query for documents that lack passage hashes, if `text` is given only documents with a text."""
     # An empty sketch means that the text is too short for passages.
     complete = [{"term": {"f": PASSAGES, "query": scheme.name}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"must": ["*:*"], "must_not": complete, **({"filter": [exists(text)]} if text else {})}}
@@ -30,7 +26,7 @@ def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
 def document_counts(client: SolrClient, numbers: Sequence[int], scheme: PassageScheme) -> list[int]:
     counts: list[int] = []
     for terms in batches(passage_hash_terms(tuple(numbers), scheme), _COUNTED_AT_ONCE):
-        # Do not cache these queries, because they would displace useful entries of the filter cache.
+        # Do not cache these queries, which would displace useful entries of the filter cache.
         facets = {
             f"n{position}": {"type": "query", "q": f"{{!term f={PASSAGES} cache=false v={term}}}"}
             for position, term in enumerate(terms)
@@ -50,11 +46,9 @@ _BITS = 24
 def held_hashes(
     client: SolrClient, body: Json, key: str, numbers: Sequence[int], scheme: PassageScheme
 ) -> Iterator[tuple[str, list[int]]]:
-    """Yield the id of each hit of a search, with the positions of the passage hashes that the hit has.
+    """Yield the id of each hit of a search, with the positions of its passage hashes; `key` is the field of the ids.
 
-    Args:
-        body: Body of the search. Its fields are replaced.
-        key: The field with the ids.
+    The fields of `body` are replaced.
     """
     body["fields"] = [*listed([key]), *_held_fields(numbers, scheme)]
     for document in client.select(body).documents:
@@ -62,7 +56,7 @@ def held_hashes(
 
 
 def _held_fields(numbers: Sequence[int], scheme: PassageScheme) -> list[str]:
-    """Return computed fields, where each passage hash of a document adds another power of two."""
+    """Return computed fields; each passage hash of a document adds another power of two."""
     fields = []
     for at, terms in enumerate(batches(passage_hash_terms(tuple(numbers), scheme), _BITS)):
         powers = [f"product({1 << bit},termfreq({PASSAGES},'{term}'))" for bit, term in enumerate(terms)]

@@ -1,6 +1,6 @@
-"""Turns query plans and facets into Solr requests as JSON. No other module builds queries.
+"""Turns query plans and facets into Solr requests as JSON; no other module builds queries.
 
-User text is never read as syntax: it is the value of an argument in Solr's JSON query language, which the parser gets
+User text never becomes syntax: it is the value of an argument in Solr's JSON query language, which the parser gets
 unchanged (`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`). For parsers with a syntax, all characters
 except letters and digits are escaped.
 
@@ -62,7 +62,7 @@ from whorl.query.plan.values import date_of, whole, written
 
 #: Maximum number of clauses in each part of a split query.
 _PART = 1000
-#: Leaf clauses of a fingerprint that has become functions: for the score, for the match, and as filters for the scheme,
+#: Number of leaf clauses of a fingerprint as functions: for the score, for the match, and as filters for the scheme,
 #: the sizes (two) and the tokens.
 _LEAVES_APART = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
@@ -76,7 +76,8 @@ _BETWEEN_IDS = "\x1f"
 
 #: Parameter that keeps Solr from replacing ${…} in ids, words and tokens.
 _LITERALLY = {"expandMacros": "false"}
-#: Parameter that makes Solr check a filter only on documents with the tokens, and not find all of its documents first.
+#: Parameter that makes Solr check a filter only on documents with the tokens, instead of first finding all of its
+#: documents.
 _LAZILY = {"cache": "false"}
 _NO_DOCUMENT: Json = {"bool": {"must_not": ["*:*"]}}
 
@@ -86,10 +87,10 @@ class SolrFields:
     """A collection's names for the fields that whorl needs.
 
     Args:
-        text: The default fields for words.
+        text: Default fields for words.
         name: The documents' display name, or None.
-        scheme: The name of the token scheme, which also defines the words and shingles of sketches.
-        spelling: The encoding of tokens.
+        scheme: Name of the token scheme, which also defines the words and shingles of sketches.
+        spelling: Encoding of tokens.
     """
 
     key: str = "id"
@@ -113,7 +114,7 @@ def search_request(
     """Return the JSON body that requests one page of a plan's hits.
 
     Args:
-        only_scheme: The only scheme of sketches; None if Solr must filter by scheme.
+        only_scheme: Single scheme of all sketches; None if Solr must filter by scheme.
         counted: Plans to translate into named queries, for other parts of the request.
 
     Raises:
@@ -172,22 +173,21 @@ def largest_request(scheme: str) -> Json:
     return {"query": {"term": {"f": SCHEME, "query": scheme}}, "limit": 1, "fields": [SIZE], "sort": f"{SIZE} desc"}
 
 
-#: Query for all documents. It works with every default query parser of the handler.
+#: Query for all documents, for any default query parser of the handler.
 EVERYTHING: Mapping[str, Any] = {"bool": {"must": ["*:*"]}}
 
 
 def without_sketch(scheme: str, text: str | None = None) -> Json:
     """Return the query for documents without a sketch of a scheme.
 
-    Args:
-        text: The text field, if it can be searched, to match only documents with a text or another sketch.
+    With the searchable text field `text`, match only documents with a text or another sketch.
     """
     is_meant = {"filter": [{"bool": {"should": [exists(text), exists(SCHEME)]}}]} if text else {}
     return {"bool": {"must": ["*:*"], "must_not": [{"term": {"f": SCHEME, "query": scheme}}], **is_meant}}
 
 
 def empty_sketches(scheme: str, field: str | None = None) -> Json:
-    """Return the query for documents with an empty sketch, and with a value in `field` if it is given."""
+    """Return the query for documents with an empty sketch, and with a value in `field`, if given."""
     is_empty = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"filter": [*is_empty, *([exists(field)] if field else [])]}}
 
@@ -243,7 +243,7 @@ def _field_count(test: Test, names: SolrFields) -> int:
 
 
 class _Builder:
-    """Translates plan nodes to JSON queries. Functions refer to named queries, which this class collects."""
+    """Translates plan nodes to JSON queries, and collects the named queries that functions refer to."""
 
     def __init__(self, names: SolrFields, apart: frozenset[int], only_scheme: str | None = None) -> None:
         self._names, self._apart, self._only_scheme = names, apart, only_scheme
@@ -265,7 +265,7 @@ class _Builder:
         best = "min" if key.is_ascending else "max"
         functions = [f'field("{place}",{best})' for place in places]
         values = places[0] if len(places) == 1 else f"def({','.join(functions)})"
-        # Sort by presence first, because a missing number or date would sort as 0.
+        # Sort by presence first; a missing number or date would sort as 0.
         return [f"query(${name},0) desc", f"{values} {direction}"]
 
     def query(self, node: BoundNode) -> Json:
@@ -356,16 +356,14 @@ class _Builder:
     def _in_functions(self, parts: Sequence[Json], filters: Sequence[Json] = (), least: int | None = None) -> Json:
         """Return a query of few clauses that scores the sum of its parts.
 
-        Args:
-            filters: Queries that hits must match; without filters, one of the parts.
-            least: Smallest score of a hit.
+        Hits must match all `filters` (by default, one of the parts), and reach the score `least`.
         """
         queries = []
         for part in parts:
             name = f"fingerprint{len(self.named)}"
             self.named[name] = part
             queries.append(f"query(${name},0)")
-        # A sum has a value only if all of its parts match, and frange needs a value. So `def` replaces a missing value
+        # A sum has a value only if all of its parts match, and frange needs a value, so `def` replaces a missing value
         # by 0.
         total = queries[0] if len(queries) == 1 else f"sum({','.join(f'def({query},0)' for query in queries)})"
         matching = [*filters]
@@ -384,22 +382,22 @@ def _min_hash(field: str, text: str, separator: str, similarity: float, probabil
 
 
 def _constant(query: Json, weight: float) -> Json:
-    """Return a query with the same matches as `query`. Each document scores `weight`."""
+    """Return a query with the same matches as `query`, each with the score `weight`."""
     if weight == 0.0:
         return {"bool": {"filter": [query]}}
     return {"bool": {"must": [f"*:*^={_decimal(weight)}"], "filter": [query]}}
 
 
 def _decimal(number: float) -> str:
-    """Format a number without an exponent, because Lucene's syntax has no exponents."""
+    """Format a number without an exponent, which Lucene's syntax lacks."""
     return f"{Decimal(repr(number)):f}"
 
 
 def joined(tokens: Sequence[str]) -> tuple[str, str]:
     """Join non-empty tokens; return the text and its separator for Java's `String.split`.
 
-    The separator is a character that no token contains. If the tokens contain all possible characters, the separator is
-    `%` followed by a `~` for each letter of the longest token:
+    The separator is a character that no token contains. If the tokens contain all possible characters, it is `%`
+    followed by a `~` for each letter of the longest token:
 
     - It is longer than any token, so each occurrence in the text overlaps an inserted separator.
     - No proper prefix of it is also a suffix: prefixes begin with `%`, which no proper suffix contains. So two
@@ -427,9 +425,7 @@ def band_parameters(bands: int, rows: int) -> tuple[float, float]:
 
     The parser takes the first number of bands b = 1, 2, … whose match probability, with count // b rows, exceeds tp.
     The probability grows with b, so tp must lie between two probabilities: of the last b with more rows, and of the
-    first b with `rows` rows.
-
-    The tokens must fill every band, because a short last band would never match.
+    first b with `rows` rows. The tokens must fill every band, because a short last band would never match.
     """
     count = bands * rows
     first = next(number for number in range(1, bands + 1) if count // number == rows)
@@ -496,7 +492,7 @@ def _value(field: str, kind: Kind, value: Value) -> str:
         case Kind.BOOLEAN:
             return "true" if value else "false"
         case Kind.KEYWORD:
-            # In whorl's keyword fields, long values are shortened.
+            # whorl's keyword fields have shortened forms of long values.
             return whole(str(value)) if field.startswith(WHOLE_PREFIXES[kind]) else str(value)
         case _:
             return repr(value)
@@ -518,9 +514,7 @@ def _escaped(text: str) -> str:
 def _coded(text: str, *, whole_word: bool = False) -> str:
     r"""Replace all characters except letters and digits by \uXXXX, which parsers resolve first.
 
-    Args:
-        text: Any text.
-        whole_word: Also replace the first letter, so that AND is a word.
+    `whole_word` also replaces the first letter, so that AND is a word.
     """
     coded = _NO_WORD.sub(lambda match: _units(match[0]), text)
     return _units(coded[0]) + coded[1:] if whole_word and coded[:1].isalnum() else coded
@@ -533,7 +527,7 @@ def _units(character: str) -> str:
 
 #: Names that Solr always reads as a field in a function.
 _NAMEABLE = re.compile(r"[^\W\d][\w.:]*", re.ASCII)
-#: Number of additional values to request from each shard, so that a value that is frequent in total is not missed.
+#: Number of additional values to request from each shard, so that no value that is frequent in total is missed.
 _MORE_OF_A_SHARD = 1000
 #: Solr's aggregation functions for the fields of Statistics, in the order of the fields.
 _FUNCTIONS = {"count": "countvals", "smallest": "min", "largest": "max", "total": "sum", "squares": "sumsq"}
@@ -544,8 +538,7 @@ def facets_request(
 ) -> Json:
     """Return the JSON body that requests facets of a plan's hits, and no hits.
 
-    Args:
-        prepared: Function that replaces clauses that cannot match anything in the collection.
+    `prepared` replaces clauses that cannot match anything in the collection.
 
     Raises:
         ParameterError: Solr cannot name a field in a facet.
@@ -557,11 +550,7 @@ def facets_request(
 
 
 def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
-    """Return the facets of the request.
-
-    Args:
-        counted: Receives the nodes to count, by the names of their queries.
-    """
+    """Return the facets of the request; `counted` receives the nodes to count, by the names of their queries."""
     parts: Json = {}
     for number, facet in enumerate(facets):
         name = f"facet{number}"

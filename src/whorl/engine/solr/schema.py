@@ -1,7 +1,7 @@
-"""Reads a collection's schema and configuration, and finds out how it can be searched by fingerprint.
+"""Reads a collection's schema and configuration, and determines how it can be searched by fingerprint.
 
-`inspect` finds out from the version, the Schema API and the Config API where the tokens of a document can be read, and
-how they are encoded. `seen_profile` detects the word-break profile with `/analysis/document`.
+`inspect` determines the places and encodings of a document's tokens from the version, the Schema API and the Config
+API. `seen_profile` detects the word-break profile with `/analysis/document`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES, tokens
 
-#: Names of the filter factory: the short name that Solr 9 writes, and the class names in older schemas.
+#: Names of the filter factory: the short name of Solr 9, and the class names in older schemas.
 MINHASH = ("minHash", "solr.MinHashFilterFactory", "MinHashFilterFactory")
 _SHINGLE = ("shingle", "solr.ShingleFilterFactory", "ShingleFilterFactory")
 TRUNCATE = ("truncate", "solr.TruncateTokenFilterFactory", "TruncateTokenFilterFactory")
 _FROM_SHINGLES = (_SHINGLE, MINHASH, TRUNCATE)
-#: Oldest Solr with the query parser `min_hash`, and the versions that the tests run on.
+#: Oldest Solr with the query parser `min_hash`, and tested versions.
 _OLDEST = (8,)
 _TRIED = ((8, 11), (9,))
 #: Parameters of MinHashFilterFactory with their defaults.
@@ -46,7 +46,7 @@ class TokenSource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Fields, types and copyFields of a schema; properties that a definition leaves out have Solr's defaults."""
+    """Fields, types and copyFields of a schema; omitted properties have Solr's defaults."""
 
     key: str
     fields: Mapping[str, Json]
@@ -55,7 +55,7 @@ class Schema:
     copies: tuple[tuple[str, str], ...] = ()
 
     def describe(self, name: str) -> Json | None:
-        """Return the properties of a field, or of the dynamic field that matches its name; None if neither exists."""
+        """Return the properties of a field, or of the dynamic field that matches its name, or None."""
         return described(name, self.fields, self.dynamic)
 
     def is_text(self, name: str) -> bool:
@@ -94,7 +94,7 @@ class Schema:
         return passage_scheme(self.fields.get(PASSAGES, {}))
 
     def shingle_size(self, minhash: str) -> int:
-        """Return the number of words per shingle: the number of the token field, otherwise whorl's default."""
+        """Return the number of words per shingle of the token field, by default whorl's."""
         field = self.fields.get(minhash)
         return _scheme(minhash_chain(self.types[field["type"]]) if field else [], DEFAULT_PROFILE).shingle_size
 
@@ -122,7 +122,7 @@ def read_schema(client: SolrClient) -> Schema:
 
 
 def _typed(fields: Iterable[SolrResponse]) -> dict[str, Json]:
-    """Return fields by name. Raise EngineResponseError if a field has no name or type."""
+    """Return fields by name; raise EngineResponseError for a field without name or type."""
     named: dict[str, Json] = {}
     for field in fields:
         field.text("type")
@@ -134,8 +134,8 @@ def _typed(fields: Iterable[SolrResponse]) -> dict[str, Json]:
 class Collection:
     """Description of a core or collection, returned by `inspect`.
 
-    If `profile_is_seen`, the word-break profile was determined from the collection's analysis of a text; otherwise it
-    is a guess from the Lucene version.
+    The word-break profile comes from the collection's analysis of a text if `profile_is_seen`; otherwise, it is a guess
+    from the Lucene version.
     """
 
     names: SolrFields
@@ -152,7 +152,7 @@ class Collection:
 
     @property
     def has_minhash(self) -> bool:
-        """Whether a token field exists. Without it, only searches by sketches and words are possible."""
+        """Whether a token field exists; without it, only searches by sketches and words are possible."""
         return self.names.minhash in self.schema.fields
 
     @property
@@ -161,7 +161,7 @@ class Collection:
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """The scheme of the passage field; None if there is no such field. Documents may still lack passages."""
+        """Scheme of the passage field, or None; documents may still lack passages."""
         return self.schema.passage_scheme
 
     @property
@@ -180,8 +180,7 @@ def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = N
     """Read the description of a collection.
 
     Args:
-        known: The previous description. Its word-break profile stays valid while the type of the token field is the
-            same.
+        known: Previous description; its word-break profile stays valid while the type of the token field is the same.
 
     Raises:
         SchemaError: Solr is too old, or the collection has neither a field of tokens nor the fields of sketches.
@@ -259,7 +258,7 @@ _COUNTED_AT_ONCE = 100
 def stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) -> list[TextField]:
     """Return the stored text fields in use except the name, the field with the most text first.
 
-    Fields that are not indexed are left out, because no query can count their documents.
+    Omit fields without an index, because no query can count their documents.
     """
     names = sorted(name for name in {*schema.fields, *names_in_use(client)} if _is_stored_text(name, schema))
     texts = []
@@ -302,7 +301,7 @@ def _offered(name: str, schema: Schema) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class SolrVersion:
-    """The versions of a Solr and of its Lucene, for example `9.9.0` and `9.12.2`."""
+    """Versions of a Solr and of its Lucene, for example `9.9.0` and `9.12.2`."""
 
     solr: str
     lucene: str
@@ -312,7 +311,7 @@ class SolrVersion:
         return numbers_of(self.solr) in _TRIED or numbers_of(self.solr)[:1] in _TRIED
 
     def require(self) -> None:
-        """Raise SchemaError if Solr is older than 8, and lacks the query parser that every search needs."""
+        """Raise SchemaError for a Solr older than 8, which lacks the query parser that every search needs."""
         if (0,) < numbers_of(self.solr) < _OLDEST:
             raise SchemaError(
                 f"this is Solr {self.solr}, whose query parsers know no 'min_hash', so that nothing can be searched by "
@@ -370,7 +369,7 @@ def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:
 
 
 def _is_usual(chain: list[Json]) -> bool:
-    """Check whether an analysis makes tokens as whorl does: shingles, then hashes, which may be truncated."""
+    """Check whether an analysis makes tokens like whorl: shingles, then hashes, possibly truncated."""
     shingle = find_filter(chain, _SHINGLE)
     if shingle is None or shingle.get("tokenSeparator", " ") != " ":
         return False
@@ -427,7 +426,7 @@ def _spelling(chain: list[Json]) -> Spelling:
 
 
 def _spelling_seen(client: SolrClient, field: str) -> Spelling:
-    """Return the encoding of the tokens in a field that another program fills, from one document."""
+    """Return the encoding of the tokens in a field filled by another program, from one document."""
     any_document = {"query": {"prefix": {"f": field, "query": ""}}, "limit": 1, "fields": listed([field])}
     documents = client.select(any_document).documents
     token = first_text(documents[0].get(field)) if documents else ""
@@ -459,16 +458,10 @@ _SHINGLES = "ShingleFilter"
 
 
 def seen_profile(client: SolrClient, key: str, field: str, shingle_size: int, expected: str) -> str | None:
-    """Return the word-break profile that splits text into the same words as a field's analysis.
+    """Return the word-break profile that splits text into the same words as a field's analysis; try `expected` first.
 
     The sample is sent in texts shorter than a shingle, because Solr returns the tokens of all stages, and MinHash would
-    add hundreds for one shingle.
-
-    Args:
-        expected: The profile to try first.
-
-    Returns:
-        One of `PROFILES`; None if no profile gives the same words, or the handler is not available.
+    add hundreds for one shingle. Return None if no profile gives the same words, or the handler is not available.
     """
     texts = list(_short_texts(shingle_size))
     documents = "".join(
@@ -499,7 +492,7 @@ def _short_texts(shingle_size: int) -> Iterator[str]:
 
 def _words(answer: SolrResponse, document: str, field: str, text: str) -> list[str]:
     """Return the words from the last analysis stage before the shingles."""
-    # A list of the class of each stage followed by its tokens.
+    # A list of each stage's class, followed by its tokens.
     stages: Sequence[object] = answer["analysis"][document][field]["index"][text]
     shingles = [at for at, stage in enumerate(stages) if isinstance(stage, str) and stage.endswith(_SHINGLES)]
     output = stages[shingles[0] - 1]

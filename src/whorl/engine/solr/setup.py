@@ -46,13 +46,13 @@ def initialise(
     without_minhash: bool = False,
     passages: PassageScheme | None = None,
 ) -> list[str]:
-    """Add missing definitions; return a line for each definition that was added, was kept, or differs from whorl's.
+    """Add missing definitions; return a line for each added, kept or different definition.
 
     Args:
-        content: The field of the texts, if it differs from the field in `wanted`.
-        repair: Also undo mistakes of an earlier run: tokens from a field that no document has, or a single-valued token
-            field for texts with several values.
-        without_minhash: Do not add the token field. Only FINGERPRINT queries need it.
+        content: Field of the texts, if it differs from `wanted`.
+        repair: Also undo mistakes of an earlier run: tokens from an unused field, or a single-valued token field for
+            texts with several values.
+        without_minhash: Do not add the token field, which only FINGERPRINT queries need.
 
     Raises:
         SchemaError: The schema cannot be changed, Solr is too old or lacks the ICU classes, or the texts are in another
@@ -114,8 +114,7 @@ def _require_possible(client: SolrClient, schema: Schema, wanted: FieldNames, pa
 def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | None:
     """Return the base folder of files' ids, from a user property of the collection.
 
-    Args:
-        choose: Returns the base to save if the collection has none; Solr then reloads the collection.
+    `choose` returns the base to save if the collection has none; Solr then reloads the collection.
     """
     # Collections of a SolrCloud may share their configuration.
     name = f"whorl_file_base.{client.url.rpartition('/')[2]}"
@@ -143,8 +142,8 @@ def _next(
 def _fields(wanted: FieldNames, schema: Schema) -> list[Json]:
     """Return the field definitions under the user's names.
 
-    The token field needs term vectors if whorl cannot make the tokens from the text: if the text is not stored, or has
-    several values, because Solr makes the tokens of each value separately.
+    The token field needs term vectors if whorl cannot make the tokens: if the text is not stored, or has several
+    values, because Solr makes the tokens of each value separately.
     """
     names = {"name": wanted.name, "content": wanted.content, "MINHASH": wanted.minhash, "DBID": wanted.dbid}
     names["LID"] = wanted.noderef
@@ -188,7 +187,7 @@ def _schema_steps(schema: Schema, wanted: FieldNames, fields: list[Json], types:
         if name in needed and name not in schema.types:
             yield "schema", "add-field-type", field_type
     for field in missing:
-        # A new field could not read data that a dynamic field holds under this name.
+        # A new field could not read a dynamic field's data under this name.
         if field["name"] not in (wanted.name, wanted.content) or not schema.describe(field["name"]):
             yield "schema", "add-field", field
     for field in dynamic_definitions():
