@@ -55,9 +55,9 @@ from whorl.search.similar.fetch_sources import SOURCE
 from whorl.search.similar.references import Referent
 from whorl.store import Store
 
-#: Minimum number of items of shortened lists, until all lists are this short.
+#: Shorten a list below this number of items only if all lists are already this short.
 _FEW = 3
-#: Minimum number of characters of shortened texts, until all lists are short.
+#: Shorten a text below this number of characters only if all lists are already short.
 _LONG_TEXT = 1_000
 #: Number of characters reserved for the JSON of the counts.
 _COUNTS = 500

@@ -180,8 +180,8 @@ class Hit:
 class Order:
     """Sort key for hits.
 
-    A document with several values counts with the smallest if ascending, the largest if descending. Documents without a
-    value come last.
+    A document with several values sorts by its smallest value if ascending, by its largest if descending. Documents
+    without a value come last.
 
     Args:
         field: Name of the field, None for the score.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: Exit code of shells for a command ended by SIGTERM.
 _EXIT_CODE = 128 + signal.SIGTERM
-#: Maximum share of lost documents, above which the command fails.
+#: Maximum share of lost documents; above it, the command fails.
 _MOST_LOST = 0.01
 
 

@@ -184,7 +184,7 @@ def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[i
 def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, OwnText, OwnText]:
-    """Compare two texts; also return the words that only one of them has, for each text."""
+    """Compare two texts; also return each text's words that the other text lacks."""
     # A comparison has only the passages of its first text, so compare in both directions.
     there = compare_words(before[1], after[1], scheme)
     back = compare_words(after[1], before[1], scheme)

@@ -87,7 +87,7 @@ class ReferenceIndex:
         self._hashes = hashes[self._starts]
         bits = min(max(_LEAST_BITS, (_SLOTS * self._hashes.size).bit_length()), _MOST_BITS)
         self._shift = np.uint64(64 - bits)
-        #: Caches for reference texts that were found: positions of shingles, and ranges of words.
+        #: Caches for found reference texts: positions of shingles, and ranges of words.
         self._known_places, self._known_spans = dict[int, dict[int, list[int]]](), dict[int, npt.NDArray[np.int64]]()
         #: Bit filter of the hashes' upper bits; excludes nearly all hashes of documents.
         self._filter = np.zeros(1 << bits, np.bool_)
@@ -247,7 +247,7 @@ class _ReferenceSearch:
 
 
 def item_of(text: Member) -> str:
-    """Return the id of the item with a reference text, or the text's own id if it is not part of an item.
+    """Return the id of a reference text's item, or its own id if it is not part of an item.
 
     >>> item_of(Member("tests.jsonl:17#answer", "answer", 12))
     'tests.jsonl:17'

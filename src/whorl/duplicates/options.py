@@ -77,7 +77,7 @@ class PairOptions:
         return at_least
 
     def smallest_partner(self, sizes: Numbers) -> Numbers:
-        """For each size of a pair's larger document, return the minimum size of the smaller document."""
+        """For each size of the larger document, return the minimum size of the smaller document of a pair."""
         part, whole = self.threshold.as_integer_ratio()
         if self.metric is Metric.CONTAINMENT:
             return np.ones_like(sizes)
@@ -86,7 +86,7 @@ class PairOptions:
 
     @property
     def share_of_smaller(self) -> Fraction:
-        """Minimum share of the smaller document's shingles that any pair has in common."""
+        """Minimum share of the smaller document's shingles that a pair of any sizes shares."""
         threshold = self.threshold
         return 2 * threshold / (1 + threshold) if self.metric is Metric.JACCARD else threshold
 
@@ -236,7 +236,7 @@ class DuplicatesOptions:
 
     @classmethod
     def of(cls, options: PairOptions | DuplicatesOperation | DuplicatesOptions) -> DuplicatesOptions:
-        """Return the search options for options of pairs, or for an operation of a front end.
+        """Convert options of pairs, or an operation of a front end, to search options.
 
         Raises:
             ParameterError: An option of the operation is invalid, or two contradict each other.
@@ -266,7 +266,7 @@ class DuplicatesOptions:
 
 
 def _keep_of(operation: DuplicatesOperation) -> Keep | None:
-    """Return the retention policy of an operation; None without a policy if no file is rewritten."""
+    """Return the retention policy of an operation; None if it has none and no file is rewritten."""
     keep = None if operation.keep is None else Keep.named(operation.keep)
     if keep in (Keep("newest"), Keep("oldest")):
         return Keep(operation.keep or "", operation.date or "")

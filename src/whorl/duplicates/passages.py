@@ -175,7 +175,7 @@ class _WordStream:
 
 
 def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numbers:
-    """Return the position of each window's source plus 1, or 0 without a source, in a memory-mapped sparse file."""
+    """Return each window's source position plus 1, or 0 without a source, in a memory-mapped sparse file."""
     total = int(stream.begins[-1])
     if not total:
         return np.zeros(0, np.int64)

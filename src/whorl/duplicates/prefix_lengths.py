@@ -78,7 +78,7 @@ class Round:
 
     @property
     def is_jaccard(self) -> bool:
-        """Whether the documents of a pair have similar sizes, as with Jaccard."""
+        """Whether the metric is Jaccard; then the documents of a pair have similar sizes."""
         return self.pair_options.metric is Metric.JACCARD
 
     def home_levels(self, sketches: Sketches, sizes: Numbers) -> Numbers:

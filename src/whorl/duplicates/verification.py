@@ -31,7 +31,7 @@ _AT_ONCE = 1 << 19
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairOverlaps:
-    """Hashes below the bound of a pair's common level: numbers in each sketch, and number shared."""
+    """Numbers of hashes below the bound of a pair's common level: in each sketch, and in both."""
 
     levels: Numbers
     counts_a: Numbers
@@ -199,7 +199,7 @@ _LEAST = 1 << 20
 
 
 def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
-    """Partition items into at most `most` half-open ranges with about the same amount of work, one if it is small.
+    """Partition items into at most `most` half-open ranges of about equal work; little work gets one range.
 
     `totals` has the cumulative work up to and including each item.
 

@@ -485,7 +485,7 @@ def lag_message(lag: int) -> str:
     )
 
 
-#: Property that a reference names a document by: "key" is the id, "dbid" DBID, "noderef" LID.
+#: Meaning of a reference: "key" is the id, "dbid" DBID, "noderef" LID.
 Role: TypeAlias = Literal["key", "dbid", "noderef"]
 
 #: Prefix of Alfresco's references to nodes of its main store.

@@ -43,7 +43,7 @@ class TextField:
 
 #: Number of texts per field to read for comparing lengths.
 SAMPLED = 10
-#: Maximum number of fields to read texts from, those with the most documents.
+#: Maximum number of fields to read texts from; the fields with the most documents are read.
 _FIELDS_SAMPLED = 20
 
 
@@ -98,7 +98,7 @@ def init_command(command: str, texts: Sequence[TextField], names: FieldNames, li
 def require_named_text(
     url: str, command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None
 ) -> None:
-    """Raise SchemaError with the right `init` command if only other fields than the configured one have texts."""
+    """Raise SchemaError with the right `init` command if other fields, but not the configured one, have texts."""
     if text_elsewhere(texts, names) is not None:
         raise SchemaError(
             f"no document of {url} has a text in {names.content!r}; stored texts are in {listing(texts)}. Say which: "

@@ -163,7 +163,7 @@ def hashed(
 ) -> Iterator[Hashed]:
     """Return the requested results of each text, in order.
 
-    Arguments and errors are those of `signatures_of`. Hashes depend only on the profile and the shingle size.
+    Arguments and errors are as for `signatures_of`. Hashes depend only on the profile and the shingle size.
     """
     if workers is not None and workers < 1:
         raise ParameterError(f"workers must be at least 1, got {workers}")
@@ -180,7 +180,7 @@ def hashed_together(
     """Yield the hashes of many texts, one array per portion.
 
     A portion should have some hundred texts, or some hundred thousand characters; several may be read ahead. The hashes
-    of a text are distinct and ascending, with `in_order` of all shingles in text order.
+    of a text are distinct and ascending; with `in_order`, they are the hashes of all its shingles in text order.
     """
     if scheme.unit == "words":
         segmenter_of(scheme.profile)

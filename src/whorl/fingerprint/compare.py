@@ -49,9 +49,9 @@ CANDIDATES = 16
 _FIRST_STRETCH, _LONGEST_STRETCH = 8, 4096
 #: Number of elements to sort at a time, because a sort cannot stop at the deadline.
 _SORTED_AT_ONCE = 1 << 19
-#: Number of words to number between two checks of the deadline.
+#: Number of words processed between two checks of the deadline.
 _NUMBERED_AT_ONCE = 1 << 16
-#: Maximum number of cached numbers of words that A lacks, between two comparisons.
+#: Maximum number of other texts' words to keep between two comparisons.
 _MOST_OTHER_WORDS = 1 << 20
 #: 2^64 divided by the golden ratio: multiplying by it spreads keys evenly over the upper bits.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -427,7 +427,7 @@ class RunIndex:
     def _number(
         self, items: _Numbers, known: _Numbers, known_runs: _Numbers, known_slots: _Numbers, kinds: int
     ) -> tuple[_Numbers, int, _Numbers]:
-        """Number runs with the compiled loop; return their numbers, how many are distinct, and their hash table."""
+        """Number runs with the compiled loop; return their numbers, the number of kinds, and their hash table."""
         assert self._loops
         require_time()
         runs = np.empty(max(0, items.size - self._size + 1), np.int64)

@@ -110,8 +110,8 @@ def winnowed(words: JoinedWords, scheme: PassageScheme) -> Numbers:
 def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> Numbers:
     """Return the passage hashes of a document, as a sorted distinct uint64 array.
 
-    They include the hashes of the text with broken words joined at line ends. `words` are the words of `text` under
-    `scheme`, the scheme of the document's tokens.
+    They include the hashes of the text with broken words joined. `words` are the words of `text` under `scheme`, the
+    scheme of the document's tokens.
     """
     numbers, whole = winnowed(words, passage_scheme), without_line_end_hyphens(text)
     if whole == text:

@@ -13,10 +13,10 @@ from whorl.errors import StoreError
 from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, without
 from whorl.hamming.lookup_tables import Layout, Tables, sort_codes
 
-#: Number of single insertions after which to rebuild the tables, or this fraction (1 in N) of all codes if that is
+#: Rebuild the tables after this number of single insertions, or after this fraction (1 in N) of all codes if that is
 #: more.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
-#: Fraction (1 in N) of all codes below which a bulk operation changes codes one by one; otherwise, it rebuilds the
+#: A bulk operation on less than this fraction (1 in N) of all codes changes them one by one; a larger one rebuilds the
 #: tables.
 _SMALL_PART = 32
 #: Maximum number of bits of a bucket number for recent codes.

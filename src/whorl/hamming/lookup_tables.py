@@ -24,7 +24,7 @@ from whorl.hamming.codes import BITS, Codes, Groups, Permutation, bits_of, in_ra
 
 #: Number of codes that the compiled loops read at a time, so they may read past the end.
 PADDING = 8
-#: Maximum number of bits of a bucket number; bounds a table's offsets to the processor cache.
+#: Maximum number of bits of a bucket number, so that a table's offsets fit into the processor cache.
 _WIDEST = 22
 _LARGEST_RADIUS = 2
 #: Time in nanoseconds to visit a bucket and to compare a code in it; used to choose the layout.
@@ -100,7 +100,7 @@ def sort_codes(codes: Codes) -> Codes:
 
 
 def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
-    """Sort codes in place, so that equal masked bits are adjacent; if the mask is one block, by its value."""
+    """Sort codes in place by their masked bits; if these form several blocks, only group equal bits."""
     compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
         scratch = np.empty_like(codes) if scratch is None else scratch

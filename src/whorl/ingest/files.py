@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from whorl.ingest.extraction.reader_pool import Reader
     from whorl.model import Document
 
-#: Files up to this size are within any limit of a user, so reading them does not need the settings.
+#: Files up to this size are within any permitted limit, so reading them does not need the settings.
 _SMALL_BYTES = 1_000_000
 #: Maximum number of problems of rows to keep; further ones are only counted.
 _ROW_PROBLEMS_KEPT = 100

@@ -1,4 +1,4 @@
-"""Formats search results as text and JSON: hits, plans, explanations, and stored documents like a new one."""
+"""Formats search results as text and JSON: hits, plans, explanations, and documents that new ones repeat."""
 
 from __future__ import annotations
 

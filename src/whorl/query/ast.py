@@ -108,7 +108,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Proximity:
-    """`a *(3) b`: two or more words in this order, with at most `slop` other words in between."""
+    """`a *(3) b`: two or more words in this order, with at most `slop` other words between them."""
 
     words: tuple[str, ...]
     slop: int = 100

@@ -193,7 +193,7 @@ def _read(query: str, options: ParseOptions, language: _Language) -> Any:
             raise language.at_end(query, checks.seen) from None
         if token.type in _PARTS:
             raise language.bad_character_error(query, span_of(token).start, checks.seen) from None
-        # If `checks` has seen the token, the parser refused it; otherwise the lexer did, which allows it elsewhere.
+        # The parser refused a token that `checks` has seen; the lexer refused any other token at this place.
         was_seen = checks.seen and checks.seen[-1] is token
         raise language.misplaced(query, token, checks.seen[:-1] if was_seen else checks.seen) from None
 

@@ -32,8 +32,8 @@ _PLAIN_FIELD = re.compile(
 # An operator at the start of a word, up to the end of the word, a quote or an exclamation mark.
 _KEYWORD = re.compile(r"(?:and|or|not)(?:$|['!])", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# ASCII punctuation that counts as text at the start of a word, and further on. Two dots would be read as a range, and
-# two slashes after a field as an address.
+# ASCII punctuation that is text at the start of a word, and punctuation that is text later in a word. Two dots would be
+# read as a range, and two slashes after a field as an address.
 _SAFE_FIRST = frozenset("@#$,;./")
 _SAFE_NEXT = _SAFE_FIRST | frozenset("-+%=!'")
 _SAFE_ONCE = frozenset("./")

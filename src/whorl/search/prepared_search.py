@@ -271,7 +271,7 @@ class PreparedQuery:
         self._warnings = (*warnings, *(warning for _, of_filter in chosen for warning in of_filter), *unused)
         self._searches: dict[tuple[str, SimilarCriteria], SimilarSearch | str] = {}
         self._verified: dict[tuple[str, SimilarCriteria], Verified] = {}
-        #: Numbers of shared tokens by id, if the last page is scored by them.
+        #: Numbers of shared tokens by id, if they are the scores of the last page.
         self._counts: Mapping[str, int] = {}
         self._is_whole = True
 
@@ -484,7 +484,7 @@ def highlighted(prepared: PreparedQuery, documents: Mapping[str, Stored], fields
 def measure(
     sources: Sources, reference: str, ids: Collection[str], counts: Mapping[str, int] = MappingProxyType({})
 ) -> Mapping[str, Measured]:
-    """Return the shared content of each document with a fingerprint and a source, by id.
+    """Return the content that each document shares with a source, by id; omit documents without a fingerprint.
 
     Estimates are from sketches if both have one, otherwise from the less precise MinHash tokens. An unknown source
     gives an empty result. `counts` has known numbers of shared tokens by id, so that these hits need no signature if

@@ -43,7 +43,7 @@ _TRUST = ("solr_ca", "solr_verify", "opensearch_ca", "opensearch_verify")
 _OF_THE_TESTS = re.compile(r"WHORL_((TEST|REQUIRE)_[A-Z_]+|CLIENTS_CACHE|SCREENSHOTS)")
 #: prometheus_client's variable for the folder that worker processes share; metrics are kept there.
 _SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-#: Ends of the variables that Kubernetes adds to every container for a service called whorl or whorl-….
+#: Ends of the names of variables that Kubernetes adds to every container for a service called whorl or whorl-….
 _OF_KUBERNETES = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$")
 #: Value that Kubernetes gives its variables ending in _PORT; only it distinguishes them from mistyped settings.
 _LINK = re.compile(r"(tcp|udp|sctp)://")

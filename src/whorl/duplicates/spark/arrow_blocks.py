@@ -93,8 +93,8 @@ def _turned(numbers: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32
 class MaterialisedRows:
     """Computed rows, kept until `release` is called.
 
-    They are stored in the session's checkpoint folder, which outlives executors, or on the disks of the executors; then
-    Spark recomputes the rows of a lost executor.
+    They are stored in the session's checkpoint folder, which outlives executors. Without one, they are stored on the
+    disks of the executors, and Spark recomputes the rows of a lost executor.
     """
 
     def __init__(self) -> None:
@@ -234,7 +234,7 @@ def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) ->
 
 
 def repeated(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int) -> Numbers:
-    """Repeat column `name` in each row, once for each element (of `size` bytes) of its column `other`."""
+    """Repeat each row's value of column `name` once for each element (of `size` bytes) of its column `other`."""
     values, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
         values.append(whole_numbers(batch[name]))

@@ -36,8 +36,8 @@ from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candid
 from whorl.duplicates.verification import Pairs
 from whorl.errors import ParameterError
 
-#: Number of pivots of a crowd (the documents of one frequent hash), which are compared with the whole crowd; then the
-#: unconnected documents are, if they are not more than this.
+#: Number of pivots of a crowd (the documents of one frequent hash), and maximum number of documents still unconnected
+#: after the pivots. Both are compared with the whole crowd.
 _PIVOTS = 16
 _PAIR_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 

@@ -42,10 +42,10 @@ IS_INDEXED, IS_PROBED, HAS_MORE_HASHES, IS_NEW = 1, 2, 4, 8
 _LEVEL_SHIFT = 58
 #: Odd factor that mixes bits without loss, from the golden ratio.
 SCATTERED = np.uint64(0x9E3779B97F4A7C15)
-#: The second count covers the share `_OF_THRESHOLD` * threshold of the hashes, the first count the others, or all
-#: hashes if the others are more than the share `_MOST_AT_FIRST`.
+#: The second count covers the share `_OF_THRESHOLD` * threshold of the hashes, and the first count the others. If the
+#: others exceed the share `_MOST_AT_FIRST`, the first count covers all hashes.
 _OF_THRESHOLD, _MOST_AT_FIRST = Fraction(4, 5), Fraction(3, 4)
-#: Maximum number of bits that address the table of hash prefixes, and number in addition to the bits of the hash count.
+#: Maximum number of address bits of the table of hash prefixes, and their surplus over the bits of the hash count.
 _MOST_HEAD_BITS, _SPARE_BITS = 22, 3
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]

@@ -59,13 +59,13 @@ from whorl.request_context import require_time, seconds_left
 
 #: Maximum number of patterns, fuzzy words and ranges in a query, counted for each searched field.
 MOST_LOOK_UPS = 100
-#: Maximum total size of these clauses, about their states in tantivy's automata, which take 4 KB each.
+#: Maximum total size of these clauses; a size is about the number of states in tantivy's automata, 4 KB each.
 MOST_STATES = 8192
 #: Maximum number of terms to read if tantivy cannot build an automaton.
 MOST_TERMS = 100_000
 #: Maximum length of a regular expression for tantivy; longer ones compile slowly and exceed its limit of states.
 _LONGEST_EXPRESSION = 4000
-#: Number of doublings of an expression's states, above which it usually exceeds tantivy's limit.
+#: Number of doublings of an expression's states that tantivy's limit usually allows.
 _MOST_DOUBLINGS = 4
 #: Number of look-ups without a rehearsal; they take at most a few tenths of a second.
 _FEW_LOOK_UPS = 4

@@ -80,7 +80,7 @@ class StoredCandidates(Candidates):
 
     def _is_indexed(self, source: Sketch, sizes: Numbers) -> npt.NDArray[np.bool_]:
         """Return a mask of the candidates that the index can compare exactly."""
-        # The index counts a repeated hash once, sketches count repeats.
+        # The index counts a repeated hash once; sketches count repeats.
         if not source.is_complete or (source.hashes[1:] == source.hashes[:-1]).any():
             return np.zeros(sizes.size, np.bool_)
         is_short = (sizes > 0) & (sizes <= source.scheme.largest_at(0))

@@ -236,7 +236,7 @@ class EmbeddedEngine:
 
     def _store(self, documents: Iterable[Document], *, is_again: bool = False) -> None:
         self._require_writable()
-        # Prepare the documents, most of the work, before taking the lock. The last document with an id wins.
+        # Take the lock after preparing the documents, which is most of the work. The last document with an id wins.
         batch = list({document.id: document for document in documents}.values())
         if not is_again:
             self._require_few_properties(batch)
@@ -269,8 +269,7 @@ class EmbeddedEngine:
     def refresh(self) -> None:
         self._require_usable()
         wanted = self._records.last_change()
-        # A commit of many documents takes as long as a commit of one, so first let waiting writers store their
-        # documents.
+        # A commit of many documents takes as long as a commit of one, so first let waiting writers store theirs.
         self._writers.wait_for_current()
         with self._writing:
             # A writer with later changes makes all documents searchable and releases the lock.

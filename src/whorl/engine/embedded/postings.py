@@ -27,11 +27,11 @@ import numpy.typing as npt
 from whorl.engine.embedded.folder import IndexBrokenError, OtherIndexError
 from whorl.engine.embedded.segments import Segment, Tokens, merge_segments, write_documents
 
-#: Smallest segment size in documents, and number of segments to merge: four below 64, 256, 1,024, … documents.
+#: Merge four segments of fewer than 64, 256, 1,024, … documents.
 SMALLEST_SEGMENT, FANOUT = 64, 4
 #: Maximum number of documents in a merged segment.
 LARGEST_SEGMENT = 1 << 19
-#: At the end of a write, merge the youngest segments with together at most this multiple of the written documents.
+#: At the end of a write, merge the youngest segments up to this multiple of the number of written documents.
 FINAL_MERGE_FACTOR = 4
 #: Maximum number of documents to merge during a write; larger merges run in a thread, at about 20,000 documents a
 #: second.

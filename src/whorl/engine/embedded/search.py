@@ -105,7 +105,7 @@ class PlanRunner:
     def _read_hits(
         self, total: int, scored: Sequence[ScoredId], read: _Read[_Row]
     ) -> tuple[int, list[tuple[_Row, float]]]:
-        """Return the total, and the page's documents with their scores, without just deleted documents."""
+        """Return the total, and the page's documents with their scores, without documents deleted since."""
         known = {row.id: row for row in read("id", _ids(scored))}
         # A missing hit has just been deleted.
         self.require_deleted([document_id for document_id, _ in scored if document_id not in known])

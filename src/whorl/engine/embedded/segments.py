@@ -124,7 +124,7 @@ def pick(raw: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], width: in
 
 
 def block_checksums(blocks: Packed) -> npt.NDArray[np.uint32]:
-    """Return the checksums of blocks, from an array of shape (n, BLOCK / 8) to uint32 of shape (n,).
+    """Return the uint32 checksum of each block; `blocks` has shape (n, BLOCK / 8).
 
     A flipped bit nearly always changes the checksum; other damage goes unnoticed once in 2**32 cases.
 
@@ -142,7 +142,7 @@ Tokens = npt.NDArray[np.uint64]
 MINHASH, SKETCH, PASSAGES = 0, 1, 2
 _MAGIC = b"whorlrun"
 _HEAD_BYTES = 1024
-#: Minimum average postings per bucket: with fewer, the buckets would take more space; with more, the postings.
+#: Minimum average number of postings per bucket: with fewer, buckets would take more space; with more, postings would.
 _LEAST_IN_BUCKET = 4
 #: Log2 of the buckets in a skip block, and the largest offset in it that fits into one byte.
 _SKIP_BITS, _LARGEST_OFFSET = 4, 255

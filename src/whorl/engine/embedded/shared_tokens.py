@@ -271,7 +271,7 @@ def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers
     return multiplicities
 
 
-#: Count ordinals in an array of at most this number of elements per ordinal; otherwise sort them.
+#: Maximum number of elements per ordinal of an array for counting; beyond it, sort the ordinals.
 _DENSE = 8
 #: Distinct ordinals of documents, ascending, and their current counts.
 _Totals: TypeAlias = tuple[Numbers, Numbers]

@@ -315,7 +315,7 @@ class TextIndexWriter:
 
     @property
     def _part(self) -> str:
-        """The part to write to: after its first write to the main part, only the main part."""
+        """Part to write to; after its first write to the main part, a writer uses only the main part."""
         return _MAIN if self._is_new or _MAIN in self._writers else _RECENT
 
     def replace(self, changes: Sequence[Change]) -> None:

@@ -28,7 +28,7 @@ from whorl.query.plan.nodes import (
 )
 
 _Json: TypeAlias = Mapping[str, object]
-#: Up to this number of documents, term queries for each are faster than one set query, which scans all documents.
+#: Up to this number of documents, one term query for each is faster than a set query, which scans all documents.
 _FEW_NUMBERS = 256
 
 

@@ -429,7 +429,7 @@ def _escaped(text: str) -> str:
     return _WILD.sub(r"\\\g<0>", text)
 
 
-#: Minimum number of values to request from each shard, so that no value that is frequent in total is missed.
+#: Minimum number of values to request from each shard, to find values that are frequent in total.
 _LEAST_OF_A_SHARD = 1000
 #: Maximum length of the prefix in a regular expression of 1,000 characters (index.max_regex_length).
 _LONGEST_BEGINNING = 990

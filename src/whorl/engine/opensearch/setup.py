@@ -131,7 +131,7 @@ def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:
 
 
 def source_trap(mapping: Json, content: str) -> str:
-    """Return why sources have no texts by the mapping; "" if they can have them."""
+    """Return the mapping's reason why sources have no texts; "" if they can have them."""
     source = mapping.get("_source", {})
     if source.get("enabled") is False:
         return "its _source is disabled"

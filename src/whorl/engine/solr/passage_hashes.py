@@ -17,7 +17,7 @@ _COUNTED_AT_ONCE = 500
 
 
 def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
-    """Return the query for documents that lack passage hashes, if `text` is given only documents with a text."""
+    """Return the query for documents that lack passage hashes; with `text`, only for documents with a text."""
     # An empty sketch means that the text is too short for passages.
     complete = [{"term": {"f": PASSAGES, "query": scheme.name}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"must": ["*:*"], "must_not": complete, **({"filter": [exists(text)]} if text else {})}}

@@ -527,7 +527,7 @@ def _units(character: str) -> str:
 
 #: Names that Solr always reads as a field in a function.
 _NAMEABLE = re.compile(r"[^\W\d][\w.:]*", re.ASCII)
-#: Number of additional values to request from each shard, so that no value that is frequent in total is missed.
+#: Number of additional values to request from each shard, to find values that are frequent in total.
 _MORE_OF_A_SHARD = 1000
 #: Solr's aggregation functions for the fields of Statistics, in the order of the fields.
 _FUNCTIONS = {"count": "countvals", "smallest": "min", "largest": "max", "total": "sum", "squares": "sumsq"}

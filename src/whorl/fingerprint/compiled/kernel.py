@@ -512,7 +512,7 @@ def load_loops() -> Loops:
 
 #: Maximum number of idle kernels in memory; each takes some megabytes.
 MOST_IDLE = 4
-#: Number of searches after which to load the loops: so many searches without loops take as long as loading.
+#: Number of searches that take as long without the loops as loading the loops takes.
 WORTH_LOADING = 1000
 _searches = count(1)
 #: The child process that compiles the loops, once started.

@@ -105,7 +105,7 @@ def count_shared(
 def upper_tails(population: Any, good: Any, drawn: Any, least: Any, tails: Any) -> None:
     """Compute P(X >= least) of several hypergeometric distributions; `tails` is the output.
 
-    The other arguments are those of `hypergeometric.upper_tail`, as arrays with an element per distribution.
+    The other arguments are as for `hypergeometric.upper_tail`, as arrays with an element per distribution.
     """
     for i in range(tails.size):
         tails[i] = _tail(population[i], good[i], drawn[i], least[i])

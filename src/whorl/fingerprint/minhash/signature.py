@@ -144,7 +144,7 @@ def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...
 def spelled_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tuple[str, str]:
     """Join the tokens of hashes, given as integers, into one string; return it and its separator.
 
-    The separator is the first of `marks` that no token contains. If each occurs in a token, and for HEX, both are
+    The separator is the first of `marks` that no token contains. If every mark occurs in a token, or for HEX, both are
     empty.
     """
     if spelling is Spelling.HEX:

@@ -122,7 +122,7 @@ class Tails:
 def min_should_match_for(
     population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayLike, recall: Fraction
 ) -> Counts:
-    """Return the largest minimum number of shared tokens that keeps the recall of a search.
+    """Return the largest number of shared tokens that a search can require with this recall.
 
     The population is the source's shingles. A hit just at the threshold shares `good` shingles, and X of the `drawn`
     tokens. The result is the largest c with P(X >= c) >= recall, or 0; for a recall of 1, the minimum of X.
@@ -221,7 +221,7 @@ def _counts(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
 def _outward(n: Floats, k: Floats, m: Floats, x: Floats) -> Floats:
     """Return P(X >= x) of Hypergeometric(n, k, m) for a possible value x above the mean."""
     p, q = m / n, (n - m) / n
-    # One array for all parts, because calling numpy takes most of the time.
+    # Use one array for all parts, because calls of numpy take most of the time.
     whole, part = np.array([k, n - k, n]), np.array([x, m - x, m])
     of_marked, of_others, of_all = _log_choices(whole, part)
     seen, expected = np.array([*part[:2], *(whole - part)[:2]]), np.array([k * p, (n - k) * p, k * q, (n - k) * q])
@@ -242,7 +242,7 @@ def _around(n: Floats, k: Floats, m: Floats, middle: Floats, terms: Floats) -> F
 
     The result has shape (distributions, 2 * terms.size + 1); the last column is the sum of all terms.
     """
-    # Compute both sides in one call, because calling numpy takes most of the time.
+    # Compute both sides in one call, because calls of numpy take most of the time.
     good, at = np.concatenate([k, n - k]), np.concatenate([middle, m - middle])
     twice = np.concatenate([n, n]), np.concatenate([m, m])
     above, below = _falling(twice[0], good, twice[1], at, terms).reshape(2, n.size, -1)

@@ -47,7 +47,7 @@ from whorl.request_context import require_time
 
 PROFILES: tuple[str, ...] = ("icu70", "icu74", "icu77")
 DEFAULT_PROFILE = "icu74"
-#: Name of a profile with every character as a word (see `shingling.pieces`).
+#: Profile that makes every character a word (see `shingling.pieces`).
 CHARACTERS = "characters"
 
 #: Number of UTF-16 units that Lucene's ICUTokenizer reads at a time (IOBUFFER).
@@ -57,7 +57,7 @@ _ENCODED_AT_ONCE = 1 << 18
 #: White space after which ICUTokenizer.findSafeEnd cuts a buffer, as defined by ICU4J's UCharacter.isWhitespace.
 SAFE_ENDS = re.compile("[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
 _SAFE_END = re.compile(f"(?s:.*){SAFE_ENDS.pattern}")
-#: Characters that shift later positions in UTF-16 units from positions in characters.
+#: Characters after which positions in characters and in UTF-16 units differ.
 SURROGATE_OR_PAIR = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
 #: Maximum number of cached chunks, in at most about 20 MB.
 _MOST_CACHED = 1 << 16

@@ -111,7 +111,7 @@ def _call(functions: Mapping[str, Callable[..., Any]], name: str, arguments: tup
     except UnreadRowsError:
         raise
     except DocumentError as error:
-        # Return the error, not raise it: it affects only the record of this page.
+        # Return the error instead of raising it: it affects only the record of this page.
         return error
 
 

@@ -163,7 +163,7 @@ def _weight(line: tuple[int, bytes | DocumentError]) -> int:
 
 
 def _require_modest(raw: bytes) -> None:
-    """Raise DocumentError if parsing may exceed the memory limit: each value becomes an object, even a short one."""
+    """Raise DocumentError if parsing may exceed the memory limit; even a short value becomes an object."""
     if len(raw) <= _MODEST:
         return
     values = sum(raw.count(mark) for mark in (b",", b":", b"[", b"{"))

@@ -55,7 +55,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class InOrder:
-    """Words or patterns in this order, with at most `slop` other words in between."""
+    """Words or patterns in this order, with at most `slop` other words between them."""
 
     words: tuple[Pattern, ...]
     slop: int = 0

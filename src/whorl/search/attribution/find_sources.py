@@ -232,7 +232,7 @@ class _Chooser:
         if len(phrases) > MOST_PHRASES or (known := self._engine.known_phrases(phrases)) is None:
             return None
         known = set(known)
-        # Most phrases are in no document. A passage contains at least one phrase that is.
+        # Most phrases are in no document; a passage contains at least one of the others.
         reached = {
             first
             for start in starts

@@ -334,7 +334,7 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
     branches = []
     for size_range, own, end in zip(size_ranges, options, ends, strict=True):
         own_prices = prices[end - len(own) : end]
-        # Without a min-should-match that reaches the wanted recall, all tokens give the highest recall.
+        # If no min-should-match reaches the wanted recall, all tokens give the highest recall.
         place = int(np.argmin(own_prices)) if np.isfinite(own_prices).any() else len(own) - 1
         row = end - len(own) + place
         branches.append(_branch(plan, size_range, own[place], int(least[0][row]), float(tails[0, row])))

@@ -151,7 +151,7 @@ class References:
         return Referent(reference, reference) if reference is not None else self.of_text(text or "", "the text")
 
     def document_with(self, text: str) -> str | None:
-        """Return the id of the first document with this text, or None; None for white space."""
+        """Return the id of the first document with this text; None without one, or for white space."""
         words = text.split()
         with suppress(SchemaError, ParameterError):
             ids = sorted(self._same(text)) if words else []
