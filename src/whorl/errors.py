@@ -94,7 +94,6 @@ class QueryError(WhorlError):
 
     Args:
         message: The error, with the invalid value.
-        query: The whole query text.
         span: Position in the text; an empty span at the end means that something is missing there.
         hint: A valid alternative, or "".
     """

@@ -82,9 +82,7 @@ class Store:
     Use `open_store` to get one. A store is a context manager that closes its engine.
 
     Args:
-        engine: The engine with the documents.
         names: Maps field names used in queries to field names in the store.
-        limits: Size limits for queries.
         max_rows: Maximum number of hits on a page.
     """
 
@@ -422,8 +420,7 @@ class Store:
         """Compare two documents exactly, by all of their shingles under the store's scheme.
 
         Args:
-            a: A reference to a document, or the name of a text in `source`.
-            b: As for `a`.
+            a, b: References to documents, or names of texts in `source`.
             options: The options. All passages are returned, and the scheme is always the store's.
             source: A text outside the store, with the name `source`; or a dict of texts by name.
             keywords: Options by name, instead of `options` or to replace some of these.

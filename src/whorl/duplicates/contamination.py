@@ -273,7 +273,6 @@ class ReferenceMatches:
         on_repeated: Called with each repeated id; the last document with an id counts.
 
     Attributes:
-        documents: Number of documents searched.
         too_short: Documents with fewer words than a shingle.
         items_in_all: Number of items in the reference.
         too_short_references: Reference texts with fewer words than a shingle.
@@ -367,7 +366,6 @@ def find_in_documents(
         reference: Reference texts, all held in memory.
         options: Options of the search, by default a containment of 80 % in shingles of 8 words. Only metric, threshold,
             scheme, `within` and `workers` apply.
-        on_repeated: Called with each repeated id.
 
     Raises:
         ParameterError: The options are for other searches.

@@ -70,7 +70,6 @@ def passages_among(
         words: Smallest number of words of a passage; 2 to 999.
         options: Only scheme, `reference_only`, `within` and `workers` apply.
         reference: Documents that precede the others; passages that they repeat are not reported.
-        on_repeated: Called with each repeated id.
 
     Raises:
         ParameterError: The number of words is out of range.

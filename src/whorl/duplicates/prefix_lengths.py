@@ -144,7 +144,6 @@ class JoinOptions:
         most: Number of pairs that one hash may produce in a round. In the last round, the documents of a hash with more
             pairs become a block.
         rounds: Remaining rounds, if earlier rounds ran elsewhere; None for all rounds.
-        workers: Number of threads of the compiled loops.
     """
 
     pairs: PairOptions

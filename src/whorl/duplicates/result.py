@@ -67,10 +67,8 @@ class Pair(NamedTuple):
 
     Args:
         a: The earlier document, or the principal of a cluster.
-        b: The other document.
         shares: Shares of the two texts; estimates if they come from sketches.
-        low: Lower ends of their 95 % intervals; equal to the shares if all shingles were compared.
-        high: Upper ends of the intervals.
+        low, high: Ends of their 95 % intervals; equal to the shares if all shingles were compared.
         residual: Shares without common text, if boilerplate is separated.
         spans: Half-open character ranges of the longest shared passage in A and in B, if the search looked for it.
         passage: Beginning of that passage.
@@ -506,9 +504,7 @@ class PairColumns:
     Args:
         ids: Ids of the documents, each document once.
         sizes: Distinct shingles of the documents; int64 array of shape (documents,).
-        a: Index in `ids` of the first document of each pair; int64 array of shape (pairs,), like `b` and `shared`.
-        b: Index in `ids` of the second document of each pair.
-        shared: Shared shingles of each pair.
+        a, b: Indices in `ids` of the documents of each pair; int64 arrays of shape (pairs,), like `shared`.
     """
 
     ids: list[str]

@@ -60,7 +60,6 @@ def duplicates_among(
             be combined with a folder.
         dates: Returns a document's time of creation or change in seconds since 1970, or None.
         texts: Reads texts by id, for the words that versions add and lose.
-        on_repeated: Called with each repeated id of this run.
 
     Raises:
         StoreError: The folder cannot be used.
@@ -115,7 +114,6 @@ def duplicates_in(
     Args:
         options: Fields are named as in a query. Boilerplate options read all texts, with a folder only new texts.
             Documents deleted from the store are also deleted from the folder.
-        origin: Name of the store.
         names: Maps field names to field names in the store, as in a query.
 
     Raises:

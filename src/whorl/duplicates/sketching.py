@@ -90,7 +90,6 @@ class Sketching:
 
     Args:
         dates: Returns a document's time of creation or change in seconds since 1970, or None.
-        date_column: Property with this time.
         within: Property in which compared documents must agree. Documents without the property are compared with each
             other.
     """

@@ -102,8 +102,8 @@ class Pairs:
     Args:
         a: Indices of the first documents; in verified pairs smaller than `b`.
         shared: Number of shared shingles: an exact count, or the most likely number by the sketches.
-        low: Lower end of the interval of `shared`, by default with 95 % confidence.
-        high: Upper end of that interval; equal to `low` if all shingles were compared.
+        low, high: Ends of the interval of `shared`, by default with 95 % confidence; equal if all shingles were
+            compared.
     """
 
     a: Numbers

@@ -334,7 +334,6 @@ def fingerprints_to_move(
 
     Args:
         count: Returns the maximum number of leaf clauses of a node.
-        movable: Types of nodes that can move.
         count_apart: Number of leaf clauses of a moved node.
 
     Returns:

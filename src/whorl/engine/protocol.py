@@ -132,12 +132,7 @@ FacetResult: TypeAlias = int | tuple[ValueCount, ...] | Statistics
 
 
 class Candidates(ABC):
-    """One page of matching documents, before verification. Methods take positions on the page.
-
-    Attributes:
-        total: Number of all matching documents.
-        warnings: Warnings for the user.
-    """
+    """One page of matching documents, before verification. Methods take positions on the page."""
 
     total: int
     warnings: tuple[str, ...]
@@ -163,11 +158,7 @@ class Candidates(ABC):
 
 @dataclass(frozen=True, slots=True)
 class CandidatePage(Candidates):
-    """Candidates that were read with their sketches.
-
-    Args:
-        hits: Candidates in the order of `Page`, each with its sketch; None if a sketch was just removed.
-    """
+    """Candidates in the order of `Page`, each with its sketch; None if a sketch was just removed."""
 
     total: int
     hits: tuple[tuple[Hit, Sketch | None], ...]
@@ -195,8 +186,7 @@ class CandidatePage(Candidates):
 class CountedPage(CandidatePage):
     """Candidates scored by the number of hashes shared with the source (`SketchTokens.scores_shared`).
 
-    Args:
-        sizes: Number of distinct shingles of each candidate; 0 without a sketch.
+    `sizes` are numbers of distinct shingles; 0 without a sketch.
     """
 
     sizes: tuple[int, ...] = ()
@@ -240,12 +230,7 @@ class ScanBatch:
 
 @dataclass(frozen=True, slots=True)
 class ClusterLabel:
-    """Cluster label of a document.
-
-    Args:
-        cluster: Id of the cluster's first document.
-        is_principal: Whether the document represents the cluster.
-    """
+    """Cluster label of a document; `cluster` is the id of the cluster's first document."""
 
     cluster: str
     is_principal: bool

@@ -92,8 +92,7 @@ class Passage(NamedTuple):
     """A run of words that occurs in both texts.
 
     Args:
-        a: Position in the first text: a half-open range [start, end) in characters, as Python counts them.
-        b: Position in the second text, in the same form.
+        a, b: Positions in both texts: half-open ranges [start, end) in characters, as Python counts them.
         words: Number of words; at least the shingle size.
     """
 

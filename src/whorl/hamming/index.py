@@ -43,7 +43,6 @@ class HammingIndex:
 
     Args:
         distance: Maximum number of differing bits, 0 to 64; for large distances, searches compare all codes.
-        codes: Initial codes.
 
     Raises:
         ParameterError: Also in all methods: a distance or a code is out of range.

@@ -44,10 +44,8 @@ class Snippet:
     """Part of a text that shows why a query finds it.
 
     Args:
-        text: The part.
         places: Ranges of the matching words in the part: half-open, in characters, ascending.
-        is_cut_before: Whether the text continues before the part.
-        is_cut_after: Whether the text continues after the part.
+        is_cut_before, is_cut_after: Whether the text continues before or after the part.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("text", "places", "cut_before=is_cut_before", "cut_behind=is_cut_after")
@@ -170,7 +168,6 @@ def highlights(
     Args:
         plan: The plan of the query without its filters.
         places_of: Function like `QueryReader.places`.
-        documents: The hits by id.
         fields: Options by field name, in the order of the result.
         names: Maps field names used in queries to field names in the store.
     """

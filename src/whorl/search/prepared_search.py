@@ -130,7 +130,6 @@ class Explanation:
     Args:
         plan: Description in words and numbers, line by line.
         fingerprints: Source and search plan of each calibrated FINGERPRINT, in the order of the query.
-        warnings: Warnings for the user.
         request: The engine's request as JSON values; with calibrated FINGERPRINTs, the requests for their candidates.
     """
 
@@ -287,8 +286,6 @@ class PreparedQuery:
         """Return one page of matching documents.
 
         Args:
-            start: Hits to skip.
-            rows: Hits on the page.
             with_shared: Count the tokens that each hit shares with the source, if the query has exactly one source.
             collapse: Return only the best hit of each labelled cluster.
 

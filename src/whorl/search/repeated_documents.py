@@ -35,7 +35,6 @@ class Repeats:
     """Stored documents that are similar to a new document.
 
     Args:
-        id: Id of the new document.
         found: At most MOST_REPEATED documents with at least the requested share, the most similar first.
     """
 
@@ -69,11 +68,7 @@ class RepeatSearch:
         return Repeats(document.id, repeated) if repeated else None
 
     def of_stored(self, ids: Iterable[str]) -> Iterator[Repeats]:
-        """Yield the given documents that repeat earlier documents.
-
-        Args:
-            ids: Distinct ids of the documents just stored, in order.
-        """
+        """Yield the given just stored documents that repeat earlier documents; `ids` are distinct and in order."""
         later = dict.fromkeys(ids)
         total = len(later)
         for count, document_id in enumerate(list(later), start=1):

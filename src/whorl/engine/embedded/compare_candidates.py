@@ -33,10 +33,7 @@ class StoredCandidates(Candidates):
     """Candidates of a search, by document number.
 
     Args:
-        snapshot: Snapshot of the index that found the candidates.
-        plan: Plan that found the candidates.
         found: Candidates with their scores, ascending.
-        total: Number of all matching documents.
         changed: Numbers of documents whose records are newer than the snapshot.
         require_deleted: Raises StoreError if a document is missing although it was not deleted.
     """

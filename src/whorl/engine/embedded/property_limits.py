@@ -14,12 +14,7 @@ _OWN = frozenset(("name", CLUSTER, IS_PRINCIPAL))
 
 @dataclass(frozen=True, slots=True)
 class PropertyLimits:
-    """Limits on the numbers of properties, because every search reads the names of all properties.
-
-    Args:
-        per_document: Maximum number of properties of a document.
-        names: Maximum number of different property names in the whole store.
-    """
+    """Maximum numbers of a document's properties and of property names in a store; every search reads all names."""
 
     per_document: int = 1_000
     names: int = 10_000

@@ -61,7 +61,6 @@ class IndexFeatures:
     """Optional features of an index.
 
     Args:
-        passages: The scheme of the passages.
         clusters: Whether the index has the fields of cluster labels.
         split_names: Whether names are split at `_` and `.`.
         keeps_texts: Whether the sources contain the texts.

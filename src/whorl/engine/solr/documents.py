@@ -235,7 +235,6 @@ class Coverage:
     """Numbers of documents with and without a sketch.
 
     Args:
-        documents: All documents.
         by_scheme: Documents with a sketch, by the name of the scheme.
         searchable: Documents with a non-empty sketch, by the name of the scheme.
         without: Documents that may have a text, without a sketch of the collection's scheme.

@@ -90,7 +90,6 @@ class SolrFields:
         text: Default fields for words.
         name: The documents' display name, or None.
         scheme: Name of the token scheme, which also defines the words and shingles of sketches.
-        spelling: Encoding of tokens.
     """
 
     key: str = "id"

@@ -54,9 +54,7 @@ class Estimate:
     """Estimated overlap of a source (A) and a hit (B).
 
     Args:
-        shares: Likeliest shares.
-        low: Lower ends of the intervals of the shares; equal to exact shares.
-        high: Upper ends of the intervals.
+        low, high: Ends of the intervals of the shares; equal to exact shares.
         shared_hashes: Number of hashes in both sketches.
         source_hashes: Number of hashes of the source that were compared with the hit.
         is_exact: Whether all hashes were compared.
@@ -94,9 +92,7 @@ class Estimates(Sequence[Estimate]):
     The int64 arrays have shape (hits,).
 
     Args:
-        middle: The likeliest numbers of shared shingles.
-        low: Lower ends of their intervals.
-        high: Upper ends.
+        middle, low, high: Likeliest numbers of shared shingles, and the ends of their intervals.
     """
 
     overlaps: Overlaps

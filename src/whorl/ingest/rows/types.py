@@ -155,7 +155,6 @@ class RowColumns:
     """Names of columns, or of JSON keys.
 
     Args:
-        text: Column of the text.
         id: Column of the ids; None for the column `id` if it exists, "" for no column. A row without an id is
             identified by file and row number.
         name: Optional column of the names.

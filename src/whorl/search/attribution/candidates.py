@@ -62,8 +62,6 @@ class Candidates:
     Args:
         found: Hits in reading order: the best hit of each part of the text, then the second best of each part, and so
             on.
-        promise: The promised chance that a document with a passage is a candidate.
-        warnings: Warnings for the user.
     """
 
     found: tuple[Hit, ...]
@@ -93,7 +91,6 @@ def least_shared(window: int, min_words: int, shingle_size: int) -> int:
     Args:
         window: Shingles of the window, at least 1.
         min_words: Words of the shortest passage that counts.
-        shingle_size: Words of a shingle.
     """
     wanted = max(LEAST_SHARED, min_words - shingle_size + 1, _rounded_up(_LEAST_PART * window))
     return min(wanted, _rounded_up(_MOST_PART * window))
@@ -116,7 +113,6 @@ def find_candidates(
             one text.
         recall: Required chance that a document with a passage is found, a fraction in (0, 1].
         min_words: Words of the shortest passage that counts.
-        left_out: Documents to exclude.
     """
     if not searched.size and of_text.words:
         return Candidates((), Promise(recall, None), ())
@@ -250,11 +246,8 @@ class PassageGroup:
 class PassageCandidates:
     """Candidates by passage hashes.
 
-    Args:
-        groups: The documents.
-        crowded: Number of hashes of the text that more than `MANY` documents keep; only some of these documents are
-            candidates.
-        warnings: Warnings for the user.
+    `crowded` is the number of hashes of the text that more than `MANY` documents keep; only some of these documents are
+    candidates.
     """
 
     groups: tuple[PassageGroup, ...]
@@ -269,12 +262,7 @@ def by_passages(
     *,
     left_out: BoundNode | None,
 ) -> PassageCandidates:
-    """Look up the passage hashes of a text.
-
-    Args:
-        scheme: The scheme of the store's passage hashes.
-        left_out: Documents to exclude.
-    """
+    """Look up the passage hashes of a text."""
     in_order = all_numbers(join(of_text.words), scheme)
     numbers = list(dict.fromkeys(in_order.tolist()))
     if not numbers:

@@ -93,7 +93,6 @@ class CandidateReader:
     """Reads candidates, within the limits on documents and characters for one search.
 
     Args:
-        comparer: Compares the text with others.
         min_words: Words of the shortest passage that counts.
         is_counted: Mask of the words that count; bool array of shape (words,).
         ignore_common: Do not count shared boilerplate.
@@ -101,8 +100,6 @@ class CandidateReader:
 
     Attributes:
         run: Words of a run that is compared by its hash; no passage is shorter.
-        read: Number of documents read.
-        without_text: Number of documents without a text.
     """
 
     def __init__(

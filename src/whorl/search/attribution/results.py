@@ -109,11 +109,9 @@ class Attribution:
         without_text: Number of candidates without a stored text.
         unread: Number of possible sources left unread at a limit of the search. All other unread candidates would add
             no words.
-        warnings: Warnings for the user.
         common: Boilerplate of the text; None if it is not defined. If it is ignored, the word counts of the sources
             leave it out.
         excluded_words: Words of the text in excluded parts, for example quotations.
-        level: Level of the coverage.
     """
 
     content: str = field(repr=False)

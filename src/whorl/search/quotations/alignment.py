@@ -32,14 +32,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Place in a document with the smallest edit distance to a quotation.
-
-    Args:
-        start: First word.
-        end: Word after the last one.
-        distance: Edit distance in words.
-        edits: In order.
-    """
+    """Place in a document with the smallest edit distance, in words, to a quotation; `end` is exclusive."""
 
     start: int
     end: int

@@ -99,7 +99,6 @@ class QuotedPlace:
         quote: The part, as a half-open range of characters of the quotation.
         document: The place, as a half-open range of characters of the document's text.
         differences: Differences between the quotation and the place; empty if they are equal word for word.
-        content: The document's text.
     """
 
     id: str
@@ -129,11 +128,9 @@ class VerifiedQuotation:
     """A quotation with its verdict.
 
     Args:
-        words: Number of words of the quotation.
         source_id: Id of the named source; None if no source is named or the store does not have the source.
         places: Places in documents, the best first; empty for `Verdict.ABSENT`.
         look_up: Runs that were looked up in the store; None if the named source has the quotation.
-        notes: Notes for the reader.
     """
 
     quotation: Quotation
@@ -151,9 +148,7 @@ class Verification:
 
     Args:
         text: The text that the quotations' positions refer to; "" if the quotations were given.
-        quotations: In order.
         documents: Number of documents in the store.
-        warnings: Warnings for the user.
         is_html: Whether the text was extracted from HTML, so that positions do not refer to the HTML.
     """
 

@@ -73,7 +73,6 @@ def verification_of(engine: Engine, text: str, own_id: str | None, options: Veri
     Args:
         text: Plain text, Markdown or HTML.
         own_id: Id of the document that the text comes from; excluded as a source.
-        options: Selection of quotations.
 
     Raises:
         ParameterError: A number is out of its range, or the quotations are too many or too long.

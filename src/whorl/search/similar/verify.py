@@ -152,11 +152,7 @@ MOST_PAGE_CHARACTERS = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class Residuals:
-    """Shares of hits without common text.
-
-    Args:
-        by_id: Shares by id, for hits with a text.
-    """
+    """Shares without common text by id, for hits with a text."""
 
     by_id: Mapping[str, ResidualOverlap]
     warnings: tuple[str, ...] = ()
