@@ -189,7 +189,6 @@ _Start = Annotated[int, Field(ge=0, le=1_000_000, description="How many to skip,
 _Characters = Annotated[int, Field(ge=0, le=1_000_000, description="How much of its text to return")]
 _MaxCharacters = Annotated[int, Field(ge=1_000, le=1_000_000, description="Size limit of the answer, as JSON text")]
 
-#: Default size limit of an answer, in characters.
 _DEFAULT_CHARACTERS = 20_000
 #: Maximum number of characters of an error message; longer messages repeat a long argument.
 _ERROR_CHARACTERS = 2_000

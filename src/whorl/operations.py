@@ -21,12 +21,9 @@ from whorl.fingerprint.statistics.metric import Percent
 _Operation = TypeVar("_Operation")
 _Value = TypeVar("_Value")
 
-#: Ways to call an operation.
 FrontEnd: TypeAlias = Literal["cli", "http", "mcp", "python"]
 FRONT_ENDS: tuple[FrontEnd, ...] = get_args(FrontEnd)
-#: Metrics of a search for documents similar to a source.
 SimilarMetric: TypeAlias = Literal["containment", "jaccard", "a_in_b", "b_in_a", "similarity", "contains", "within"]
-#: Metrics of a search for duplicates.
 PairMetric: TypeAlias = Literal["jaccard", "containment", "similarity"]
 #: Meanings of FINGERPRINT in a query, and ways to read a query.
 QueryPlan: TypeAlias = Literal["stock", "calibrated"]

@@ -70,7 +70,6 @@ _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
 #: Plain URL that may belong to an index; URLs of Solr have a path before the name.
 _MAYBE_INDEX = re.compile(r"(?i:https?)://[^/]+/(?!solr/?$)[^/?#]+/?")
 
-#: Maximum number of documents to delete in one request.
 _DELETED_AT_ONCE = 1_000
 #: Maximum number of documents with the same shingles as a text, to compare with it.
 _SAME = 100

@@ -54,7 +54,6 @@ _MODULES = {
 }
 #: Functions of commands whose names are reserved or builtin names in Python.
 _FUNCTIONS = {"list": "list_documents"}
-#: File descriptor of standard output.
 _STANDARD_OUTPUT = 1
 
 

@@ -32,7 +32,6 @@ _IN = click.option(
     multiple=True,
     help="Search the files in this folder instead of a store; can be given several times.",
 )
-#: Name for standard input.
 STANDARD_INPUT = "-"
 
 

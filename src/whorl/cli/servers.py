@@ -55,7 +55,6 @@ def show(findings: Sequence[Finding], *, as_json: bool) -> None:
 CONTENT = click.option("--content", metavar="FIELD", help="The field with the texts, if whorl.toml does not name it.")
 NAME = click.option("--name", metavar="FIELD", help="The field with the names to show, if whorl.toml does not name it.")
 
-#: The option of `init` for passages.
 PASSAGES = operation_option(IndexOperation, "passages")
 
 

@@ -32,7 +32,6 @@ DEFAULT_RECALL = fraction_of("recall", DuplicatesOperation.recall)
 _FINEST = 10**6
 
 
-#: Metrics of the all-pairs search.
 METRICS = (Metric.JACCARD, Metric.CONTAINMENT)
 
 

@@ -46,7 +46,6 @@ from whorl.request_context import report_progress, require_time
 WORDS, LEAST_WORDS, MOST_WORDS = 50, 2, 999
 #: Number of words to hash at a time, and of windows to sort at a time.
 _WORDS_AT_ONCE, _WINDOWS_AT_ONCE = 1 << 20, 1 << 23
-#: Number of passages to yield at a time.
 _YIELDED_AT_ONCE = 4096
 _OF_HALVES = np.uint64(0x9E3779B97F4A7C15)
 

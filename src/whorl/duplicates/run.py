@@ -36,7 +36,6 @@ from whorl.request_context import report_progress, require_time
 FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
 #: Maximum number of documents to compare in a request; larger stores need the command line.
 MOST_DOCUMENTS = 200_000
-#: Number of texts to fetch from a store in one request.
 _TEXTS_AT_ONCE = 50
 #: Largest number of field names listed in an error message.
 _SHOWN = 20

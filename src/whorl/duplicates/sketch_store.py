@@ -542,7 +542,6 @@ class TemporarySketchStore:
     def replace_pairs(self, pairs: Pairs, numbers: Numbers) -> None: ...
 
 
-#: A sketch store, persistent or temporary.
 SketchStore: TypeAlias = PersistentSketchStore | TemporarySketchStore
 
 

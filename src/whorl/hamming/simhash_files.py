@@ -13,7 +13,6 @@ import numpy as np
 from whorl.errors import ParameterError
 from whorl.hamming.codes import LARGEST, Codes, Groups, loops, uncollected
 
-#: Bytes read at a time.
 _CHUNK = 1 << 22
 #: Number of groups written at a time.
 _GROUPS = 1 << 16

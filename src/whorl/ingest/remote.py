@@ -17,7 +17,6 @@ from whorl.redaction import public_address, public_text
 
 #: Wildcards of patterns.
 PATTERN = "*?["
-#: Size of the read buffer in bytes.
 _BUFFER = 1 << 18
 
 

@@ -23,7 +23,7 @@ _SAID = 240
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A text to compare; the name is its title, the user's name for it, or ""."""
+    """A text to compare. Its name is the user's name for it, a title, or ""."""
 
     name: str
     kind: Literal["file", "document", "standard input", "text"]
@@ -31,7 +31,7 @@ class Read:
 
     @classmethod
     def of(cls, document_id: str | None, text: str, name: str = "") -> Read:
-        """Return a document's text, or a given text without an id; a document without a name is named by its id."""
+        """Return the text of a document, or a text without an id. The default name is the id."""
         return cls(name or document_id or "", "text" if document_id is None else "document", text)
 
 

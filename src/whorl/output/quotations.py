@@ -15,7 +15,6 @@ from whorl.search.quotations.results import Difference, LookUp, QuotedPlace, Ver
 
 #: Columns of the CSV file, with one row per quotation and its first place.
 COLUMNS = ("verdict", "quote", "words", "source", "id", "name", "start", "end", "first_line", "text", "differences")
-#: Explanation of each verdict.
 MEANINGS: Mapping[Verdict, str] = {
     Verdict.EXACT: "stands there word for word",
     Verdict.EDITED: "stands there with changes",
@@ -23,7 +22,6 @@ MEANINGS: Mapping[Verdict, str] = {
     Verdict.MISATTRIBUTED: "stands in another document than the one named",
     Verdict.ABSENT: "stands in no document",
 }
-#: Colour of each verdict.
 COLOURS: Mapping[Verdict, str] = {
     Verdict.EXACT: "green",
     Verdict.EDITED: "yellow",

@@ -25,7 +25,6 @@ from whorl.query.plan.values import Places, split_name, value_named
 from whorl.request_context import require_time, timely
 
 _Range: TypeAlias = tuple[int, int]
-#: Number of hits whose texts are fetched in one request.
 _TEXTS_AT_ONCE = 20
 #: Length of a snippet in words.
 _SHOWN = 40

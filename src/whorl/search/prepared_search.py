@@ -72,7 +72,6 @@ if TYPE_CHECKING:
 _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
 #: Default threshold of a calibrated FINGERPRINT without numbers.
 _OVERLAP = Fraction(1, 5)
-#: Number of texts to fetch in one request for snippets.
 _TEXTS_AT_ONCE = 25
 #: Minimum and maximum number of hits to fetch in one request for collapsed hits.
 _FEWEST, _MOST = 50, 1000

@@ -47,14 +47,11 @@ _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
     (StoppedError, 503),
     (WhorlError, 500),
 )
-#: Message for an unexpected error.
 DEFECT = "this is a defect of whorl; its log says more"
 _RETRY_SECONDS = "5"
-#: Number of list items to encode at a time.
 _ENCODED_AT_ONCE = 1_000
 #: Maximum numbers of characters of an error message, and of a field name in the message.
 _MESSAGE_CHARACTERS, _NAME_CHARACTERS = 2_000, 80
-#: Maximum number of mistakes to list for one request.
 _MOST_LISTED = 10
 
 _KEYS: Mapping[int, str] = {

@@ -277,7 +277,7 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     levels, tokens, flags = levels[order], tokens[order], flags[order]
     starts = run_starts(levels, tokens)
     several = np.add.reduceat(counts[order].astype(np.int64), starts)
-    # A pair needs a document that may index the hash, and a document that may be the larger of the two.
+    # In a pair, one document indexes the hash, and one is the larger document.
     meets = (several > 1) & (np.bitwise_or.reduceat(flags, starts) == _IS_INDEXABLE | _IS_LARGER)
     lengths = np.diff(starts, append=order.size)
     is_shared = np.repeat(meets, lengths)

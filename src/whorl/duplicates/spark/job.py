@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 #: Output formats with their Spark writer options. By default, Spark escapes quotes in CSV in an unusual way.
 FORMATS: dict[str, dict[str, str]] = {"json": {}, "csv": {"header": "true", "escape": '"'}, "parquet": {}}
-#: Maximum number of bad rows to report with a reason.
 _PROBLEMS_SHOWN = 10
 SETTINGS = {
     # In local mode, the driver runs only briefly, and Java's second compiler costs more time than it saves. The user's

@@ -71,7 +71,6 @@ _CANDIDATE_NAMES = [part.split()[0] for part in _CANDIDATES.split(", ")]
 _PAIRS, _CROWD, _OPEN_CROWD = 0, 1, 2
 #: Shift that packs a hash number and a size into one integer.
 _SIZE_BITS = 32
-#: Maximum number of pairs in one batch.
 _AT_ONCE = 1 << 20
 
 #: Maximum number of hashes for one worker; each takes 8 bytes, and several times more during the search.

@@ -59,7 +59,6 @@ class SearchState:
             raise StoreError(_FOREIGN.format(path))
         before = self._read(last) if last else self._description
         answers = before["question"] == self._description["question"]
-        #: The current run.
         self.run = RunNumber(last + 1, last + 1 if answers else 1, lasts=True)
         #: Blocks of earlier documents; None in the first run.
         self.blocks: DataFrame | None = None

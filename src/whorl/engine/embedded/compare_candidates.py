@@ -25,7 +25,6 @@ from whorl.query.plan.nodes import BoundPlan, SketchTokens
 
 #: Up to this number of candidates, reading their records is as fast as looking up the source's hashes.
 FEW = 32
-#: Maximum number of sketches in memory.
 _SKETCHES_AT_ONCE = 256
 
 

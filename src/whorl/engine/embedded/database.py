@@ -45,9 +45,9 @@ OptionalPart: TypeAlias = Literal["passages", "minhash", "texts"]
 #: Key column for look-ups of documents.
 _Key: TypeAlias = Literal["number", "id"]
 
-# Blobs with checksums hold the data of a document; the id and handles also have columns, for look-ups. The head of a
-# short document holds its text, which gives the sketch. In a store without texts, the content is the passage hashes,
-# and there are no sketches.
+# The data of a document are blobs with checksums; the id and handles also have columns, for look-ups. The head of a
+# short document contains its text, and the sketch is computed from the text. A store without texts keeps passage hashes
+# as content, and no sketches.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS document (
@@ -609,7 +609,6 @@ def _json(values: object) -> str:
     return json.dumps(values, ensure_ascii=False)
 
 
-#: Bytes of a stored passage hash.
 _HASH_BYTES = PROOF_BITS // 8
 
 

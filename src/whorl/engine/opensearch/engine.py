@@ -82,11 +82,9 @@ _LATEST_SECONDS = 1.0
 _TOKENS_SECONDS = 300.0
 #: Lucene's costs with ten segments (a tier of TieredMergePolicy); only their ratio matters.
 _COSTS = Costs(look_up=110.0, candidate=150.0)
-#: Maximum number of distinct field names.
 _MOST_FIELDS = 10_000
 #: Maximum number of passage hashes to count in one request.
 _COUNTED_AT_ONCE = 500
-#: Fields to look up references in.
 _IDS = (ID, HANDLE)
 
 

@@ -199,7 +199,6 @@ def _flat(mapping: Json, prefix: str = "") -> Iterator[tuple[str, tuple[str, Jso
         yield from _flat(field, f"{name}.")
 
 
-#: Number of documents per request.
 _AT_ONCE = 200
 
 

@@ -42,7 +42,6 @@ _ALWAYS = {"expandMacros": "false", "wt": "json", "echoParams": "none", "omitHea
 _ALWAYS_ENCODED = urlencode(_ALWAYS)
 _JSON = "application/json"
 
-#: A JSON object sent to Solr.
 Json = dict[str, Any]
 
 

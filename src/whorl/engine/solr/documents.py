@@ -164,7 +164,6 @@ def _whole_places(used: Sized[str]) -> Iterator[tuple[str, Kind, str]]:
                 yield place.removeprefix(beginning), kind, place
 
 
-#: Maximum number of short texts to read in one request.
 _TEXTS_AT_ONCE = 1_000
 #: Maximum number of schemes to count, far more than a collection has.
 _MOST_SCHEMES = 1000

@@ -267,7 +267,7 @@ class Overlaps:
 
     @classmethod
     def of_complete(cls, source_size: int, sizes: npt.NDArray[np.int64], shared: npt.NDArray[np.int64]) -> Overlaps:
-        """Return the overlaps of a source and hits whose sketches hold all hashes, each once."""
+        """Return the overlaps of a source and hits whose sketches hold all distinct hashes."""
         return cls(source_size, sizes, np.zeros_like(sizes), np.full_like(sizes, source_size), sizes.copy(), shared)
 
     def of(self, which: npt.NDArray[np.intp]) -> Overlaps:

@@ -162,7 +162,6 @@ def read_pdf(raw: bytes, text: TextBuffer) -> None:
         raise DocumentError("there is no text in this PDF; perhaps it was scanned, and text in pictures is not read")
 
 
-#: Formats of embedded files, by suffix.
 _FORMATS = {"docx": DOCX.name, "pptx": PPTX.name, "xlsx": XLSX.name}
 #: Elements whose text is not visible: deleted or moved text, and fallbacks for drawings.
 _HIDDEN_ELEMENTS = frozenset({"del", "moveFrom", "Fallback"})

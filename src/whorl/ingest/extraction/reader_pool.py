@@ -21,11 +21,9 @@ from whorl.request_context import cancellation, require_time, seconds_left
 
 #: Seconds after which a file is slow: its reading continues only if another slot is free, or no file waits.
 SLOW_SECONDS = 5.0
-#: Polling interval, in seconds.
 _POLL_SECONDS = 0.2
 #: Maximum length of the JSON line in a worker's response, in bytes.
 _MOST_LINE_BYTES = 10_000
-#: Maximum number of bytes of a character in UTF-8.
 _MOST_CHARACTER_BYTES = 4
 
 

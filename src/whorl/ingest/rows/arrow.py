@@ -27,9 +27,7 @@ from whorl.ingest.rows.types import (
 )
 
 _TYPES = {str: pa.string(), bool: pa.bool_(), float: pa.float64()}
-#: Approximate size of a Parquet row group in bytes.
 _ROW_GROUP_BYTES = 64_000_000
-#: Size of the read buffer for Parquet files in bytes.
 _BUFFER = 1 << 20
 #: Number of bytes to count for a row besides its characters: repeated values and nulls take almost no space in a file.
 _ROW_BYTES = 256

@@ -19,7 +19,6 @@ T = TypeVar("T")
 AT_ONCE = 512
 #: Maximum size of a row in bytes; an endless row would otherwise fill the memory.
 MOST_BYTES = 100_000_000
-#: Approximate maximum memory of the rows in a group, in bytes.
 GROUP_BYTES = 8_000_000
 #: Memory of a cell besides its characters, in bytes.
 CELL_BYTES = 72

@@ -256,7 +256,7 @@ class _Chooser:
         return sum(len(candidate.ids) for candidate in candidates)
 
     def covers(self, most: int = 1) -> list[Numbers]:
-        """Return the known words of each document, with at most `most` documents per candidate."""
+        """Return the known common words of up to `most` documents of each candidate."""
         return [candidate.cover for candidate in self.candidates for _ in candidate.ids[:most]]
 
     def chosen(self) -> list[tuple[Candidate, int]]:

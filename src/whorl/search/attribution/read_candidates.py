@@ -33,7 +33,6 @@ from whorl.search.attribution.cover import (
 )
 from whorl.search.boilerplate import Comparer
 
-#: Maximum total number of characters to read.
 MOST_CHARACTERS = 50_000_000
 #: Maximum total number of characters of texts kept in memory for the comparison; others are fetched again.
 _MOST_KEPT = 5_000_000

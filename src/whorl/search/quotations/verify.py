@@ -54,7 +54,6 @@ MOST_UNEXPLAINED = 0.2
 _RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
 #: Maximum product of the lengths of quotation and document, in words, for an alignment.
 _MOST_CELLS = 200_000_000
-#: Maximum number of places listed for a quotation.
 _MOST_PLACES = 10
 #: Maximum number of characters of cached documents in canonical form.
 _KEPT_CHARACTERS = 20_000_000

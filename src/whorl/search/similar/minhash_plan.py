@@ -18,7 +18,6 @@ from whorl.fingerprint.minhash.bucket_estimates import MARGIN, Buckets
 from whorl.fingerprint.statistics.hypergeometric import Counts, Floats, binomial_upper_tail, upper_tail
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_fraction, sizes_for
 
-#: Default number of tokens to look up.
 BUDGET = 256
 #: Share of the allowed misses that the look-ups may cause.
 _FIRST_SHARE = Fraction(1, 5)

@@ -9,7 +9,6 @@ from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, me
 from whorl.operations import SimilarOperation
 from whorl.search.boilerplate import CommonOptions
 
-#: Metrics of a search for a single source.
 METRICS = (Metric.CONTAINMENT, Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
 DEFAULT_METRIC = metric_named(SimilarOperation.metric, METRICS)
 DEFAULT_THRESHOLD = fraction_of("threshold", SimilarOperation.threshold)

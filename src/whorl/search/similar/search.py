@@ -218,7 +218,6 @@ def phrases_of(text: str, sketch: Sketch, scheme: Scheme) -> tuple[str, ...]:
 
 #: Maximum number of candidates to fetch tokens of, some 10 KB each.
 MOST_MINHASH_VERIFIED = 2_000
-#: Number of candidates to fetch at a time.
 MINHASH_AT_ONCE = 500
 _ROUGH = (
     "the documents have no sketches ('whorl solr check' or 'whorl opensearch check' says how they get them), so the "

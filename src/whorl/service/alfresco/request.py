@@ -250,7 +250,6 @@ class Pivot(AlfrescoModel):
         return [self.key, *(key for pivot in self.pivots for key in pivot.keys)]
 
 
-#: Maximum number of filters in one request.
 MOST_FILTERS = 100
 _UTC = frozenset({"utc", "gmt", "z", "etc/utc", "etc/gmt", "universal", "zulu", "utc+0", "gmt+0", "gmt0"})
 

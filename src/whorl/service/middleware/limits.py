@@ -281,7 +281,6 @@ def _forget(task: asyncio.Task[None]) -> None:
 
 #: Maximum number of keys and values of a request; a list of ids to delete may have 10,000.
 MOST_VALUES = 20_000
-#: Maximum depth of nested arrays and objects.
 MOST_DEPTH = 100
 _OTHER_BYTES = bytes(set(range(256)) - set(b",:[]{}"))
 _OPENING, _CLOSING = b"[{", b"]}"

@@ -47,7 +47,6 @@ QueryText: TypeAlias = Annotated[str, Field(json_schema_extra={**QUERY_SCHEMA}, 
 #: Ids of the documents on a page that need details.
 Shown: TypeAlias = Annotated[list[str], Field(max_length=100)]
 
-#: Example of a body.
 Example: TypeAlias = dict[str, Any] | None
 
 
