@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 # The duration of an example depends on the load of the machine. Each run draws other examples.
-settings.register_profile("whorl", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("whorl", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 # `make quick` checks the same properties with fewer examples.
 settings.register_profile("quick", settings.get_profile("whorl"), max_examples=15)
 settings.load_profile("whorl")

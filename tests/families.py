@@ -89,9 +89,10 @@ def true_pairs(documents: list[Document], metric: str, percent: int) -> dict[fro
     sets, shared = _shared(tuple((document.id, document.text) for document in documents))
     shares = {}
     for (a, b), common in shared.items():
-        whole = len(sets[a] | sets[b]) if metric == "jaccard" else min(len(sets[a]), len(sets[b]))
-        if common * 100 >= percent * whole:
-            shares[frozenset((a, b))] = Fraction(common, len(sets[a] | sets[b]))
+        sizes = len(sets[a]), len(sets[b])
+        union = sum(sizes) - common
+        if common * 100 >= percent * (union if metric == "jaccard" else min(sizes)):
+            shares[frozenset((a, b))] = Fraction(common, union)
     return shares
 
 

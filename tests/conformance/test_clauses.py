@@ -12,7 +12,7 @@ from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import FieldError, UnsupportedQueryError
 
-QUERIES = generated(640)
+QUERIES = generated(400)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from tests.plain import plain_tokens
 from whorl import Document, Page, Store
 from whorl.operations import QueryPlan
 
-QUERIES = generated(360)
+QUERIES = generated(240)
 MORE = [pytest.param(query, marks=pytest.mark.slow) for query in QUERIES[60:]]
 SIZE = 200
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from dataclasses import asdict
 from fractions import Fraction
+from functools import cache
 
 import pytest
 
+from tests.conformance.answers import collected
 from whorl import Document, Store
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.words.tokenizer import tokens
@@ -17,10 +19,17 @@ THRESHOLDS = (5, 20, 50, 80, 100)
 ROWS = 500
 
 
-@pytest.fixture(scope="session")
-def shingles(collection: list[Document]) -> dict[str, frozenset[tuple[str, ...]]]:
+@cache
+def shingles() -> dict[str, frozenset[tuple[str, ...]]]:
     """Return the shingles of each document as tuples of words, without hashes."""
-    return {document.id: windows(document.text) for document in collection}
+    return {document.id: windows(document.text) for document in collected().values()}
+
+
+@cache
+def shares_with_all(text: str) -> dict[str, dict[str, Fraction]]:
+    """Return the shares of a text and each document, by document id and metric; once for all engines."""
+    source = windows(text)
+    return {name: shares(source, other) for name, other in shingles().items()}
 
 
 def windows(text: str) -> frozenset[tuple[str, ...]]:
@@ -30,13 +39,13 @@ def windows(text: str) -> frozenset[tuple[str, ...]]:
 
 def shares(source: frozenset[object], other: frozenset[object]) -> dict[str, Fraction]:
     common = len(source & other)
-    wholes = {"jaccard": len(source | other), "a_in_b": len(source), "b_in_a": len(other)}
+    wholes = {
+        "jaccard": len(source) + len(other) - common,
+        "a_in_b": len(source),
+        "b_in_a": len(other),
+        "containment": min(len(source), len(other)),
+    }
     return {metric: Fraction(common, whole) if whole else Fraction(0) for metric, whole in wholes.items()}
-
-
-def smaller(source: frozenset[object], other: frozenset[object]) -> str:
-    """Return the metric that containment equals: the share of the smaller text."""
-    return "b_in_a" if len(other) < len(source) else "a_in_b"
 
 
 def test_short_sources_give_one_warning(store: Store) -> None:
@@ -53,17 +62,17 @@ def test_short_sources_give_one_warning(store: Store) -> None:
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("threshold", THRESHOLDS)
-def test_hits_equal_plain_sets_of_shingles(
-    store: Store, shingles: dict[str, frozenset[tuple[str, ...]]], metric: str, threshold: int
-) -> None:
+def test_hits_equal_plain_sets_of_shingles(store: Store, metric: str, threshold: int) -> None:
     """
     Documents of up to 1,024 shingles are compared exactly: every hit is correct, with exact percentages. For larger
     ones the intervals contain the true values, and the recall is at least the requested one.
     """
     wanted = right = covered = estimated = 0
-    for source in list(shingles)[::9]:
-        truth = {other: shares(shingles[source], shingles[other]) for other in shingles if other != source}
-        expected = {other for other, about in truth.items() if about[metric] >= Fraction(threshold, 100)}
+    for source, document in list(collected().items())[::9]:
+        truth = shares_with_all(document.text)
+        expected = {
+            other for other, about in truth.items() if about[metric] >= Fraction(threshold, 100) and other != source
+        }
         page = store.similar(source, metric=metric, threshold=threshold, rows=ROWS)
         assert (page.is_total_exact, page.total) == (True, len(page.found))
         for similar in page.found:
@@ -107,15 +116,13 @@ def test_a_text_as_the_source(store: Store, collection: list[Document]) -> None:
 
 
 @pytest.mark.parametrize("metric", ["a_in_b", "containment"])
-def test_short_texts_in_long_documents(
-    store: Store, collection: list[Document], shingles: dict[str, frozenset[tuple[str, ...]]], metric: str
-) -> None:
+def test_short_texts_in_long_documents(store: Store, metric: str) -> None:
     """
     A text of 6 to 40 words, whole or with words changed, is found in every document that has 30 % of its shingles,
     however long the document is, and the plan promises it.
     """
     chance, expected_in_long = random.Random(30), 0
-    long = [document for document in collection if len(shingles[document.id]) > 800]
+    long = [document for document in collected().values() if len(shingles()[document.id]) > 800]
     for document in long:
         words = tokens(document.text)
         for length in (6, 9, 14, 25, 40):
@@ -123,13 +130,8 @@ def test_short_texts_in_long_documents(
             cut = words[start : start + length]
             if length > 10:
                 cut[length // 3] = "changed"
-            source = windows(" ".join(cut))
-            truth = {other: shares(source, own) for other, own in shingles.items()}
-            expected = {
-                name
-                for name, share in truth.items()
-                if share[metric if metric == "a_in_b" else smaller(source, shingles[name])] >= Fraction(3, 10)
-            }
+            truth = shares_with_all(" ".join(cut))
+            expected = {name for name, about in truth.items() if about[metric] >= Fraction(3, 10)}
             page = store.similar(source=" ".join(cut), metric=metric, threshold=30, rows=ROWS)
             assert {hit.hit.id for hit in page.found} == expected
             assert page.plan.promised

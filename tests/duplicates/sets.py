@@ -40,9 +40,11 @@ def truth(sets: list[set[int]], options: PairOptions) -> set[tuple[int, int]]:
     actual = set()
     for b in range(len(sets)):
         for a in range(b):
-            common = len(sets[a] & sets[b])
-            whole = len(sets[a] | sets[b]) if options.metric is Metric.JACCARD else min(len(sets[a]), len(sets[b]))
-            if common and Fraction(common, whole) >= options.threshold:
+            if sets[a].isdisjoint(sets[b]):
+                continue
+            common, sizes = len(sets[a] & sets[b]), (len(sets[a]), len(sets[b]))
+            whole = sum(sizes) - common if options.metric is Metric.JACCARD else min(sizes)
+            if Fraction(common, whole) >= options.threshold:
                 actual.add((a, b))
     return actual
 

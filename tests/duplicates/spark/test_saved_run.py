@@ -96,8 +96,7 @@ def run_command(options: Sequence[str], *, says: str = "", status: int = 0) -> N
     [
         ["--new"],
         pytest.param(["--pairs"], marks=pytest.mark.slow),
-        pytest.param(["--complete"], marks=pytest.mark.slow),
-        pytest.param(["--keep", "largest:quality", "--new", "--filtered"], marks=pytest.mark.slow),
+        pytest.param(["--complete", "--keep", "largest:quality", "--new", "--filtered"], marks=pytest.mark.slow),
     ],
     ids=" ".join,
 )

@@ -158,7 +158,7 @@ def test_languages(client: SolrClient, scheme: Scheme) -> None:
 
 
 @settings(
-    max_examples=300,
+    max_examples=120,
     derandomize=True,
     database=None,
     deadline=None,

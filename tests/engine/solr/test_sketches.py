@@ -306,38 +306,44 @@ def test_doctor_on_fields_that_are_not_as_needed(others: Any) -> None:
     assert SolrEngine(client).sketch_scheme is None
 
 
-@pytest.mark.parametrize("metric", ["jaccard", "a_in_b", "b_in_a"])
-def test_similar_without_sketches(client: SolrClient, metric: str) -> None:
+def test_similar_without_sketches(client: SolrClient) -> None:
     """
     A collection with MinHash tokens only is searched by these: long documents well above the threshold are found,
     almost all intervals contain the exact share, and the page states its precision.
     """
+    shingles = {document.id: shingles_of(document.text) for document in DOCUMENTS}
+    own = shingles.pop("big")
+    long = {document.id for document in DOCUMENTS if document.text.count(" ") > 2_000}
     without_sketches(client)
     try:
         with open_store(client.url) as store:
-            page = store.similar("big", metric=metric, threshold=10, recall=95, rows=100)
-            own = next(document.text for document in DOCUMENTS if document.id == "big")
-            exact = {document.id: share(own, document.text, metric) for document in DOCUMENTS if document.id != "big"}
-            estimates = {hit.hit.id: hit.estimate for hit in page.found}
-            assert "whorl solr check" in page.warnings[0]
-            within = store.search("FINGERPRINT:big_10_95", plan="calibrated", metric=metric, rows=100)
-            assert {hit.id for hit in within.hits} == {*estimates, "big"}
-            assert within.warnings[0] == page.warnings[0]
-            long = {document.id for document in DOCUMENTS if document.text.count(" ") > 2_000}
-            assert {name for name in long & exact.keys() if exact[name] >= 0.2} <= estimates.keys()
-            assert estimates
-            by = Metric(metric)
-            held = [
-                estimate.low.by(by) - 1e-9 <= exact[name] <= estimate.high.by(by) + 1e-9
-                for name, estimate in estimates.items()
-            ]
-            assert sum(held) >= 0.8 * len(held)
+            for metric in ("jaccard", "a_in_b", "b_in_a"):
+                page = store.similar("big", metric=metric, threshold=10, recall=95, rows=100)
+                exact = {name: share(own, other, metric) for name, other in shingles.items()}
+                estimates = {hit.hit.id: hit.estimate for hit in page.found}
+                assert "whorl solr check" in page.warnings[0]
+                within = store.search("FINGERPRINT:big_10_95", plan="calibrated", metric=metric, rows=100)
+                assert {hit.id for hit in within.hits} == {*estimates, "big"}
+                assert within.warnings[0] == page.warnings[0]
+                assert {name for name in long & exact.keys() if exact[name] >= 0.2} <= estimates.keys()
+                assert estimates
+                by = Metric(metric)
+                held = [
+                    estimate.low.by(by) - 1e-9 <= exact[name] <= estimate.high.by(by) + 1e-9
+                    for name, estimate in estimates.items()
+                ]
+                assert sum(held) >= 0.8 * len(held)
     finally:
         backfill(client, FieldNames())
 
 
-def share(a: str, b: str, metric: str) -> float:
-    """Return the exact share of the shingles of two texts of lower-case words."""
-    one, other = ({tuple(words[at : at + 5]) for at in range(len(words) - 4)} for words in (a.split(), b.split()))
+def shingles_of(text: str) -> set[tuple[str, ...]]:
+    """Return the shingles of a text of lower-case words."""
+    words = text.split()
+    return {tuple(words[at : at + 5]) for at in range(len(words) - 4)}
+
+
+def share(one: set[tuple[str, ...]], other: set[tuple[str, ...]], metric: str) -> float:
+    """Return the exact share of the shingles of two texts."""
     whole = {"jaccard": one | other, "a_in_b": one, "b_in_a": other}[metric]
     return len(one & other) / len(whole) if whole else 0.0

@@ -117,14 +117,14 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
             lambda packer=packer: repeated(b"id,text\n1,", b"words ", packer),  # type: ignore[misc]
             "200 times its size",
         )
-        for suffix, packer in PACKERS.items()
+        for suffix, packer in list(PACKERS.items())[::2]
     },
     **{
         f"line.jsonl.{suffix}": (
             lambda packer=packer: repeated(b'{"text": "', b"words ", packer),  # type: ignore[misc]
             "200 times its size",
         )
-        for suffix, packer in PACKERS.items()
+        for suffix, packer in list(PACKERS.items())[1::2]
     },
     "dictionary.parquet": (
         lambda: columnar(lambda out, table: pq.write_table(table, out, compression="zstd")),

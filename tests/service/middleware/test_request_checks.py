@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -134,6 +133,16 @@ def test_allowed_hosts_are_names(name: str) -> None:
     assert Hosts("127.0.0.1", ["docs.example.org", "fe80::1"]).admit("docs.example.org:8000")
 
 
+@pytest.fixture(
+    scope="module", params=[Credentials(), pytest.param(Credentials(user=("ann", "secret")), marks=pytest.mark.slow)]
+)
+def signed_in(request: pytest.FixtureRequest, store: Store) -> Iterator[TestClient]:
+    """Client of a service that allows another site, with a password or without."""
+    with limited(store, request.param, Hosts("localhost", ["friend.example"])) as service:
+        service.auth = request.param.user
+        yield service
+
+
 @pytest.mark.parametrize(
     ("origin", "site", "is_admitted"),
     [
@@ -155,29 +164,21 @@ def test_allowed_hosts_are_names(name: str) -> None:
         ("https://friend.example:8443", "", True),
     ],
 )
-@pytest.mark.parametrize(
-    "credentials", [Credentials(), pytest.param(Credentials(user=("ann", "secret")), marks=pytest.mark.slow)]
-)
-def test_pages_of_other_sites(
-    store: Store, credentials: Credentials, origin: str, site: str, is_admitted: bool
-) -> None:
+def test_pages_of_other_sites(signed_in: TestClient, origin: str, site: str, is_admitted: bool) -> None:
     """
     Requests for data must come from this site or an allowed one, because browsers add the user's credentials; the page
     itself can be linked from anywhere, and programs send no site.
     """
     values = {"Host": "localhost:8000", "Origin": origin, "Sec-Fetch-Site": site}
     headers = {name: value for name, value in values.items() if value}
-    # The test client also accepts None as the user, but some of its releases do not declare this.
-    user: Any = credentials.user
-    with limited(store, credentials, Hosts("localhost", ["friend.example"])) as service:
-        answers = [
-            service.get("/api/v1/search?q=*", headers=headers, auth=user),
-            service.post("/api/v1/similar", json={"id": "a"}, headers=headers, auth=user),
-            service.delete("/api/v1/documents/none", headers=headers, auth=user),
-        ]
-        assert [answer.status_code for answer in answers] == ([200, 200, 404] if is_admitted else [403] * 3)
-        assert is_admitted or "a page of another site" in answers[0].json()["error"]["message"]
-        assert service.get("/", headers=headers).status_code == 200
+    answers = [
+        signed_in.get("/api/v1/search?q=*", headers=headers),
+        signed_in.post("/api/v1/similar", json={"id": "a"}, headers=headers),
+        signed_in.delete("/api/v1/documents/none", headers=headers),
+    ]
+    assert [answer.status_code for answer in answers] == ([200, 200, 404] if is_admitted else [403] * 3)
+    assert is_admitted or "a page of another site" in answers[0].json()["error"]["message"]
+    assert signed_in.get("/", headers=headers).status_code == 200
 
 
 USER, PASSWORD = "ann", "p\u00e4ss:w\u00f6rd"
