@@ -172,11 +172,7 @@ class DuplicatesCommand(DuplicatesOperation):
             raise ParameterError(f"--filtered and --annotated are one folder, {self.filtered}; name two")
 
     def reading(self) -> InputReader:
-        """Return a reader of the files, which has not read any of them yet.
-
-        Raises:
-            ParameterError: The files cannot be rewritten with these options.
-        """
+        """Return a reader of the files, without reading them yet; raise ParameterError if they cannot be rewritten."""
         reading = InputReader(
             self.paths,
             self.search,

@@ -131,11 +131,7 @@ def is_file(name: str) -> bool:
 
 
 def file_text(path: str) -> str | None:
-    """Return the text of a file, or None for a missing file.
-
-    Raises:
-        ParameterError: The file is unreadable, or not text.
-    """
+    """Return the text of a file; None if it is missing. Raise ParameterError if it is unreadable or not text."""
     if path == STANDARD_INPUT or not is_file(path):
         return None
     from whorl.ingest.files import source_text

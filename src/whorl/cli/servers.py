@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 
 
 def wait(running: RunningServer, name: str, url: str) -> None:
-    """Print how to use a local server, and wait until Ctrl-C ends it.
-
-    Raises:
-        EngineUnavailableError: The server has stopped by itself.
-    """
+    """Print how to use a local server, and wait for Ctrl-C; raise EngineUnavailableError if the server stops."""
     click.echo(f"{name} is up. In another terminal:\n  whorl index --store {url} PATH…\n  export WHORL_STORE={url}")
     try:
         running.process.wait()

@@ -130,11 +130,7 @@ def _command() -> list[str]:
 
 
 def _stock_query(reference: str, options: SimilarOperation) -> str:
-    """Return the FINGERPRINT query for a document in Alfresco's syntax.
-
-    Raises:
-        ParameterError: A number is not a percentage above 0, or has too many digits.
-    """
+    """Return the FINGERPRINT query for a document in Alfresco's syntax; raise ParameterError for an invalid number."""
     criteria = make_criteria(Metric.JACCARD, options.threshold, options.recall)
     overlap, probability = (
         EXACT.divide(Decimal(share.numerator), Decimal(share.denominator))

@@ -56,11 +56,7 @@ def pieces(text: str, level: Granularity) -> list[tuple[int, int, int]]:
 
 
 def pieces_of(document: Document, level: Granularity) -> list[Document]:
-    """Return the pieces of a document as documents with the same name and properties.
-
-    Raises:
-        DocumentError: The id is too long to add the number of a piece.
-    """
+    """Return pieces with the document's name and properties; raise DocumentError if their ids are too long."""
     if level not in _BETWEEN:
         return [document]
     cut = (document.text[begin:end] for begin, end, _ in pieces(document.text, level))

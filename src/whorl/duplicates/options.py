@@ -235,11 +235,7 @@ class DuplicatesOptions:
 
     @classmethod
     def of(cls, options: PairOptions | DuplicatesOperation | DuplicatesOptions) -> DuplicatesOptions:
-        """Convert options of pairs, or an operation of a front end, to search options.
-
-        Raises:
-            ParameterError: An option of the operation is invalid, or two contradict each other.
-        """
+        """Convert options of pairs or of a front end to search options; raise ParameterError for invalid options."""
         if isinstance(options, DuplicatesOptions):
             return options
         if isinstance(options, PairOptions):

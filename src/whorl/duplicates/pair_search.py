@@ -23,10 +23,7 @@ _SAMPLE = 64
 
 
 def first_of_equals(keys: Numbers, sizes: Numbers) -> Numbers:
-    """For each document, return the index of the first document with an equal key.
-
-    A document without shingles equals only itself.
-    """
+    """Return the index of each document's first equal document; a document without shingles equals only itself."""
     order = np.argsort(keys, kind="stable")
     is_first = np.ones(order.size, np.bool_)
     is_first[1:] = keys[order[1:]] != keys[order[:-1]]

@@ -143,11 +143,7 @@ def _work_on_part(part: Iterable[Document]) -> tuple[list[Any], ReadReport | Non
 def sketch_in_processes(
     documents: Iterable[Document], sketching: SketchMaker, scratch: TemporarySketchStore, workers: int, method: str
 ) -> Iterator[SketchBatch]:
-    """Yield the sketches of documents, in order, with their hashes already in the file of `scratch`.
-
-    Raises:
-        StoreError: A process has died or cannot write.
-    """
+    """Yield the sketches of documents in order, with hashes in `scratch`; raise StoreError if a process fails."""
     end = multiprocessing.get_context(method).Value("q", scratch.end)
     work = _HashWriter(sketching, str(scratch.hashes_path), end)
     try:

@@ -58,10 +58,7 @@ class ValueFacet:
 
 @dataclass(frozen=True, slots=True)
 class StatisticsFacet:
-    """Facet with the statistics of a numeric field.
-
-    Engines differ in whether equal values of one document count once or twice.
-    """
+    """Facet with the statistics of a numeric field. Engines may count equal values of one document once or twice."""
 
     kind: Kind
     place: str
@@ -295,11 +292,7 @@ class Engine(Protocol):
         return False
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Store or replace documents durably.
-
-        Raises:
-            DocumentError: This store cannot hold one of the documents.
-        """
+        """Store or replace documents durably; raise DocumentError if this store cannot hold one."""
 
     def refresh(self) -> None:
         """Make all documents stored so far searchable."""

@@ -417,11 +417,7 @@ def _typed(reference: Token) -> Typed:
 
 
 def resolved(trees: Mapping[str, ast.Node], largest: int) -> dict[str, ast.Node]:
-    """Expand templates that refer to other templates; the keys are names in lower case.
-
-    Raises:
-        ParameterError: A template refers to itself, or exceeds the size or depth of a query.
-    """
+    """Expand templates by lower-case name; raise ParameterError if one refers to itself, or is too long or too deep."""
     done: dict[str, ast.Node] = {}
     for name in trees:
         path = [name]

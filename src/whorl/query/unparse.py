@@ -302,10 +302,7 @@ def _write_bound(bound: ast.Bound | None) -> str:
 
 
 def write_fingerprint(node: ast.Fingerprint) -> str:
-    """Return the literal for a node.
-
-    Raise ParameterError for an empty id, or for a number out of range or with too many digits.
-    """
+    """Return the literal for a node; raise ParameterError for an empty id or an invalid number."""
     check_text(node.reference, "the id of a fingerprint search")
     if node.overlap is None and node.probability is not None:
         raise ParameterError("a fingerprint search with a probability needs an overlap")

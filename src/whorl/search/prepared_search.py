@@ -103,11 +103,7 @@ class SearchOptions(QueryOptions, total=False):
 
 
 def sort_keys(sort: Sort) -> tuple[Order, ...]:
-    """Return the sort keys in a text such as "cm:modified desc, name".
-
-    Raises:
-        ParameterError: A part is not a field with an optional direction.
-    """
+    """Return the sort keys in a text such as "cm:modified desc, name"; raise ParameterError if it is malformed."""
     if not isinstance(sort, str):
         return tuple(sort or ())
     return tuple(_sort_key(part) for part in sort.split(","))
@@ -181,11 +177,7 @@ class QueryReader:
         return places or self._engine.fields(latest=True).named(named, self.names)
 
     def sortable(self, key: Order) -> Order:
-        """Return a sort key with the engine's fields and types of its values.
-
-        Raises:
-            ParameterError: The store has no such field, or it cannot be sorted.
-        """
+        """Return a sort key with the engine's fields and types; raise ParameterError if the store cannot sort by it."""
         if key.field is None:
             return key
         places = self.places(key.field)

@@ -188,11 +188,7 @@ def configured_app(store: Store, settings: Settings, state: SharedState | None =
 
 
 def access_of(settings: Settings) -> tuple[Credentials, Hosts]:
-    """Return the required credentials and the allowed hosts.
-
-    Raises:
-        ParameterError: A key, a password, a host or an origin in the settings is not valid.
-    """
+    """Return the required credentials and allowed hosts; raise ParameterError if a setting for them is invalid."""
     credentials = Credentials(settings.api_keys, settings.login)
     names = settings.allowed_hosts if credentials.is_open else (ANY, *settings.allowed_hosts)
     return credentials, Hosts(settings.listen[0], names, settings.allowed_origins)

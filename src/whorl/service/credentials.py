@@ -55,11 +55,7 @@ class Credentials:
         return not self.api_keys and self.user is None
 
     def require_credentials_for(self, host: str) -> None:
-        """Refuse to listen on a non-loopback address without credentials.
-
-        Raises:
-            ParameterError: The service requires no credentials, and the host is not a loopback address.
-        """
+        """Raise ParameterError if no credentials are required and the host is not a loopback address."""
         if self.is_open and host not in LOOPBACK:
             raise ParameterError(
                 f"anyone who reaches {host} could search and delete; set WHORL_USER and WHORL_PASSWORD, or "

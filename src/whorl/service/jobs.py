@@ -108,11 +108,7 @@ class Jobs(Generic[Result]):
         return job
 
     def of(self, job_id: str) -> Job[Result]:
-        """Return a job, and postpone its cancellation.
-
-        Raises:
-            HTTPException: 404, the job does not exist or was forgotten.
-        """
+        """Return a job, and postpone its cancellation; raise HTTPException 404 for an unknown or forgotten job."""
         with self._lock:
             job = self._jobs.get(job_id)
             if job is None:
@@ -122,11 +118,7 @@ class Jobs(Generic[Result]):
             return job
 
     def cancel(self, job_id: str) -> None:
-        """Cancel and forget a job.
-
-        Raises:
-            HTTPException: 404, the job does not exist.
-        """
+        """Cancel and forget a job; raise HTTPException 404 if it does not exist."""
         self.of(job_id).cancel()
         with self._lock:
             self._jobs.pop(job_id, None)

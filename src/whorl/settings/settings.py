@@ -184,11 +184,7 @@ class Setting:
         return None if self.type in (FIELDS, NAMES) else f"{PREFIX}{self.key.upper()}"
 
     def read(self, given: object, place: str) -> Any:
-        """Return the value.
-
-        Raises:
-            ParameterError: The value is not permitted; the message has its place, and the value unless it is secret.
-        """
+        """Return the checked value, or raise ParameterError; the message does not show a secret value."""
         try:
             return self.type.read(given)
         except ValueError:
@@ -501,11 +497,7 @@ class Settings:
 
     @classmethod
     def load(cls, environ: Mapping[str, str] = os.environ) -> Self:
-        """Read the settings.
-
-        Raises:
-            ParameterError: A setting is unknown (the message suggests a similar one), or a value is not permitted.
-        """
+        """Read the settings; raise ParameterError for an unknown setting or an invalid value."""
         _require_known(environ)
         path, config = _config(environ.get(CONFIG))
         from_environment, from_file = {}, {}

@@ -162,10 +162,7 @@ def partition_by_part(frame: DataFrame, parts: Partitioning) -> DataFrame:
 
 
 def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: str, parts: Partitioning) -> DataFrame:
-    """Apply a function to each block and the rows sent to it.
-
-    Blocks and rows have a column `part`; the blocks are partitioned by it.
-    """
+    """Apply a function to each block and the rows sent to it; both have a column `part` that partitions the blocks."""
     _limit_batches(blocks)
     arrow = arrow_schema(schema)
 

@@ -337,10 +337,7 @@ def numbers_of(version: str) -> tuple[int, ...]:
 
 
 def profile_of(version: str) -> str:
-    """Return the word-break profile of a Lucene version.
-
-    Versions differ in ICU's rules for colons and in its dictionaries.
-    """
+    """Return the word-break profile of a Lucene version; versions differ in ICU's rules for colons and dictionaries."""
     numbers = numbers_of(version)
     if not numbers:
         return DEFAULT_PROFILE

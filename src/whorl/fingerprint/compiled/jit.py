@@ -69,10 +69,7 @@ class _Cache(FunctionCache):
 
 
 def release_llvm_pages() -> None:
-    """Release the memory of LLVM's code and constants: 45 MB when all loops are loaded.
-
-    A later compilation reads the pages again.
-    """
+    """Release the memory of LLVM's code and constants, 45 MB for all loops; later compilations read the pages again."""
     for address, size in _pages_of_llvm():
         ctypes.CDLL(None).madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), mmap.MADV_DONTNEED)
 

@@ -58,10 +58,7 @@ _HIDDEN_TAGS = frozenset({"script", "style", "template", "noscript"})
 
 
 def html_text(markup: str) -> str:
-    """Return the visible text of a page, with each block element on separate lines.
-
-    Raise DocumentError if parsing fails.
-    """
+    """Return the visible text of a page, block elements on separate lines; raise DocumentError if parsing fails."""
     # Import here: only HTML needs it, and it takes a tenth of a second.
     from bs4 import BeautifulSoup, Tag
     from bs4.element import CData, NavigableString
@@ -102,10 +99,7 @@ _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Ver
 
 
 def read_mail(raw: bytes, text: TextBuffer) -> None:
-    """Append the subject of an e-mail, and its plain text or the text of its HTML.
-
-    Raise DocumentError for other files.
-    """
+    """Append an e-mail's subject, and its plain text or the text of its HTML; raise DocumentError for other files."""
     from email import message_from_bytes
     from email.policy import default
 

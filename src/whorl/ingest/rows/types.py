@@ -109,11 +109,7 @@ class RowFormat(Protocol):
         yield None
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
-        """Yield the rows of a file, or of a part of it, with the requested columns.
-
-        Raises:
-            UnreadRowsError: The file cannot be read to its end, or lacks a column.
-        """
+        """Yield the rows of a file, or of a part of it; raise UnreadRowsError if it is unreadable or lacks a column."""
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         """Write the kept rows in the same format, with all of their columns.

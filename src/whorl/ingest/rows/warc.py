@@ -45,10 +45,7 @@ _SUFFIXES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain
 
 
 class Warc(RowFormat):
-    """Web archive; each page is a document with the id of its record.
-
-    In `.warc.gz`, each record is compressed separately.
-    """
+    """Web archive; each page is a document with its record's id. `.warc.gz` compresses each record separately."""
 
     takes_columns = False
 

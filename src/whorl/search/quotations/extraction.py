@@ -95,11 +95,7 @@ def quotations_in_json(text: str) -> list[dict[str, str | None]] | None:
 
 
 def named_quotations(listed: object) -> list[Quotation]:
-    """Return quotations from objects with a `quote` and an optional `source`.
-
-    Raises:
-        ParameterError: A value has another form; the message names its position.
-    """
+    """Return quotations from objects with a `quote` and an optional `source`; raise ParameterError for other values."""
     if not isinstance(listed, Sequence) or isinstance(listed, str):
         raise ParameterError('quotations are a list such as [{"quote": "the words", "source": "a document"}]')
     quotations = []

@@ -165,11 +165,7 @@ class Verification:
 
 
 def verdicts_named(names: str) -> frozenset[Verdict]:
-    """Return verdicts by their names, separated by commas.
-
-    Raises:
-        ParameterError: A name is not the name of a verdict.
-    """
+    """Return verdicts by their names, separated by commas; raise ParameterError for an unknown name."""
     verdicts = set()
     for name in names.split(","):
         try:

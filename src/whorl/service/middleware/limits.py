@@ -101,11 +101,7 @@ class RequestSemaphore:
 
     @asynccontextmanager
     async def slot(self, seconds: float) -> AsyncIterator[None]:
-        """Wait at most `seconds` for a slot, hold it during the `with` block, and release it.
-
-        Raises:
-            HTTPException: 503, no slot became free in time, or too many requests wait.
-        """
+        """Hold a slot during the `with` block; raise HTTPException 503 if none is free in time, or too many wait."""
         await self._take(seconds)
         self.gauge.count(working=1)
         try:
@@ -239,10 +235,7 @@ def _needs_no_slot(scope: Scope) -> bool:
 
 
 class _Client:
-    """Detects that a client has disconnected, from the first call of `gone()`.
-
-    The body was already read from `receive`.
-    """
+    """Detects a client's disconnection from the first call of `gone()`; the body was already read from `receive`."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -296,11 +289,7 @@ class JsonMeter:
         self._held = b""
 
     def feed(self, part: bytes) -> None:
-        """Count the next part.
-
-        Raises:
-            ParameterError: The text has too many keys and values, or is nested too deeply.
-        """
+        """Count the next part; raise ParameterError if the text is too large or nested too deeply."""
         part = self._held + part
         # A part may end in the middle of an escape sequence.
         self._held = b"\\" if (len(part) - len(part.rstrip(b"\\"))) % 2 else b""
@@ -336,11 +325,7 @@ class BodyMemory:
         self._most, self._kept = most, 0
 
     def take(self, count: int) -> None:
-        """Reserve memory for a number of bytes.
-
-        Raises:
-            HTTPException: 503, the bodies of other requests leave no room.
-        """
+        """Reserve memory for a number of bytes; raise HTTPException 503 if other bodies leave no room."""
         if self._kept + count > self._most:
             raise HTTPException(503, "the bodies of other requests leave no room for this one; try again")
         self._kept += count
@@ -380,11 +365,7 @@ class Bodies:
             memory.give(len(body))
 
     def _limit(self, scope: Scope) -> int:
-        """Return the size limit for the body of a request.
-
-        Raises:
-            HTTPException: 413, its Content-Length exceeds the limit.
-        """
+        """Return the size limit of a request's body; raise HTTPException 413 if Content-Length exceeds it."""
         limit = _FEW_BYTES
         if brings_text(scope):
             limit = self._settings.max_text_bytes
@@ -460,11 +441,7 @@ class RateLimit:
         self._waited, self._received = 0.0, 0
 
     async def __call__(self) -> Message:
-        """Receive the next message.
-
-        Raises:
-            HTTPException: 408, the client is too slow.
-        """
+        """Receive the next message; raise HTTPException 408 if the client is too slow."""
         at_least = self._silence + self._received / LEAST_BYTES_A_SECOND - self._waited
         limits = (
             (self._silence, f"nothing more of the body came for {self._silence:g} s"),

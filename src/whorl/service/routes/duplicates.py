@@ -188,11 +188,7 @@ class DuplicateSearches:
         return _described(self._jobs.of(job_id), start, rows, order, named)
 
     def file(self, job_id: str, form: Literal["json", "csv"]) -> bytes:
-        """Return all clusters of a job as a file.
-
-        Raises:
-            HTTPException: 409, the job is not done.
-        """
+        """Return all clusters of a job as a file; raise HTTPException 409 if the job is not done."""
         job = self._jobs.of(job_id)
         if job.result is None:
             raise HTTPException(409, f"the job is not done but {job.state}; ask again without format")

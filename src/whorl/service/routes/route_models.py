@@ -211,11 +211,7 @@ def _only_model(endpoint: Callable[..., Any]) -> type[RequestBody] | None:
 
 
 def _parameters(scope: Scope) -> dict[str, str]:
-    """Return the parameters in a request's address.
-
-    Raises:
-        ValueError: A parameter is repeated.
-    """
+    """Return the parameters in a request's address; raise ValueError if one is repeated."""
     pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
     parameters = dict(pairs)
     if len(parameters) != len(pairs):
