@@ -89,8 +89,8 @@ def watch(
             done = run(note)
     except (WhorlError, KeyboardInterrupt):
         if so_far.total:
-            got = f"{so_far.sent:,} of {counted(so_far.total, 'document')} given {given}"
-            click.echo(f"stopped: {got}. Run the same command again to go on.")
+            progress = f"{so_far.sent:,} of {counted(so_far.total, 'document')} given {given}"
+            click.echo(f"stopped: {progress}. Run the same command again to go on.")
         raise
     click.echo(f"{counted(done.sent, 'document')} given {given}.")
     if done.example:

@@ -128,11 +128,11 @@ def _without_hashes(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[n
     with tempfile.TemporaryFile(prefix="whorl-rest-") as file:
         for portion in chunks(places.tolist(), lambda place: int(sketches.counts[place]), _AT_ONCE):
             require_time()
-            here = np.array(portion, np.int64)
-            hashes, owners = sketches.gathered(here, np.zeros_like(here), sketches.counts[here])
+            documents = np.array(portion, np.int64)
+            hashes, owners = sketches.gathered(documents, np.zeros_like(documents), sketches.counts[documents])
             at = np.minimum(np.searchsorted(common, hashes), common.size - 1)
-            is_left = (common[at] != hashes) | ~is_whole[here][owners]
-            counts[here] = np.bincount(owners[is_left], minlength=here.size)
+            is_left = (common[at] != hashes) | ~is_whole[documents][owners]
+            counts[documents] = np.bincount(owners[is_left], minlength=documents.size)
             hashes[is_left].tofile(file)
         total = int(counts.sum())
         # numpy cannot map an empty file.

@@ -110,11 +110,11 @@ def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDAr
     ranks = np.zeros(count, np.int64)
     ranks[order] = np.arange(order.size)
     is_link = is_gone[ends] & ~is_gone[others] & (ranks[others] < ranks[ends])
-    gone, retained, shares = ends[is_link], others[is_link], shares[is_link]
+    removed, retained, shares = ends[is_link], others[is_link], shares[is_link]
     labels = np.arange(count)
     # The last write wins, so sort the best match last.
     best_last = np.lexsort((-ranks[retained], shares, stays[retained]))
-    labels[gone[best_last]] = retained[best_last]
+    labels[removed[best_last]] = retained[best_last]
     return labels
 
 
@@ -154,7 +154,7 @@ def _complete(firsts: list[int], seconds: list[int]) -> dict[int, int]:
             if third != one:
                 links[one][third] = links[third][one] = links[one].get(third, 0) + count
                 del links[third][other]
-    smallest = {group: min(there) for group, there in members.items()}
+    smallest = {group: min(places) for group, places in members.items()}
     return {member: smallest[group] for member, group in label.items()}
 
 
@@ -186,9 +186,9 @@ def compare_versions(
 ) -> tuple[Comparison, OwnText, OwnText]:
     """Compare two texts; also return each text's words that the other text lacks."""
     # A comparison has only the passages of its first text, so compare in both directions.
-    there = compare_words(before[1], after[1], scheme)
-    back = compare_words(after[1], before[1], scheme)
-    return there, _own_text(*before, there.passages), _own_text(*after, back.passages)
+    forward = compare_words(before[1], after[1], scheme)
+    backward = compare_words(after[1], before[1], scheme)
+    return forward, _own_text(*before, forward.passages), _own_text(*after, backward.passages)
 
 
 def _own_text(text: str, words: TextWords, shared: Sequence[Passage]) -> OwnText:

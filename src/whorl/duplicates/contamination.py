@@ -145,9 +145,9 @@ class ReferenceIndex:
         if text not in self._known_places:
             places = self._known_places[text] = dict[int, list[int]]()
             for place, value in enumerate(self._ordered[self._begins[text] : self._begins[text + 1]].tolist()):
-                there = places.setdefault(value, [])
-                if len(there) < _PLACES:
-                    there.append(place)
+                known = places.setdefault(value, [])
+                if len(known) < _PLACES:
+                    known.append(place)
         return self._known_places[text]
 
     def word_spans(self, text: int) -> npt.NDArray[np.int64]:

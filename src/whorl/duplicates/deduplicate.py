@@ -129,14 +129,14 @@ class Deduplication:
 
     @cached_property
     def summary(self) -> DeduplicationSummary:
-        gone = ~self.keep
+        is_removed = ~self.keep
         return DeduplicationSummary(
             texts=self._sizes.size,
             too_short=int(np.count_nonzero(self._sizes == 0)),
-            clusters=np.unique(self.labels[gone]).size,
-            removed=int(np.count_nonzero(gone)),
+            clusters=np.unique(self.labels[is_removed]).size,
+            removed=int(np.count_nonzero(is_removed)),
             text_bytes=int(self._lengths.sum()),
-            removed_bytes=int(self._lengths[gone].sum()),
+            removed_bytes=int(self._lengths[is_removed].sum()),
         )
 
     def at(self, threshold: Percent) -> Deduplication:

@@ -198,8 +198,8 @@ class InputReader:
             return self.columns, ()
         columns, names = replace(self.columns, text_option="--reference-column"), self.reference_columns
         if names:
-            there = self._columns_of(place)
-            names = tuple(name for name in names if name in there) or names
+            present = self._columns_of(place)
+            names = tuple(name for name in names if name in present) or names
             columns = replace(columns, text=names[0], further=frozenset({*(columns.further or ()), *names[1:]}))
         return columns, names
 
@@ -226,12 +226,12 @@ class InputReader:
         """Raise ParameterError if a named column has no text; otherwise, its items would be missed silently."""
         for name in self.reference_columns:
             if name not in used:
-                there = ", ".join(
+                columns = ", ".join(
                     sorted({name for place in self._reference for name in self._columns_of(place)})[:_SHOWN]
                 )
                 raise ParameterError(
                     f"no row of the reference has a text in the column {name!r}; name another one "
-                    f"(--reference-column COLUMN{there and ', of '}{there})"
+                    f"(--reference-column COLUMN{columns and ', of '}{columns})"
                 )
 
     def require_used_columns(self, noted: ReadReport) -> None:

@@ -268,19 +268,19 @@ def _cover_windows(stream: _WordStream, sources: Numbers) -> _RepeatedRanges:
     ranges: list[tuple[int, int, int]] = []
     for texts in stream.portions():
         begin, end = stream.begins[texts.start], stream.begins[texts.stop]
-        there = np.asarray(sources[begin:end])
-        windows = np.flatnonzero(there)
+        portion = np.asarray(sources[begin:end])
+        windows = np.flatnonzero(portion)
         if not windows.size:
             continue
         require_time()
-        of_windows = there[windows] - 1
-        goes_on = (np.diff(windows) == 1) & (np.diff(of_windows) == 1)
+        source_windows = portion[windows] - 1
+        goes_on = (np.diff(windows) == 1) & (np.diff(source_windows) == 1)
         lasts = np.append(np.flatnonzero(~goes_on), windows.size - 1)
         at = 0
         while at < windows.size:
             last = int(lasts[np.searchsorted(lasts, at)])
             words = int(windows[last] - windows[at]) + stream.window
-            place, source = int(windows[at] + begin), int(of_windows[at])
+            place, source = int(windows[at] + begin), int(source_windows[at])
             if np.array_equal(stream.run(place, words), stream.run(source, words)):
                 ranges.append((place, source, words))
             # Skip the windows that the passage covers.
@@ -328,11 +328,11 @@ class Passages:
             for at in batch:
                 begin, end = int(groups[at]), int(groups[at + 1])
                 texts = self._stream.texts_of(np.append(self._ranges.sources[begin], self._ranges.places[begin:end]))
-                there = np.concatenate([self._spans[1][begin : begin + 1], self._spans[0][begin:end]])
+                ranges = np.concatenate([self._spans[1][begin : begin + 1], self._spans[0][begin:end]])
                 members.append(
                     [
                         (text, span, int(self._ranges.words[begin]))
-                        for text, span in zip(texts.tolist(), map(tuple, there.tolist()), strict=True)
+                        for text, span in zip(texts.tolist(), map(tuple, ranges.tolist()), strict=True)
                     ]
                 )
             numbers = {text: int(self._stored.numbers[text]) for group in members for text, _, _ in group}
@@ -354,11 +354,11 @@ class Passages:
         spans_read = np.empty((firsts.size, 2), np.int64)
         texts = self._stream.texts_of(firsts)
         order = np.argsort(texts, kind="stable")
-        for which in np.split(order, np.flatnonzero(np.diff(texts[order])) + 1):
-            if which.size:
+        for group in np.split(order, np.flatnonzero(np.diff(texts[order])) + 1):
+            if group.size:
                 require_time()
-                text = int(texts[which[0]])
-                there, begin = spans(self._stream.text(text), self.scheme.profile), self._stream.begins[text]
-                spans_read[which, 0] = there[firsts[which] - begin, 0]
-                spans_read[which, 1] = there[lasts[which] - begin, 1]
+                text = int(texts[group[0]])
+                word_spans, begin = spans(self._stream.text(text), self.scheme.profile), self._stream.begins[text]
+                spans_read[group, 0] = word_spans[firsts[group] - begin, 0]
+                spans_read[group, 1] = word_spans[lasts[group] - begin, 1]
         return spans_read[: ranges.places.size], spans_read[ranges.places.size :]

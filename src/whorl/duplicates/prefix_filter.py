@@ -151,13 +151,13 @@ class _FilterRound:
         counts = np.maximum(0, np.searchsorted(index_keys, probe_keys) - low)
         is_left = counts > 0
         for group in oversized_groups(hashes, counts, self._options.most):
-            there = owners_of(index_keys[low[group].min() : (low[group] + counts[group]).max()], member_bits)
-            together = np.unique(np.concatenate([larger[group], there]))
-            if not self._round.is_last and self._has_more_hashes(members, together):
-                if not self._connect_block(members.places[together]):
-                    self._deferred.append(members.places[together])
+            smaller = owners_of(index_keys[low[group].min() : (low[group] + counts[group]).max()], member_bits)
+            block = np.unique(np.concatenate([larger[group], smaller]))
+            if not self._round.is_last and self._has_more_hashes(members, block):
+                if not self._connect_block(members.places[block]):
+                    self._deferred.append(members.places[block])
             elif self._options.spanning_only:
-                yield HashBlock(members.places[together])
+                yield HashBlock(members.places[block])
             else:
                 continue
             is_left[group] = False
@@ -223,12 +223,12 @@ def mark_prefixes(
         index_lengths, probe_lengths: Lengths of each member's prefixes; index prefixes in indexable entries.
     """
     is_indexed, is_probed = np.zeros(owners.size, np.bool_), np.zeros(owners.size, np.bool_)
-    which = np.flatnonzero((index_lengths[owners] > 0) & is_indexable | (probe_lengths[owners] > 0))
+    entries = np.flatnonzero((index_lengths[owners] > 0) & is_indexable | (probe_lengths[owners] > 0))
     # The sort is stable, so ties stay in the order of their hashes.
-    which = which[np.lexsort((frequency[which], owners[which]))]
-    ranked, indexable = owners[which], is_indexable[which]
-    is_indexed[which] = indexable & (_ranks(ranked, indexable) < index_lengths[ranked])
-    is_probed[which] = _ranks(ranked, np.ones(which.size, np.bool_)) < probe_lengths[ranked]
+    entries = entries[np.lexsort((frequency[entries], owners[entries]))]
+    ranked, indexable = owners[entries], is_indexable[entries]
+    is_indexed[entries] = indexable & (_ranks(ranked, indexable) < index_lengths[ranked])
+    is_probed[entries] = _ranks(ranked, np.ones(entries.size, np.bool_)) < probe_lengths[ranked]
     return is_indexed, is_probed
 
 

@@ -204,11 +204,11 @@ class Duplicates:
                 yield self._in_columns(a, b, batch.shared[rows])
 
     def _in_columns(self, a: Numbers, b: Numbers, shared: Numbers) -> PairColumns:
-        places, which = np.unique(np.concatenate([a, b]), return_inverse=True)
+        places, index = np.unique(np.concatenate([a, b]), return_inverse=True)
         numbers = self._stored.numbers[places].tolist()
         known = self._store.describe(numbers)
         ids, names = [known[number][0] for number in numbers], [known[number][1] for number in numbers]
-        return PairColumns(ids, names, self._stored.sketches.sizes[places], which[: a.size], which[a.size :], shared)
+        return PairColumns(ids, names, self._stored.sketches.sizes[places], index[: a.size], index[a.size :], shared)
 
     def _by_similarity(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
         """Yield batches of pairs, most similar first, including a pair of each document of `firsts` with itself.
@@ -260,8 +260,8 @@ class Duplicates:
         """Return copy number `which` of each document."""
         begins, counts = self._copies_of(places)
         copies = places.copy()
-        several = np.flatnonzero(counts > 1)
-        copies[several] = self._copies[(begins + which)[several]]
+        copied = np.flatnonzero(counts > 1)
+        copies[copied] = self._copies[(begins + which)[copied]]
         return copies
 
     def _copies_of(self, places: Numbers) -> tuple[Numbers, Numbers]:
@@ -311,13 +311,13 @@ class Duplicates:
             counts = zip(*(part.tolist() for part in shared), self._residual_shares(firsts, places), strict=True)
             in_order = self._versions(batch, members) if versions else repeat(())
             for head, group, ordered in zip(heads, batch, in_order, strict=False):
-                here = group.tolist()
+                member_places = group.tolist()
                 pairs: Iterable[Pair] = ()
                 if group.size <= with_pairs_up_to:
-                    begin, end = np.searchsorted(of_pairs, [labels[here[0]], labels[here[0]] + 1])
-                    several = group[self._copies_of(group)[1] > 1]
-                    pairs = self._describe_pairs(self._pairs.only(inside[begin:end]), several)
-                matches = zip(here, islice(counts, len(here)), strict=True)
+                    begin, end = np.searchsorted(of_pairs, [labels[member_places[0]], labels[member_places[0]] + 1])
+                    copied = group[self._copies_of(group)[1] > 1]
+                    pairs = self._describe_pairs(self._pairs.only(inside[begin:end]), copied)
+                matches = zip(member_places, islice(counts, len(member_places)), strict=True)
                 matches_of_cluster = (
                     Pair.of_counts(members[head], members[place], *shared) for place, shared in matches
                 )
@@ -392,10 +392,10 @@ class Duplicates:
         losses = np.zeros(places.size)
         if keep.by != "first":
             for begin in range(0, places.size, _MEMBERS_AT_ONCE):
-                here = places[begin : begin + _MEMBERS_AT_ONCE].tolist()
-                members = self.members(here)
-                worths = (_worth(members[place], keep) for place in here)
-                losses[begin : begin + len(here)] = [math.inf if worth is None else -worth for worth in worths]
+                portion = places[begin : begin + _MEMBERS_AT_ONCE].tolist()
+                members = self.members(portion)
+                worths = (_worth(members[place], keep) for place in portion)
+                losses[begin : begin + len(portion)] = [math.inf if worth is None else -worth for worth in worths]
         if new:
             losses[~self._is_new[places]] = -math.inf
         # Equal documents have the rank of the best one.

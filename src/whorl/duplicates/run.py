@@ -238,10 +238,10 @@ def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[st
     fields = engine.fields()
     for name, kind in sought.items():
         if fields.named(name, names) is None:
-            there = sorted(fields.known.keys() - {"id", "content", "name"})[:_SHOWN]
+            known = sorted(fields.known.keys() - {"id", "content", "name"})[:_SHOWN]
             raise ParameterError(
                 f"{origin} has no field {name!r:.80}; name the field of the {kind}"
-                + (f", of {', '.join(there)}" if there else "")
+                + (f", of {', '.join(known)}" if known else "")
             )
 
 

@@ -75,13 +75,13 @@ class Sketches:
         weights, most = np.cumsum(self.counts[a] + self.counts[b]), self.together_at_most
         cuts = np.searchsorted(weights, np.arange(most, weights[-1], most), side="right")
         for begin, end in pairwise(np.unique([0, *cuts.tolist(), a.size]).tolist()):
-            places, which = np.unique(np.concatenate([a[begin:end], b[begin:end]]), return_inverse=True)
+            places, inverse = np.unique(np.concatenate([a[begin:end], b[begin:end]]), return_inverse=True)
             starts = self.starts[places]
             order = np.argsort(starts)
             hashes, ordered = self.together(starts[order], (starts + self.counts[places])[order])
             begins = np.empty_like(ordered)
             begins[order] = ordered
-            yield slice(begin, end), hashes, begins[which[: end - begin]], begins[which[end - begin :]]
+            yield slice(begin, end), hashes, begins[inverse[: end - begin]], begins[inverse[end - begin :]]
 
     @property
     def together_at_most(self) -> int:

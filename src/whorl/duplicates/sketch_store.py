@@ -281,11 +281,11 @@ class PersistentSketchStore:
     def end_scan(self) -> int:
         """Delete the documents not seen since the scan began; return their number."""
         scan = self._scan()
-        gone = [row[0] for row in self._rows("SELECT id FROM document WHERE scan <> ?", scan)]
+        deleted = [row[0] for row in self._rows("SELECT id FROM document WHERE scan <> ?", scan)]
         with self._writing():
-            self._delete_documents(gone)
+            self._delete_documents(deleted)
             self._database.execute("DELETE FROM meta WHERE key = 'mark'")
-        return len(gone)
+        return len(deleted)
 
     def stored(self) -> StoredSketches:
         numbers, sizes, starts, counts, keys, is_paired = self._columns(

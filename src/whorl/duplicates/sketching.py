@@ -151,12 +151,12 @@ class _Distinct(NamedTuple):
 def _distinct(documents: Sequence[Document], within: str | None) -> _Distinct:
     if within is None:
         known: dict[str, int] = {}
-        which = [known.setdefault(document.text, len(known)) for document in documents]
-        return _Distinct(documents, list(known), [""] * len(known), np.array(which, np.int64))
+        indices = [known.setdefault(document.text, len(known)) for document in documents]
+        return _Distinct(documents, list(known), [""] * len(known), np.array(indices, np.int64))
     places: dict[tuple[str, str], int] = {}
     keys = ((document.text, part_of(document, within)) for document in documents)
-    which = [places.setdefault(key, len(places)) for key in keys]
-    return _Distinct(documents, [text for text, _ in places], [part for _, part in places], np.array(which, np.int64))
+    indices = [places.setdefault(key, len(places)) for key in keys]
+    return _Distinct(documents, [text for text, _ in places], [part for _, part in places], np.array(indices, np.int64))
 
 
 def part_of(document: Document, within: str | None) -> str:
@@ -191,8 +191,8 @@ def _separate_parts(batch: Together, parts: Sequence[str]) -> Together:
 def _retained_hashes(batch: Together, scheme: SketchScheme) -> tuple[npt.NDArray[np.uint64], Numbers]:
     if batch.sizes.max(initial=0) <= scheme.k:
         return batch.hashes >> np.uint64(64 - scheme.bits), batch.sizes
-    several = np.split(batch.hashes, np.cumsum(batch.sizes)[:-1])
-    sketches = [sketch_of_distinct(own, scheme).hashes for own in several]
+    parts = np.split(batch.hashes, np.cumsum(batch.sizes)[:-1])
+    sketches = [sketch_of_distinct(own, scheme).hashes for own in parts]
     return np.concatenate(sketches), np.array([own.size for own in sketches], np.int64)
 
 

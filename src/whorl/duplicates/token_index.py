@@ -184,8 +184,8 @@ class _TokenSweep:
 
     def _fast(self, last: np.uint64) -> list[TokenEntries]:
         ranges = split_evenly(np.cumsum(self._ends - self._cursors), self._workers)
-        taken, several = zip(*run_in_threads(partial(self._read_range, last), ranges), strict=True)
-        counts = np.stack(several)
+        taken, parts = zip(*run_in_threads(partial(self._read_range, last), ranges), strict=True)
+        counts = np.stack(parts)
         ends = np.cumsum(counts.sum(axis=0))
         total = int(ends[-1])
         entries = np.empty(total, np.uint64)
@@ -239,10 +239,10 @@ class _TokenSweep:
         begin = int(ends[first - 1]) if first else 0
         is_larger = self._members.is_larger
         count = select_shared(entries, self._bits, ends, first, upto, self._last_indexable, is_larger, heads, *columns)
-        there = slice(begin, begin + count)
+        portion = slice(begin, begin + count)
         keys, frequencies, indexable = columns
         # Copy, to release the larger buffers.
-        return TokenEntries(keys[there].copy(), frequencies[there].copy(), indexable[there].copy())
+        return TokenEntries(keys[portion].copy(), frequencies[portion].copy(), indexable[portion].copy())
 
 
 def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes, member_bits: int) -> TokenEntries:

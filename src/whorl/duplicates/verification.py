@@ -72,13 +72,13 @@ def _shared_by_merging(
 
     def count(first: int, upto: int) -> None:
         for part, hashes, starts_a, starts_b in sketches.portions(a[first:upto], b[first:upto]):
-            there = slice(first + part.start, first + part.stop)
-            count_shared(hashes, starts_a, counts_a[there], starts_b, counts_b[there], least[there], shared[there])
+            rows = slice(first + part.start, first + part.stop)
+            count_shared(hashes, starts_a, counts_a[rows], starts_b, counts_b[rows], least[rows], shared[rows])
 
     for at in range(0, a.size, _AT_ONCE):
         require_time()
-        there = slice(at, at + _AT_ONCE)
-        ranges = split_evenly(np.cumsum(counts_a[there] + counts_b[there]), workers)
+        portion = slice(at, at + _AT_ONCE)
+        ranges = split_evenly(np.cumsum(counts_a[portion] + counts_b[portion]), workers)
         run_in_threads(count, [(at + first, at + upto) for first, upto in ranges])
     return shared
 

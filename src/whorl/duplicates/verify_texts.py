@@ -36,13 +36,13 @@ def split_equal_samples(
     sketches, keys = stored.sketches, stored.keys.copy()
     is_part = sketches.scheme.levels(sketches.sizes) > 0
     kinds, counts = np.unique(keys[is_part & (sketches.sizes > 0)], return_counts=True)
-    there = np.flatnonzero(is_part & np.isin(keys, kinds[counts > 1]))
-    alike = measure_pairs(sketches, there, there, _SURE)
-    there = there[alike.low < pair_options.least_overlap(alike.sizes_a, alike.sizes_b)]
+    suspects = np.flatnonzero(is_part & np.isin(keys, kinds[counts > 1]))
+    estimates = measure_pairs(sketches, suspects, suspects, _SURE)
+    suspects = suspects[estimates.low < pair_options.least_overlap(estimates.sizes_a, estimates.sizes_b)]
     replaced: list[tuple[int, int]] = []
-    for at in range(0, there.size, _READ_AT_ONCE):
+    for at in range(0, suspects.size, _READ_AT_ONCE):
         require_time()
-        for place, whole in _read_hashes(store, stored, there[at : at + _READ_AT_ONCE], read).items():
+        for place, whole in _read_hashes(store, stored, suspects[at : at + _READ_AT_ONCE], read).items():
             keys[place] = sketch_key(Sketch(store.scheme, whole.size, whole))
             replaced.append((int(keys[place]), int(stored.numbers[place])))
     store.replace_keys(replaced)
@@ -92,16 +92,16 @@ def _read_hashes(
 
 def _groups_to_read(at: npt.NDArray[np.intp], pairs: Pairs) -> Iterator[npt.NDArray[np.intp]]:
     group: list[int] = []
-    there: set[int] = set()
+    documents: set[int] = set()
     shingles = 0
     for pair in at.tolist():
         two = {int(pairs.a[pair]), int(pairs.b[pair])}
-        size = 0 if two <= there else int(pairs.sizes_a[pair] + pairs.sizes_b[pair])
-        if group and (len(there | two) > _READ_AT_ONCE or (size and shingles + size > _SHINGLES_AT_ONCE)):
+        size = 0 if two <= documents else int(pairs.sizes_a[pair] + pairs.sizes_b[pair])
+        if group and (len(documents | two) > _READ_AT_ONCE or (size and shingles + size > _SHINGLES_AT_ONCE)):
             yield np.array(group, np.intp)
-            group, there, shingles = [], set(), 0
+            group, documents, shingles = [], set(), 0
         group.append(pair)
-        there |= two
+        documents |= two
         shingles += size
     if group:
         yield np.array(group, np.intp)

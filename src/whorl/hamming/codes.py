@@ -74,7 +74,7 @@ class Permutation:
         moved = sorted((place - source, source) for place, source in zip(range(BITS - 1, -1, -1), order, strict=True))
         #: Groups of bits that move by the same distance, as (mask, distance).
         self._moves = [
-            (sum(1 << source for _, source in several), by) for by, several in groupby(moved, key=lambda move: move[0])
+            (sum(1 << source for _, source in moves), by) for by, moves in groupby(moved, key=lambda move: move[0])
         ]
 
     @classmethod
@@ -158,8 +158,8 @@ def in_ranges(
     first = 0
     while first < live.size:
         last = max(first + 1, int(np.searchsorted(before, before[first] + at_once, "right")) - 1)
-        several = sizes[first:last]
-        owners = np.repeat(np.arange(first, last), several)
+        part_sizes = sizes[first:last]
+        owners = np.repeat(np.arange(first, last), part_sizes)
         places = np.arange(before[first], before[last]) + (starts - before[:-1])[owners]
         yield live[owners], places
         first = last

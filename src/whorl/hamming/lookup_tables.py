@@ -205,8 +205,8 @@ class Tables:
                 if end - start <= _FEW:
                     near = [code for code in codes[start:end] if (code ^ query).bit_count() <= distance]
                 else:
-                    several = self._all[start:end]
-                    near = several[np.bitwise_count(several ^ np.uint64(query)) <= distance].tolist()
+                    bucket_codes = self._all[start:end]
+                    near = bucket_codes[np.bitwise_count(bucket_codes ^ np.uint64(query)) <= distance].tolist()
                 if near:
                     results += [code for code in near if self._is_new(code ^ query, earlier)]
         results.sort()

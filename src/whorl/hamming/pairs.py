@@ -213,9 +213,9 @@ def find_clusters(codes: CodesLike, distance: int) -> Groups:
 def clusters_of(pairs: Iterable[Pairs]) -> Groups:
     """Return the connected components of pairs, keeping at most about one pair per code in memory."""
     forest, waiting, size = np.empty((0, 2), np.uint64), list[Pairs](), 0
-    for several in pairs:
-        waiting.append(several)
-        size += len(several)
+    for batch in pairs:
+        waiting.append(batch)
+        size += len(batch)
         if size > max(_AT_ONCE, len(forest)):
             forest, size = _forest(np.concatenate((forest, *waiting))), 0
             waiting.clear()
@@ -240,8 +240,8 @@ def _forest(pairs: Pairs) -> Pairs:
     root = np.arange(codes.size)
     while one.size:
         one, other = root[one], root[other]
-        apart = one != other
-        one, other = np.minimum(one[apart], other[apart]), np.maximum(one[apart], other[apart])
+        differs = one != other
+        one, other = np.minimum(one[differs], other[differs]), np.maximum(one[differs], other[differs])
         root[other] = one
         while True:
             above = root[root]

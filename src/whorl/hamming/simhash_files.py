@@ -83,9 +83,9 @@ def lines_of(groups: Groups) -> Iterator[bytes]:
             yield text[: compiled.write_groups(groups.codes, ends, text)].tobytes()
         else:
             with uncollected():
-                several = Groups(groups.codes[ends[0] : ends[-1]], ends - ends[0]).to_lists()
+                lists = Groups(groups.codes[ends[0] : ends[-1]], ends - ends[0]).to_lists()
                 # Converting a list of ints to a string gives the format of a line.
-                yield "".join([f"{group}\n" for group in several]).encode()
+                yield "".join([f"{group}\n" for group in lists]).encode()
 
 
 def is_labelled(line: bytes) -> bool:
@@ -132,8 +132,8 @@ def chained(first: bytes, stream: BinaryIO) -> Iterator[bytes]:
 
 
 def ids_of_pairs(pairs: Iterable[Groups], ids: Mapping[int, list[str]]) -> Iterator[list[str]]:
-    for several in ids.values():
-        for one, other in combinations(several, 2):
+    for equal_ids in ids.values():
+        for one, other in combinations(equal_ids, 2):
             yield [one, other]
     for groups in pairs:
         for a, b in groups.to_lists():
@@ -147,4 +147,4 @@ def ids_of_clusters(clusters: Iterable[Groups], ids: Mapping[int, list[str]]) ->
         for group in groups.to_lists():
             together.update(group)
             yield [document_id for code in group for document_id in ids[code]]
-    yield from (several for code, several in ids.items() if len(several) > 1 and code not in together)
+    yield from (equal_ids for code, equal_ids in ids.items() if len(equal_ids) > 1 and code not in together)

@@ -191,7 +191,7 @@ class _Hits:
     def fill(self, answers: list[list[int]], tables: list[Table], *, repeats: bool) -> None:
         """Add the codes near each query to its answer, table by table."""
         times = np.zeros(self.codes.size, np.int64)  # Number of tables with the hit, for queries with a single hit.
-        several: list[_Places] = []
+        parts: list[_Places] = []
         for table in tables:
             places = self.shown_by(table)
             if not repeats:
@@ -199,12 +199,12 @@ class _Hits:
             times[places] += 1
             places = places[~self._is_alone[places]]
             order = np.lexsort((table.permutation.apply(self.codes[places]), self.owners[places]))
-            several.append(places[order])
+            parts.append(places[order])
         alone = np.flatnonzero(self._is_alone)
         hits = zip(self.owners[alone].tolist(), self.codes[alone].tolist(), times[alone].tolist(), strict=True)
         for owner, code, number in hits:
             answers[owner] = [code] * number
-        places = np.concatenate(several)
+        places = np.concatenate(parts)
         places = places[np.argsort(self.owners[places], kind="stable")]
         starts, codes = run_starts(self.owners[places]), self.codes[places].tolist()
         ends = [*starts[1:].tolist(), places.size]

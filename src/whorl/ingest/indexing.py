@@ -60,8 +60,8 @@ def index_documents(
     try:
         # Store only the last document of each id in a batch.
         while group := _group(remaining, batch):
-            there = {} if again else engine.digests(group)
-            sent = [document for document in group.values() if not document.has_digest(there.get(document.id))]
+            digests = {} if again else engine.digests(group)
+            sent = [document for document in group.values() if not document.has_digest(digests.get(document.id))]
             stored = _stored(engine, sent, on_refused)
             done = Indexed(done.stored + len(stored), done.unchanged + len(group) - len(sent))
             trace().stored += len(stored)

@@ -92,7 +92,7 @@ class ListedVerification:
 
 def listed(read: Read, verification: Verification) -> ListedVerification:
     quotations = tuple(
-        ListedQuotation(each, tuple(map(LinedPlace.of, each.places))) for each in verification.quotations
+        ListedQuotation(quotation, tuple(map(LinedPlace.of, quotation.places))) for quotation in verification.quotations
     )
     return ListedVerification(
         ListedText(read.name, read.kind, verification.text if verification.is_html else None), verification, quotations
@@ -136,7 +136,7 @@ def difference_text(difference: Difference) -> str:
 
 
 def quotations_report(read: Read, verification: Verification) -> str:
-    warnings = "".join(f"<li>{html_text(each)}</li>" for each in verification.warnings)
+    warnings = "".join(f"<li>{html_text(item)}</li>" for item in verification.warnings)
     return report_page(
         "Quotations of",
         read.name or "a text",
@@ -149,7 +149,7 @@ def quotations_report(read: Read, verification: Verification) -> str:
             *_text_part(verification),
             "</main>",
             '<aside aria-label="The quotation and its places">',
-            *(_article(number, each) for number, each in enumerate(verification.quotations, 1)),
+            *(_article(number, item) for number, item in enumerate(verification.quotations, 1)),
             '<p class="hint">Choose a coloured quotation: the places where it stands are shown here.</p>',
             "</aside>",
             "<footer><p>Case, line breaks, hyphenation, quotation marks and loose punctuation do not count. Made by "
@@ -164,10 +164,10 @@ def _table(verification: Verification) -> Iterator[str]:
     yield '<table><caption class="unseen">The quotations and their verdicts</caption><thead><tr>'
     yield from (f'<th scope="col">{title}</th>' for title in ("quotation", "verdict", "words", "place"))
     yield "</tr></thead><tbody>"
-    for number, each in enumerate(verification.quotations, 1):
-        link = f'<a class="{_colour(each)}" href="#q{number}"><b>{number}</b> {_beginning(each)}</a>'
-        place = html_name(each.places[0].name or each.places[0].id) if each.places else ""
-        cells = f"<td>{each.verdict.value}</td><td>{each.words:,}</td><td>{place}</td>"
+    for number, quotation in enumerate(verification.quotations, 1):
+        link = f'<a class="{_colour(quotation)}" href="#q{number}"><b>{number}</b> {_beginning(quotation)}</a>'
+        place = html_name(quotation.places[0].name or quotation.places[0].id) if quotation.places else ""
+        cells = f"<td>{quotation.verdict.value}</td><td>{quotation.words:,}</td><td>{place}</td>"
         yield f'<tr><th scope="row">{link}</th>{cells}</tr>'
     yield "</tbody></table>"
 
@@ -178,11 +178,11 @@ def _text_part(verification: Verification) -> Iterator[str]:
         return
     yield '<section aria-labelledby="text"><h2 id="text">The text</h2><div class="text" dir="auto">'
     at = 0
-    for number, each in enumerate(verification.quotations, 1):
-        start, end = each.quotation.place or (at, at)
+    for number, verified in enumerate(verification.quotations, 1):
+        start, end = verified.quotation.place or (at, at)
         yield html_text(verification.text[at:start])
         part = html_text(verification.text[start:end])
-        yield f'<a class="{_colour(each)}" id="t{number}" href="#q{number}">{part}<sup>{number}</sup></a>'
+        yield f'<a class="{_colour(verified)}" id="t{number}" href="#q{number}">{part}<sup>{number}</sup></a>'
         at = end
     yield html_text(verification.text[at:])
     yield "</div></section>"
@@ -210,7 +210,7 @@ def _article(number: int, quotation: VerifiedQuotation) -> str:
 def _place(place: QuotedPlace) -> str:
     content, (start, end) = place.content, place.document
     before, after = content[max(0, start - _AROUND) : start], content[end : end + _AROUND]
-    differences = "".join(f"<li>{html_text(difference_text(each))}</li>" for each in place.differences)
+    differences = "".join(f"<li>{html_text(difference_text(difference))}</li>" for difference in place.differences)
     return (
         f"<h3>In {html_name(place.name or place.id)}, {lines_named(Lines(content), place.document)}</h3>"
         f'<blockquote dir="auto"><span class="around">{html_text(before)}</span>'

@@ -28,12 +28,12 @@ _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def report(read: Read, attribution: Attribution) -> str:
-    called = read.name or "a text"
+    title = read.name or "a text"
     warnings = "".join(f"<li>{html_text(note)}</li>" for note in notes(attribution))
     also = ", ".join(html_name(name or document_id) for document_id, name in attribution.also)
     return report_page(
         "Sources of",
-        called,
+        title,
         [
             f'<p class="total"><strong>{percent(attribution.coverage)}</strong> of the '
             f"{counted(attribution.counted_words, 'word')} stand in {counted(len(attribution.sources), 'source')}. The "

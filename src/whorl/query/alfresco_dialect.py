@@ -100,12 +100,12 @@ def read_slop(typed: str, start: int) -> int:
 
 def bad_character_error(query: str, at: int, before: Sequence[Token]) -> Mistake:
     """Return the error for a character that cannot start a token."""
-    char, here = query[at], Span(at, at + 1)
+    char, span = query[at], Span(at, at + 1)
     if char in "\"'":
         hint = f"Close it, or put a \\ before it to search for {char} itself."
-        return Mistake("this quote is never closed", here, hint)
+        return Mistake("this quote is never closed", span, hint)
     if char == "{":
-        return bracket(char, here)
+        return bracket(char, span)
     if broken := _BROKEN_DATE.match(query, at):
         # Include the character that breaks the date, unless the query ends there.
         end = min(broken.end() + 1, len(query))
@@ -113,8 +113,8 @@ def bad_character_error(query: str, at: int, before: Sequence[Token]) -> Mistake
     if signed := _SIGNED_DOTS.match(query, at):
         return Mistake("a number with a sign cannot stand between dots", Span(*signed.span()), "Quote it.")
     if char in _PUNCTUATION:
-        here = Span(at, at + 2) if query.startswith("..", at) else here
-        return _stopped(query, here, before)
+        span = Span(at, at + 2) if query.startswith("..", at) else span
+        return _stopped(query, span, before)
     return _unknown(char, at)
 
 
@@ -123,19 +123,19 @@ def misplaced_token(query: str, got: Token, before: Sequence[Token]) -> Mistake:
         return _stopped(query, span_of(got), before)
     if got.type in ("_OR", "_AND") or (got.type == "RPAR" and sum(_parenthesis(token) for token in before) == 0):
         return misplaced(query, got, before)
-    here = span_of(got)
+    span = span_of(got)
     # A field's group cannot contain another field, so report the error at the inner field's colon.
-    return _stopped(query, Span(here.end - 1, here.end) if got.type == "FIELD" else here, before)
+    return _stopped(query, Span(span.end - 1, span.end) if got.type == "FIELD" else span, before)
 
 
 def at_end(query: str, before: Sequence[Token]) -> Mistake:
-    here = Span(len(query), len(query))
+    span = Span(len(query), len(query))
     if before[-1].type in _STARTS_OF_A_TEST or before[-1].type == "FIELD":
-        return _stopped(query, here, before)
+        return _stopped(query, span, before)
     if before[-1].type in ("_OR", "_AND"):
         return unfinished(query, before)
     if before[-1].type in ("NOT", "EXCLAMATION", "PLUS", "MINUS", "BAR"):
-        return Mistake("something to search for is missing at the end", here)
+        return Mistake("something to search for is missing at the end", span)
     if sum(_parenthesis(token) for token in before):
         return unfinished(query, before)
     return _stopped(query, span_of(before[-1]), before[:-1])

@@ -341,8 +341,8 @@ class Builder:
             field = self._field(tokens[at], tokens[-1])
             at += 1
         if is_bare and form is not ast.Form.DEFAULT:
-            here = span_of(tokens[at], tokens[-1])
-            raise no_form(tokens[0], here) if at == 1 else value_missing(tokens[1], here)
+            span = span_of(tokens[at], tokens[-1])
+            raise no_form(tokens[0], span) if at == 1 else value_missing(tokens[1], span)
         if is_bare and field == FINGERPRINT:
             raise self._no_id(tokens[at:])
         return _Lead(form, field, tokens[at:])

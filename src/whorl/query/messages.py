@@ -57,27 +57,27 @@ def too_many(span: Span, most: int) -> Mistake:
 
 def character(query: str, at: int, before: Sequence[Token]) -> Mistake:
     """Return the error for a character that cannot start a token."""
-    char, here = query[at], Span(at, at + 1)
+    char, span = query[at], Span(at, at + 1)
     if char in "\"'":
         hint = f"Close it, or put a \\ before it to search for {char} itself."
-        return Mistake("this quote is never closed", here, hint)
+        return Mistake("this quote is never closed", span, hint)
     if mistake := _unfinished_part(query, at, before):
         return mistake
     if char == "\\":
-        return Mistake("the backslash at the end escapes nothing", here, r"A backslash is written \\.")
+        return Mistake("the backslash at the end escapes nothing", span, r"A backslash is written \\.")
     if char == "&":
-        return Mistake("a single & is no operator", here, r"Write && or AND; the character itself is \&.")
+        return Mistake("a single & is no operator", span, r"Write && or AND; the character itself is \&.")
     if char == ":":
         return _colon(query, at, before)
     if char == "%":
-        return Mistake("a template is %field or %(field field)", here, _AS_TEXT)
-    return Mistake(f"{char} has no place here", here, _AS_TEXT)
+        return Mistake("a template is %field or %(field field)", span, _AS_TEXT)
+    return Mistake(f"{char} has no place here", span, _AS_TEXT)
 
 
 def _colon(query: str, at: int, before: Sequence[Token]) -> Mistake:
-    here, previous = Span(at, at + 1), before[-1] if before else None
+    span, previous = Span(at, at + 1), before[-1] if before else None
     if previous is None or previous.type != "WORD" or previous.end_pos != at:
-        return Mistake("the name of a field is missing before the colon", here, r"The character itself is \:.")
+        return Mistake("the name of a field is missing before the colon", span, r"The character itself is \:.")
     if mistake := _unfinished_part(query, span_of(previous).start, before[:-1]):
         return mistake
     if before[:-1] and before[-2].type in FIELDS:
@@ -109,8 +109,8 @@ def _unfinished_part(query: str, at: int, before: Sequence[Token]) -> Mistake | 
     opened = next((token for token in reversed(before) if token.type not in ("REFERENCE", "_COMMA")), previous)
     if opened.type == "TEMPLATE_GROUP":
         end = query.find(")", at)
-        here = Span(at, end if end >= 0 else len(query))
-        return Mistake("this is not the name of a field", here, "As in %(cm:name cm:title)")
+        span = Span(at, end if end >= 0 else len(query))
+        return Mistake("this is not the name of a field", span, "As in %(cm:name cm:title)")
     return None
 
 
@@ -134,48 +134,48 @@ def bracket(char: str, here: Span) -> Mistake:
 
 
 def unfinished(query: str, before: Sequence[Token]) -> Mistake:
-    here, previous = Span(len(query), len(query)), before[-1]
+    span, previous = Span(len(query), len(query)), before[-1]
     if mistake := _unfinished_part(query, len(query), before):
         return mistake
     if previous.type in FIELDS:
-        return value_missing(previous, here)
+        return value_missing(previous, span)
     if previous.type == "FORM":
-        return no_form(previous, here)
+        return no_form(previous, span)
     if previous.type in OPERATORS:
-        return _operand_missing(previous, here)
+        return _operand_missing(previous, span)
     return Mistake("this parenthesis is never closed", span_of(_open(before)[-1]), "Close it, or remove it.")
 
 
 def misplaced(query: str, got: Token, before: Sequence[Token]) -> Mistake:
-    previous, here = before[-1] if before else None, span_of(got)
-    if mistake := _unfinished_part(query, here.start, before):
+    previous, span = before[-1] if before else None, span_of(got)
+    if mistake := _unfinished_part(query, span.start, before):
         return mistake
     if got.type == "DOTDOT":
         return _no_range(got)
     if got.type in ("RANGE_START", "RANGE_END"):
-        return bracket(got, here)
+        return bracket(got, span)
     if got.type == "NEAR":
         return not_near(got)
     if got.type in ("SIMILARITY", "SLOP"):
         message = f"there is nothing before {shorten(got)} that it could belong to"
-        return Mistake(message, here, 'As in word~0.8, or "some words"~2')
+        return Mistake(message, span, 'As in word~0.8, or "some words"~2')
     if previous is not None and previous.type in FIELDS:
         if got.type == "FORM":
-            return Mistake(f"{got} stands before the field", here, f"As in {got}{shorten(previous)}word")
-        return value_missing(previous, here)
+            return Mistake(f"{got} stands before the field", span, f"As in {got}{shorten(previous)}word")
+        return value_missing(previous, span)
     if previous is not None and previous.type == "FORM":
-        return no_form(previous, here)
+        return no_form(previous, span)
     if got.type == "RPAR" and not _open(before):
-        return Mistake("this parenthesis closes nothing", here, "Remove it, or open one before it.")
+        return Mistake("this parenthesis closes nothing", span, "Remove it, or open one before it.")
     if previous is not None and previous.type in OPERATORS:
-        return _operand_missing(previous, here)
+        return _operand_missing(previous, span)
     if previous is not None and got.type == "RPAR":
         return Mistake("there is nothing between the parentheses", span_of(previous, got))
     if previous is not None and got.type == previous.type == "BOOST":
-        return Mistake("this is already boosted", here, "Multiply the two factors.")
+        return Mistake("this is already boosted", span, "Multiply the two factors.")
     if got.type == "BOOST":
-        return Mistake("there is nothing before ^ to boost", here, "As in word^2 or (some words)^2")
-    return Mistake(f"{got.upper()} needs something to search for before it", here, _operator_as_text(got))
+        return Mistake("there is nothing before ^ to boost", span, "As in word^2 or (some words)^2")
+    return Mistake(f"{got.upper()} needs something to search for before it", span, _operator_as_text(got))
 
 
 def no_form(form: Token, here: Span) -> Mistake:

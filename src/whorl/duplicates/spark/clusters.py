@@ -165,9 +165,9 @@ def _to_compare(batches: Batches) -> Batches:
         homes, lengths = _unlisted(batch["key"])
         travellers, parts = (np.repeat(whole_numbers(batch[name]), lengths) for name in ("first", "part"))
         # Equal documents share all shingles and need no comparison.
-        apart = travellers != homes
-        columns = {"travellers": travellers[apart], "homes": homes[apart]}
-        yield rows_by_part(parts[apart].astype(np.int32), columns)
+        differs = travellers != homes
+        columns = {"travellers": travellers[differs], "homes": homes[differs]}
+        yield rows_by_part(parts[differs].astype(np.int32), columns)
 
 
 def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:

@@ -148,8 +148,8 @@ class SparkDuplicates:
         """
         paired = self._pairs.select(f.explode(f.array("a", "b")).alias("key")).distinct()
         members = self.materialise(self._members(paired.withColumn("root", f.col("key"))))
-        several = members.groupBy("key").count().where(f.col("count") > 1)
-        own = several.select(f.col("key").alias("traveller"), f.col("key").alias("home"))
+        repeated = members.groupBy("key").count().where(f.col("count") > 1)
+        own = repeated.select(f.col("key").alias("traveller"), f.col("key").alias("home"))
         everything = self._pairs.unionByName(measure_overlaps(self._grouped_pairs(own), self._documents))
         document = f.struct("id", "name", "stays")
         one = members.select(f.col("key").alias("a"), document.alias("one"))
@@ -300,8 +300,8 @@ def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
     at = order[np.minimum(np.searchsorted(keys[order], members.keys), keys.size - 1)] if keys.size else None
     roots_of = members.keys if at is None else np.where(keys[at] == members.keys, of_keys[at], members.keys)
     is_listed = np.zeros(sizes.size, np.bool_) if at is None else keys[at] == members.keys
-    _, which, times = np.unique(members.keys, return_inverse=True, return_counts=True)
-    chosen = np.flatnonzero((sizes > 0) & (is_listed | (times[which] > 1)))
+    _, inverse, times = np.unique(members.keys, return_inverse=True, return_counts=True)
+    chosen = np.flatnonzero((sizes > 0) & (is_listed | (times[inverse] > 1)))
     if chosen.size:
         listed = members.only(chosen)
         columns = (
@@ -321,11 +321,11 @@ def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
         np.concatenate([np.asarray(pairs[f"{name}{side}"]) for side in ("a", "b")])
         for name in ("", "loss_", "run_", "id_", "stays_")
     )
-    _, at, which = np.unique(ids, return_index=True, return_inverse=True)
+    _, at, inverse = np.unique(ids, return_index=True, return_inverse=True)
     order = np.lexsort((runs[at], losses[at]))
     places = np.empty_like(order)
     places[order] = np.arange(order.size)
-    a, b = np.split(places[which], 2)
+    a, b = np.split(places[inverse], 2)
     numbers = [whole_numbers(pairs[name]) for name in _PAIR_NAMES[2:]]
     # From here on, document numbers follow this order.
     at = at[order]

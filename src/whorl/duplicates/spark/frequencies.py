@@ -191,9 +191,9 @@ class FrequencyCounter:
         whole = Block.of(block, self.scheme)
         columns: list[tuple[npt.NDArray[Any], ...]] = []
         for level in self._levels(whole):
-            here, places = known(level.level), level.places
-            entries = level.entries(np.zeros_like(level.counts), np.where(level.reachable(here), level.counts, 0))
-            frequency = here.frequencies(entries.tokens)
+            table, places = known(level.level), level.places
+            entries = level.entries(np.zeros_like(level.counts), np.where(level.reachable(table), level.counts, 0))
+            frequency = table.frequencies(entries.tokens)
             entries, frequency = entries.only(frequency > 0), frequency[frequency > 0]
             prefixes = level.lengths.prefixes(level.is_larger, *level.counts_of(entries))
             is_reachable, is_asked = mark_prefixes(entries.owners, frequency, entries.is_indexable, *prefixes)
@@ -211,7 +211,7 @@ class FrequencyCounter:
                 )
             )  # fmt: skip
         if columns:
-            of_levels, hashes, keys, sizes, flags = (np.concatenate(several) for several in zip(*columns, strict=True))
+            of_levels, hashes, keys, sizes, flags = (np.concatenate(arrays) for arrays in zip(*columns, strict=True))
             rows = {"levels": of_levels, "tokens": self._narrowed(hashes), "keys": keys, "sizes": sizes, "flags": flags}
             yield rows_by_part(self.parts.of(_mixed(of_levels, hashes)), rows)
 
@@ -252,8 +252,8 @@ class FrequencyCounter:
         tokens = widened(narrow)
 
         def known(level: int) -> _FrequencyTable:
-            here = np.flatnonzero(levels == level)
-            return _FrequencyTable(tokens[here], counts[here], max(0, self.scheme.bits - level))
+            rows = np.flatnonzero(levels == level)
+            return _FrequencyTable(tokens[rows], counts[rows], max(0, self.scheme.bits - level))
 
         return known
 
@@ -276,15 +276,15 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
         order = np.argsort(_packed(levels, tokens), kind="stable")
     levels, tokens, flags = levels[order], tokens[order], flags[order]
     starts = run_starts(levels, tokens)
-    several = np.add.reduceat(counts[order].astype(np.int64), starts)
+    totals = np.add.reduceat(counts[order].astype(np.int64), starts)
     # In a pair, one document indexes the hash, and one is the larger document.
-    meets = (several > 1) & (np.bitwise_or.reduceat(flags, starts) == _IS_INDEXABLE | _IS_LARGER)
+    meets = (totals > 1) & (np.bitwise_or.reduceat(flags, starts) == _IS_INDEXABLE | _IS_LARGER)
     lengths = np.diff(starts, append=order.size)
     is_shared = np.repeat(meets, lengths)
     columns = {
         "levels": levels[is_shared],
         "tokens": narrow[order][is_shared],
-        "frequencies": np.repeat(several, lengths)[is_shared],
+        "frequencies": np.repeat(totals, lengths)[is_shared],
     }
     yield rows_by_part(sources[order][is_shared].astype(np.int32), columns)
 

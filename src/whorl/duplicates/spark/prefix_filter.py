@@ -262,8 +262,8 @@ class _PairFinder:
         counts = np.maximum(0, before[probed] - low)
         is_left = counts > 0
         for at in oversized_groups(groups[probed], counts, self.options.most):
-            there = indexed[low[at].min() : (low[at] + counts[at]).max()]
-            together = np.unique(np.concatenate([probed[at], there]))
+            partners = indexed[low[at].min() : (low[at] + counts[at]).max()]
+            together = np.unique(np.concatenate([probed[at], partners]))
             crowd, new = (
                 np.unique(keys[positions]) for positions in (together, together[flags[together] & IS_NEW > 0])
             )
@@ -295,8 +295,8 @@ class _PairFinder:
             yield self._pairs(np.full(crowd.size, pivot, np.int64), crowd)
 
     def _pairs(self, travellers: Numbers, homes: Numbers) -> pa.RecordBatch:
-        apart = travellers != homes
-        travellers, homes = travellers[apart], homes[apart]
+        differs = travellers != homes
+        travellers, homes = travellers[differs], homes[differs]
         made = rows_by_part(self.parts.of(travellers), {"travellers": travellers, "homes": homes}, kind=_PAIRS)
         return (
             made.append_column("crowd", pa.nulls(made.num_rows, pa.string()))

@@ -84,9 +84,9 @@ class SearchState:
             raise StoreError(_FOREIGN.format(self._path))
         for key in ("origin", "sketches"):
             if description[key] != self._description[key]:
-                now = self._description[key]
+                value = self._description[key]
                 raise ParameterError(
-                    f"{self._path} holds what was found in {description[key]}, and this is {now}; name another folder"
+                    f"{self._path} holds what was found in {description[key]}, and this is {value}; name another folder"
                 )
         return description
 

@@ -323,9 +323,9 @@ class TokenIndex:
             alive = snapshot.alive[first : first + len(due)]
             segment = self._write_file(lambda path: merge_segments(path, due, alive, tombstones))
             with self._lock:
-                now = self.snapshot()
-                at = now.segments.index(due[0])
-                self._publish(now.applied, [*now.segments[:at], segment, *now.segments[at + len(due) :]])
+                latest = self.snapshot()
+                at = latest.segments.index(due[0])
+                self._publish(latest.applied, [*latest.segments[:at], segment, *latest.segments[at + len(due) :]])
         finally:
             self._being_merged.difference_update(due)
         for old in due:

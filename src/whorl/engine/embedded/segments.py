@@ -692,7 +692,7 @@ def merge_segments(
     numbers = np.concatenate([segment.numbers[mask] for segment, mask in zip(segments, alive, strict=True)])
     order = np.argsort(numbers)
     keys = [segment.token_keys() for segment in segments]
-    distinct, first, which = np.unique(retained(keys), return_index=True, return_inverse=True)
+    distinct, first, inverse = np.unique(retained(keys), return_index=True, return_inverse=True)
     # The first document with a key gets the postings of all documents with this key.
     is_missing = np.ones(distinct.size, np.bool_)
     shared_bits = np.zeros(numbers.size, np.int64)
@@ -712,7 +712,7 @@ def merge_segments(
         new_ordinals.append(mapping)
     kinds = list(zip(*(segment.kinds for segment in segments), strict=True))
     sizes = retained([segment.sizes for segment in segments])
-    documents = SegmentDocuments(numbers[order], sizes, shared_bits, tombstones, first[which], counts)
+    documents = SegmentDocuments(numbers[order], sizes, shared_bits, tombstones, first[inverse], counts)
     bits = [kind[0].token_bits for kind in kinds]
     write_segment(path, documents, bits, [_merge_postings(kind, new_ordinals) for kind in kinds])
 

@@ -389,8 +389,8 @@ def _window_of(texts: Sequence[str]) -> _Window:
     np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=ends[1:])
     if 2 * ends[-1] != len(raw):
         # Some characters take two units.
-        several = [_utf_16(text) for text in texts]
-        np.cumsum(np.fromiter(map(len, several), np.int64, len(texts)), out=ends[1:])
+        encoded = [_utf_16(text) for text in texts]
+        np.cumsum(np.fromiter(map(len, encoded), np.int64, len(texts)), out=ends[1:])
         ends >>= 1
     return _Window(raw, ends, len(texts))
 

@@ -78,10 +78,10 @@ def confine(memory_bytes: int | None = None) -> None:
     limits = {resource.RLIMIT_FSIZE: 0, resource.RLIMIT_CORE: 0}
     if memory_bytes is not None:
         limits[resource.RLIMIT_AS] = memory_bytes
-    for which, most in limits.items():
+    for limit, most in limits.items():
         # Fails with a lower hard limit, and on macOS, which allows no memory limits.
         with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(which, (most, most))
+            resource.setrlimit(limit, (most, most))
 
 
 def end_with_parent() -> None:

@@ -282,8 +282,8 @@ class TableFormat(RowFormat):
                 for group in portions(cells, lambda pair: pair[0].weight):
                     for (_, values), more in zip(group, decide([row for row, _ in group]), strict=True):
                         if more is not None and values:
-                            here = [more.get(cells.names[at], values[at]) for at in own]
-                            write([*here, *(_cell(more.get(name)) for name in further)])
+                            own_values = [more.get(cells.names[at], values[at]) for at in own]
+                            write([*own_values, *(_cell(more.get(name)) for name in further)])
             finally:
                 text.flush()
                 text.detach()

@@ -464,12 +464,12 @@ def distance(one: str, other: str) -> int:
     (2, 1)
     """
     rows = [list(range(len(other) + 1))]
-    for at, letter in enumerate(one, 1):
-        above, row = rows[-1], [at]
-        for there, wanted in enumerate(other, 1):
-            best = min(above[there] + 1, row[there - 1] + 1, above[there - 1] + (letter != wanted))
-            if at > 1 and there > 1 and (letter, one[at - 2]) == (other[there - 2], wanted):
-                best = min(best, rows[-2][there - 2] + 1)
+    for row_number, letter in enumerate(one, 1):
+        above, row = rows[-1], [row_number]
+        for column, other_letter in enumerate(other, 1):
+            best = min(above[column] + 1, row[column - 1] + 1, above[column - 1] + (letter != other_letter))
+            if row_number > 1 and column > 1 and (letter, one[row_number - 2]) == (other[column - 2], other_letter):
+                best = min(best, rows[-2][column - 2] + 1)
             row.append(best)
         rows.append(row)
     return rows[-1][-1]
@@ -540,8 +540,8 @@ def _bound(clause: FingerprintClause, signature: Signature) -> BoundLeaf:
 
 def unknown_document(error: UnknownDocumentError) -> str:
     """Return the message for an unknown document, with a hint if numbers at the end of its id may be an overlap."""
-    apart = with_quoted_id(error.reference)
-    hint = f"; if its end is an overlap, write {apart}" if apart else ""
+    literal = with_quoted_id(error.reference)
+    hint = f"; if its end is an overlap, write {literal}" if literal else ""
     return f"{error}{hint}"
 
 

@@ -371,7 +371,8 @@ class _Chooser:
             # Near-copies often have the same words, so read one of them before the sketches of all.
             count = self.count(promising)
             while count > FEW_SKETCHES and not self._reader.is_exhausted:
-                before, [(best, _)] = is_open.copy(), greedy_cover([each.possible for each in promising], is_open)[:1]
+                before = is_open.copy()
+                [(best, _)] = greedy_cover([candidate.possible for candidate in promising], is_open)[:1]
                 promising += self._split(promising[best], promising[best].ids[1:])
                 for candidate in self._reader.check([promising[best]]):
                     is_any = True

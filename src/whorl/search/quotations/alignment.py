@@ -86,14 +86,14 @@ def _traced(rows: Sequence[_Numbers], quote: _Numbers, document: _Numbers) -> tu
     at, to = len(rows) - 1, rows[-1].size - 1
     steps: list[tuple[bool, tuple[int, int], tuple[int, int]]] = []
     while at:
-        here = rows[at][to]
+        cost = rows[at][to]
         is_same = to > 0 and quote[at - 1] == document[to - 1]
-        if is_same and rows[at - 1][to - 1] == here:
+        if is_same and rows[at - 1][to - 1] == cost:
             step = 1, 1
-        elif to and rows[at][to - 1] + 1 == here:
+        elif to and rows[at][to - 1] + 1 == cost:
             step = 0, 1
         else:
-            step = (1, 1) if to and rows[at - 1][to - 1] + 1 == here else (1, 0)
+            step = (1, 1) if to and rows[at - 1][to - 1] + 1 == cost else (1, 0)
         steps.append((step == (1, 1) and bool(is_same), (at - step[0], at), (to - step[1], to)))
         at, to = at - step[0], to - step[1]
     edits = []

@@ -100,14 +100,14 @@ def named_quotations(listed: object) -> list[Quotation]:
         raise ParameterError('quotations are a list such as [{"quote": "the words", "source": "a document"}]')
     quotations = []
     for number, given in enumerate(listed):
-        each = asdict(given) if isinstance(given, GivenQuotation) else given
-        if not isinstance(each, Mapping) or not {"quote"} <= each.keys() <= {"quote", "source"}:
+        item = asdict(given) if isinstance(given, GivenQuotation) else given
+        if not isinstance(item, Mapping) or not {"quote"} <= item.keys() <= {"quote", "source"}:
             raise ParameterError(
-                f'quotation {number} must be an object with "quote" and, if you like, "source", got {each!r:.80}'
+                f'quotation {number} must be an object with "quote" and, if you like, "source", got {item!r:.80}'
             )
-        quote, source = each["quote"], each.get("source") or None
+        quote, source = item["quote"], item.get("source") or None
         if not isinstance(quote, str) or not isinstance(source, str | None):
-            raise ParameterError(f"quotation {number}: quote and source are texts, got {each!r:.80}")
+            raise ParameterError(f"quotation {number}: quote and source are texts, got {item!r:.80}")
         quotations.append(Quotation(quote, None, source, () if source is None else (source,)))
     return quotations
 
@@ -158,7 +158,7 @@ def _sourced(quotation: Quotation, source: str | None, *, is_certain: bool = Tru
     for label, target in _LINK.findall(source):
         names += [target, target.partition("#")[0], label]
     names += [source.strip(), source, source.partition(",")[0], source.rpartition(",")[2]]
-    names += [each for each in source.split() if "/" in each or "." in each.strip(".")]
+    names += [word for word in source.split() if "/" in word or "." in word.strip(".")]
     plain = (name.strip(' \t*_`<>()[]"“”.,;:') for name in names[1:])
     references = tuple(dict.fromkeys(name for name in (*names[:1], *plain) if name))
     return Quotation(quotation.quote, quotation.place, source.strip(), references, is_certain)

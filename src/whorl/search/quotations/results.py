@@ -160,7 +160,7 @@ class Verification:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        found = Counter(each.verdict for each in self.quotations)
+        found = Counter(quotation.verdict for quotation in self.quotations)
         return {verdict.value: found[verdict] for verdict in Verdict}
 
 

@@ -79,7 +79,7 @@ def verification_of(engine: Engine, text: str, own_id: str | None, options: Veri
     if options.min_words < 1:
         raise ParameterError(f"min_words must be at least 1, got {options.min_words}")
     plain, quotations = quotations_of(text, every_sentence=options.all)
-    long = [each for each in quotations if len(CanonicalText(each.quote).words) >= options.min_words]
+    long = [quotation for quotation in quotations if len(CanonicalText(quotation.quote).words) >= options.min_words]
     return replace(verify_quotations(engine, plain, long, own_id=own_id), is_html=plain != text)
 
 
@@ -96,7 +96,7 @@ def verify_quotations(
     """
     if len(quotations) > MOST_QUOTATIONS:
         raise ParameterError(f"at most {MOST_QUOTATIONS:,} quotations are verified at once, got {len(quotations):,}")
-    references = dict.fromkeys(name for each in quotations for name in each.references)
+    references = dict.fromkeys(name for quotation in quotations for name in quotation.references)
     ids = engine.resolve(list(references)) if references else {}
     store = _Documents(engine, own_id)
     verified = []
@@ -125,12 +125,12 @@ class _Documents:
 
     def read(self, ids: Sequence[str]) -> Mapping[str, CanonicalText]:
         """Return documents in canonical form, by id; omit documents without a text."""
-        missing = [each for each in ids if each not in self._cached and each not in self.without_text]
+        missing = [key for key in ids if key not in self._cached and key not in self.without_text]
         texts = self._engine.texts(missing) if missing else {}
-        self.without_text.update(each for each in missing if each not in texts)
-        found = {each: self._cached[each] for each in ids if each in self._cached}
-        for each, content in texts.items():
-            found[each] = self._cached[each] = CanonicalText(content)
+        self.without_text.update(key for key in missing if key not in texts)
+        found = {key: self._cached[key] for key in ids if key in self._cached}
+        for key, content in texts.items():
+            found[key] = self._cached[key] = CanonicalText(content)
             self._characters += len(content)
         while self._characters > _KEPT_CHARACTERS and len(self._cached) > 1:
             self._characters -= len(self._cached.popitem(last=False)[1].text)
@@ -184,7 +184,7 @@ class _Match:
     @property
     def distance(self) -> float:
         """Edit distance in words; infinity without an alignment."""
-        return sum(each.distance for each in self.alignments) if self.alignments else math.inf
+        return sum(alignment.distance for alignment in self.alignments) if self.alignments else math.inf
 
 
 class _Verifier:
@@ -363,7 +363,7 @@ class _Verifier:
                 wanted = self._phrases(is_open)
             self._runs |= dict.fromkeys(wanted)
             phrases = dict.fromkeys(spelling for phrase in wanted for spelling in _spellings(phrase))
-            ids = [each for each in self._store.having(phrases) if each not in seen] if phrases else []
+            ids = [key for key in self._store.having(phrases) if key not in seen] if phrases else []
             if not ids and round_:
                 return
             seen.update(ids)

@@ -102,16 +102,16 @@ class _Node:
     """Maps a document's stored fields to the keys of a node."""
 
     def __init__(self, stored: Stored, names: Mapping[str, str]) -> None:
-        there = {name: values for name, values in stored.properties.items() if values}
-        own_names = {role: _first_present(spellings, there, names) for role, spellings in _OWN.items()}
+        present = {name: values for name, values in stored.properties.items() if values}
+        own_names = {role: _first_present(spellings, present, names) for role, spellings in _OWN.items()}
         for role in ("created", "modified"):
-            if own_names[role] and _moment(str(there[own_names[role]][0])) is None:
+            if own_names[role] and _moment(str(present[own_names[role]][0])) is None:
                 own_names[role] = ""
-        if not (own_names["mime type"] and own_names["size"] and _SIZE.fullmatch(str(there[own_names["size"]][0]))):
+        if not (own_names["mime type"] and own_names["size"] and _SIZE.fullmatch(str(present[own_names["size"]][0]))):
             # Without both MIME type and size, `content` is missing, and these are ordinary properties.
             own_names |= dict.fromkeys(("mime type", "size", "encoding"), "")
-        self._own = {role: there[name] for role, name in own_names.items() if name}
-        self._left = {name: values for name, values in there.items() if name not in own_names.values()}
+        self._own = {role: present[name] for role, name in own_names.items() if name}
+        self._left = {name: values for name, values in present.items() if name not in own_names.values()}
 
     def _text(self, role: str, default: str = "") -> str:
         return str(self._own[role][0]) if role in self._own else default

@@ -474,8 +474,8 @@ def _require_media_type(scope: Scope) -> None:
     media_type = header(scope, b"content-type").partition(";")[0].strip().lower()
     wanted = _JSON_LINES if is_upload(scope) else (_JSON,)
     if media_type not in wanted:
-        got = f", not {media_type:.80}" if media_type else ""
-        raise HTTPException(415, f"send it with Content-Type: {wanted[0]}{got}")
+        actual = f", not {media_type:.80}" if media_type else ""
+        raise HTTPException(415, f"send it with Content-Type: {wanted[0]}{actual}")
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
