@@ -27,9 +27,9 @@ from whorl.duplicates.sketch_store import IdFile
 from whorl.duplicates.sketching import part_of
 from whorl.duplicates.worker_pool import AT_ONCE, map_in_processes, start_method
 from whorl.errors import ParameterError
-from whorl.fingerprint.batch import Together, hashed_together
+from whorl.fingerprint.batch import Together, hashed_together, words_and_spans
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.words.tokenizer import spans
+from whorl.fingerprint.statistics.metric import Shares
 from whorl.model import Document
 from whorl.operations import DuplicatesOperation
 from whorl.request_context import report_progress, require_time
@@ -38,8 +38,9 @@ from whorl.request_context import report_progress, require_time
 _SLOTS, _LEAST_BITS, _MOST_BITS = 8, 16, 28
 #: Number of shingle occurrences in reference texts to count at a time.
 _COUNTED_AT_ONCE = 1 << 22
-#: Maximum number of positions of a repeated shingle to try for the longest shared passage.
-_PLACES = 64
+#: Maximum number of positions of a repeated shingle to try for the longest shared passage; fewer in long documents,
+#: where up to `_TRIED_AT_ONCE` pairs of positions are tried.
+_PLACES, _TRIED_AT_ONCE = 64, 1 << 20
 #: Maximum length of a displayed passage, in characters.
 _SHOWN = 100
 #: Line break, blanks, and the number or letter of a list item: `12.`, `3)`, `(a)`, `B.` Possessive quantifiers are
@@ -71,24 +72,27 @@ class ReferenceIndex:
         self.parts = np.array([part_of(document, within) for document in documents], np.object_)
         portions = map(unnumbered, batches([document.text for document in documents], AT_ONCE))
         together = list(hashed_together(portions, scheme, in_order=True))
-        #: Hashes of all shingles in text order, and the offset of each text's first hash.
-        self._ordered = np.concatenate([np.empty(0, np.uint64), *(portion.hashes for portion in together)])
+        ordered = np.concatenate([np.empty(0, np.uint64), *(portion.hashes for portion in together)])
         counts = np.concatenate([np.empty(0, np.int64), *(portion.sizes for portion in together)])
-        self._begins = np.append(0, np.cumsum(counts))
         texts = np.repeat(np.arange(counts.size), counts)
-        order = np.lexsort((texts, self._ordered))
-        hashes, texts = self._ordered[order], texts[order]
-        firsts = run_starts(hashes, texts)
-        hashes, self._texts = hashes[firsts], texts[firsts]
+        order = np.lexsort((texts, ordered))
+        hashes, texts = ordered[order], texts[order]
+        #: Positions of the shingles in their texts, and for each distinct hash of a text its range of positions.
+        self._places = (order - np.cumsum(np.append(0, counts))[texts]).astype(np.int32)
+        self._place_starts = run_starts(hashes, texts)
+        self._place_counts = np.diff(self._place_starts, append=texts.size)
+        hashes, self._texts = hashes[self._place_starts], texts[self._place_starts]
         self.sizes = np.bincount(self._texts, minlength=counts.size)
         #: For each distinct hash, the range in `_texts` of the texts with this hash.
         self._starts = run_starts(hashes)
         self._counts = np.diff(self._starts, append=hashes.size)
         self._hashes = hashes[self._starts]
+        #: Number of the hash and text of each element of `_texts`, as one ascending number.
+        self._keys = np.repeat(np.arange(self._hashes.size), self._counts) * len(documents) + self._texts
         bits = min(max(_LEAST_BITS, (_SLOTS * self._hashes.size).bit_length()), _MOST_BITS)
         self._shift = np.uint64(64 - bits)
-        #: Caches for found reference texts: positions of shingles, and ranges of words.
-        self._known_places, self._known_spans = dict[int, dict[int, list[int]]](), dict[int, npt.NDArray[np.int64]]()
+        #: Cache of the ranges of words of matched reference texts.
+        self._known_spans = dict[int, npt.NDArray[np.int64]]()
         #: Bit filter of the hashes' upper bits; excludes nearly all hashes of documents.
         self._filter = np.zeros(1 << bits, np.bool_)
         self._filter[self._slots(self._hashes)] = True
@@ -123,36 +127,47 @@ class ReferenceIndex:
             )
             yield (*np.divmod(pairs, len(self.documents)), shared)
 
-    def longest_run(self, text: int, hashes: _Hashes) -> tuple[int, int, int]:
-        """Return the longest run of shingles that a reference text shares with a document.
+    def longest_runs(self, texts: Numbers, begins: Numbers, ends: Numbers, shared: tuple[Numbers, Numbers]) -> Numbers:
+        """Return the longest run of shingles that each reference text shares with a document.
 
-        `hashes` are the document's hashes, in the order of its text.
+        Args:
+            texts: Reference text of each pair.
+            begins: First element of `shared` in the document of each pair.
+            ends: Last element, exclusive.
+            shared: Positions and hash numbers from `look_up`.
 
         Returns:
-            First shingle in the reference text, first shingle in the document, and number of shingles.
+            Array of shape (pairs, 3): first shingle in the reference text, position of the first shingle in the
+            document, and number of shingles. The first of equally long runs in the document counts.
         """
-        places = self._places(text)
-        best, lengths = (0, 0, 0), dict[int, int]()
-        for at, value in enumerate(hashes.tolist()):
-            # Extend a shared run that ended at the previous shingle of both texts.
-            lengths = {place: lengths.get(place - 1, 0) + 1 for place in places.get(value, ())}
-            for place, length in lengths.items():
-                if length > best[2]:
-                    best = place - length + 1, at - length + 1, length
-        return best
-
-    def _places(self, text: int) -> dict[int, list[int]]:
-        if text not in self._known_places:
-            places = self._known_places[text] = dict[int, list[int]]()
-            for place, value in enumerate(self._ordered[self._begins[text] : self._begins[text + 1]].tolist()):
-                known = places.setdefault(value, [])
-                if len(known) < _PLACES:
-                    known.append(place)
-        return self._known_places[text]
+        runs = [np.empty((0, 3), np.int64)]
+        counts = ends - begins
+        for group in chunks(range(texts.size), lambda at: int(counts[at]) * _PLACES, _TRIED_AT_ONCE):
+            require_time()
+            own = slice(group[0], group[-1] + 1)
+            hits = spread(begins[own], counts[own])
+            pairs, (positions, numbers) = np.repeat(np.arange(len(group)), counts[own]), (part[hits] for part in shared)
+            keys = numbers * len(self.documents) + texts[own][pairs]
+            entries = np.minimum(np.searchsorted(self._keys, keys), self._keys.size - 1)
+            is_there = self._keys[entries] == keys
+            pairs, positions, entries = pairs[is_there], positions[is_there], entries[is_there]
+            tried = np.minimum(self._place_counts[entries], max(1, min(_PLACES, _TRIED_AT_ONCE // hits.size)))
+            places = self._places[spread(self._place_starts[entries], tried)].astype(np.int64)
+            pairs, positions = np.repeat(pairs, tried), np.repeat(positions, tried)
+            order = np.lexsort((positions, places - positions, pairs))
+            pairs, positions, places = pairs[order], positions[order], places[order]
+            # In a run, both positions grow by one from element to element.
+            starts = run_starts(pairs, places - positions, positions - np.arange(positions.size))
+            lengths = np.diff(starts, append=positions.size)
+            pairs, positions, places = pairs[starts], positions[starts], places[starts]
+            order = np.lexsort((places, positions, -lengths, pairs))
+            longest = order[run_starts(pairs[order])]
+            runs.append(np.stack((places[longest], positions[longest], lengths[longest]), axis=1))
+        return np.concatenate(runs)
 
     def word_spans(self, text: int) -> npt.NDArray[np.int64]:
         if text not in self._known_spans:
-            self._known_spans[text] = spans(unnumbered([self.documents[text].text])[0], self.scheme.profile)
+            self._known_spans[text] = words_and_spans(unnumbered([self.documents[text].text])[0], self.scheme)[1]
         return self._known_spans[text]
 
 
@@ -204,7 +219,7 @@ class _ReferenceSearch:
     def _matches(self, documents: Sequence[Document], together: Together) -> Iterator[ReferenceMatch]:
         index, pairs = self.index, self.options.pairs
         ends = np.cumsum(together.sizes)
-        positions, numbers = index.look_up(together.hashes)
+        shared_hashes = positions, numbers = index.look_up(together.hashes)
         rows = np.searchsorted(ends, positions, side="right")
         # Keep the first of equal hashes of a document.
         order = np.lexsort((numbers, rows))
@@ -223,21 +238,24 @@ class _ReferenceSearch:
             row_sizes = np.array([sizes[at] for at in row.tolist()], np.int64)
             is_match = shared >= pairs.least_overlap(index.sizes[text], row_sizes)
             row, text, shared = row[is_match], text[is_match], shared[is_match]
-            begins = run_starts(row)
+            starts = ends[row] - together.sizes[row]
+            edges = np.searchsorted(positions, starts), np.searchsorted(positions, ends[row])
+            runs = index.longest_runs(text, *edges, shared_hashes)
+            runs[:, 1] -= starts
+            matches, begins = np.column_stack((text, shared, runs)), run_starts(row)
             for begin, end in pairwise([*begins.tolist(), row.size]):
                 at = int(row[begin])
                 document = documents[at]
                 member = Member(document.id, document.name, sizes[at])
-                words = spans(unnumbered([document.text])[0], index.scheme.profile)
-                for number, count in zip(text[begin:end].tolist(), shared[begin:end].tolist(), strict=True):
-                    passage_spans = self._longest_passage(number, words, hashes[at])
+                words = words_and_spans(unnumbered([document.text])[0], index.scheme)[1]
+                for number, count, *run in matches[begin:end].tolist():
+                    passage_spans = self._longest_passage(number, words, *run)
                     passage = " ".join(document.text[slice(*passage_spans[1])][: 4 * _SHOWN].split())[:_SHOWN]
                     yield ReferenceMatch(number, at, member, count, passage_spans, passage)
 
     def _longest_passage(
-        self, text: int, words: npt.NDArray[np.int64], hashes: _Hashes
+        self, text: int, words: npt.NDArray[np.int64], first_a: int, first_b: int, run: int
     ) -> tuple[tuple[int, int], tuple[int, int]]:
-        first_a, first_b, run = self.index.longest_run(text, hashes)
         last = run + self.index.scheme.shingle_size - 2
         spans_a = self.index.word_spans(text)
         return (
@@ -349,7 +367,8 @@ class ReferenceMatches:
         return pair._replace(spans=match.spans, passage=match.passage)
 
     def _order(self, match: ReferenceMatch) -> tuple[float, int]:
-        return -self._pair(match).shares.by(self.options.pairs.metric), match.text
+        shares = Shares.of_counts(match.shared, self.references[match.text].size, match.document.size)
+        return -shares.by(self.options.pairs.metric), match.text
 
 
 def find_in_documents(
