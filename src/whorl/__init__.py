@@ -23,8 +23,8 @@ Attribution     the documents that account for a text, each a TextSource, found 
 Verification    the quotations of a text, each a VerifiedQuotation: its Quotation, a Verdict, each QuotedPlace with
                 every Difference, and the LookUp of its words; with VerifyOptions; or each a GivenQuotation
 Measured        a hit's overlap with a query's source; Snippet, a part of its text with the query's words
-Comparison      two texts compared exactly, with CompareOptions, and each shared Passage, the Size of both, and the
-                ResidualOverlap without Common text
+Comparison      two texts compared exactly, with CompareOptions, their shared Passages, each a Passage, the Size of
+                both, and the ResidualOverlap without Common text
 Metric, Shares  the three shares by name, and their values; Estimate, with their intervals
 Signature       a document's MinHash fingerprint, under a Scheme, in a Spelling
 Sketch          a sample of a document's shingles for calibrated search, under a SketchScheme
@@ -110,6 +110,7 @@ if TYPE_CHECKING:
     from whorl.errors import WhorlError as WhorlError
     from whorl.fingerprint.compare import Comparison as Comparison
     from whorl.fingerprint.compare import Passage as Passage
+    from whorl.fingerprint.compare import Passages as Passages
     from whorl.fingerprint.compare import ResidualOverlap as ResidualOverlap
     from whorl.fingerprint.compare import Size as Size
     from whorl.fingerprint.compare import compare as compare

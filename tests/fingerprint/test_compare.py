@@ -71,6 +71,21 @@ def test_two_sentences() -> None:
     assert texts_of(comparison, FOX, other) == [("The quick brown fox jumps over", "THE QUICK, brown fox jumps over")]
 
 
+def test_passages_are_a_sequence() -> None:
+    """The passages of a comparison equal the tuple of them, in whole and in part."""
+    first, second = Passage((0, 15), (0, 15), 3), Passage((20, 33), (16, 29), 3)
+    passages = compare(
+        "the quick brown fox jumps over it", "the quick brown jumps over it", Scheme(shingle_size=3)
+    ).passages
+    assert [*passages] == [first, second]
+    assert passages == (first, second) != passages[:1]
+    assert (passages[0], passages[-1]) == (first, second)
+    assert [*map(tuple, (passages[1:], passages[:0], passages[::-1]))] == [(second,), (), (second, first)]
+    assert (hash(passages), repr(passages)) == (hash((first, second)), repr((first, second)))
+    with pytest.raises(IndexError):
+        passages[2]
+
+
 @pytest.mark.parametrize(
     ("a", "b", "passages"),
     [
@@ -120,12 +135,8 @@ def test_a_text_shorter_than_a_shingle_is_contained_nowhere(a: str, b: str) -> N
     comparison = compare(a, b)
     assert 0 in (comparison.a.shingles, comparison.b.shingles)
     assert astuple(comparison.shares) == (0, 0, 0)
-    assert (comparison.a.coverage, comparison.b.coverage, comparison.shared_shingles, comparison.passages) == (
-        0,
-        0,
-        0,
-        (),
-    )
+    assert (comparison.a.coverage, comparison.b.coverage, comparison.shared_shingles) == (0, 0, 0)
+    assert not comparison.passages
 
 
 @pytest.mark.parametrize(

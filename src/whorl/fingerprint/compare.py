@@ -27,10 +27,10 @@ shingle that occurs once in B, and rule 2 advances by its longest candidate.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, count, islice, pairwise
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -99,6 +99,50 @@ class Passage(NamedTuple):
     a: tuple[int, int]
     b: tuple[int, int]
     words: int
+
+
+class Passages(Sequence[Passage]):
+    """Passages in an array; each `Passage` is made when it is read.
+
+    A long text shares hundreds of thousands of passages with others. Making all of them takes longer than finding them.
+
+    Args:
+        numbers: Start and end in the first text, start and end in the second text, and number of words of each passage;
+            int64 array of shape (passages, 5).
+    """
+
+    __slots__ = ("numbers",)
+
+    def __init__(self, numbers: _Numbers) -> None:
+        self.numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[Passage]:
+        start_a, end_a, start_b, end_b, words = self.numbers.T.tolist()
+        ranges = zip(start_a, end_a, strict=True), zip(start_b, end_b, strict=True)
+        # `zip` already makes tuples, and `_make` is much faster than a call with arguments.
+        return map(Passage._make, zip(*ranges, words, strict=True))
+
+    @overload
+    def __getitem__(self, at: int) -> Passage: ...
+    @overload
+    def __getitem__(self, at: slice) -> Passages: ...
+    def __getitem__(self, at: int | slice) -> Passage | Passages:
+        if isinstance(at, slice):
+            return Passages(self.numbers[at])
+        start_a, end_a, start_b, end_b, words = self.numbers[at].tolist()
+        return Passage((start_a, end_a), (start_b, end_b), words)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, tuple | Passages) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +236,7 @@ class Comparison:
     a: Size
     b: Size
     shared_shingles: int
-    passages: tuple[Passage, ...]
+    passages: Passages
     residual: ResidualOverlap | None = None
 
     @property
@@ -301,16 +345,14 @@ class ShingleIndex:
         require_time()
         starts_a, starts_b, lengths = matches[np.lexsort((matches[:, 0], -matches[:, 2]))].T
         lasts = lengths + size - 2  # from the first word to the last
-        ranges_a = zip(of_a.spans[starts_a, 0].tolist(), of_a.spans[starts_a + lasts, 1].tolist(), strict=True)
-        ranges_b = zip(of_b.spans[starts_b, 0].tolist(), of_b.spans[starts_b + lasts, 1].tolist(), strict=True)
-        # `zip` already makes tuples, and `_make` is much faster than a call with arguments.
-        passages = tuple(map(Passage._make, zip(timely(ranges_a), ranges_b, (lasts + 1).tolist(), strict=True)))
+        ranges_a = of_a.spans[starts_a, 0], of_a.spans[starts_a + lasts, 1]
+        ranges_b = of_b.spans[starts_b, 0], of_b.spans[starts_b + lasts, 1]
         return Comparison(
             self._scheme,
             Size(len(of_a.words), known, _words_within(shared_a, size)),
             Size(len(of_b.words), distinct_b, _words_within(np.flatnonzero(is_known), size)),
             shared,
-            passages,
+            Passages(np.stack((*ranges_a, *ranges_b, lasts + 1), axis=1)),
             None
             if common is None
             else _residual_overlap(of_a, of_b, a, b, size, common, common.with_edges(starts_a, starts_b, lasts + 1)),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,7 @@ import numpy.typing as npt
 from whorl.arrays import batches, chunks, ranges_of, run_starts, sorted_distinct, spread
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.batch import hashes_of_words
-from whorl.fingerprint.compare import Comparison, Passage, TextWords, words_of
+from whorl.fingerprint.compare import Comparison, Passage, Passages, TextWords, words_of
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.fingerprint.winnowing import hashes_of_runs, word_hashes
@@ -67,7 +66,7 @@ class Candidate:
     words: TextWords | None = field(default=None, repr=False)
     content: str = field(default="", repr=False)
     comparison: Comparison | None = None
-    passages: tuple[Passage, ...] = ()
+    passages: Sequence[Passage] = ()
 
     @property
     def id(self) -> str:
@@ -264,15 +263,15 @@ class CandidateReader:
         comparison = self._comparer.compare(words, self._min_words)
         candidate.comparison = comparison
         # Words do not overlap, so a passage starts with the word at its first character.
-        starts = np.searchsorted(self._word_starts, [passage.a[0] for passage in comparison.passages])
-        lengths = np.array([passage.words for passage in comparison.passages], np.int64)
-        ranges = np.stack((starts, starts + lengths), axis=1)
+        numbers = comparison.passages.numbers
+        starts = np.searchsorted(self._word_starts, numbers[:, 0])
+        ranges = np.stack((starts, starts + numbers[:, 4]), axis=1)
         is_counted, before = self._is_counted, self._counted_before
         if self._ignore_common and comparison.residual is not None:
             is_counted = is_counted & ~comparison.residual.words_a
             before = counted_before(is_counted)
         is_long = words_in(ranges, before) >= self._min_words
-        candidate.passages = tuple(compress(comparison.passages, is_long.tolist()))
+        candidate.passages = Passages(numbers[is_long])
         candidate.cover = joined(*ranges[is_long].T)
         if is_counted is not self._is_counted:
             candidate.cover = common_ranges(candidate.cover, ranges_of(is_counted), is_counted.size)

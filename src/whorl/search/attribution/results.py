@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
@@ -50,7 +51,7 @@ class TextSource:
     only_words: int
     shares: Shares | None
     shingles: int | None
-    passages: tuple[Passage | HashedPassage, ...]
+    passages: Sequence[Passage | HashedPassage]
     content: str = field(repr=False)
     residual: ResidualOverlap | None = None
 
