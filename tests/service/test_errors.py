@@ -24,9 +24,8 @@ from whorl.errors import (
     UnknownDocumentError,
     WhorlError,
 )
-from whorl.request_context import new_request
 from whorl.service.app import create_app
-from whorl.service.errors import Json, failure, failure_of, status_of
+from whorl.service.errors import failure, failure_of, status_of
 from whorl.service.middleware import limits
 from whorl.service.request_paths import SEARCH
 
@@ -184,24 +183,6 @@ def test_unknown_paths_and_methods(
     """
     answer = embedded_service.request(method, path)
     assert answer.json() == {"error": {"statusCode": status, "message": message}}
-
-
-def test_long_lists_are_encoded_in_portions() -> None:
-    """
-    Long lists are encoded in portions to the same JSON, also for text that is not UTF-8; between portions the work can
-    be stopped.
-    """
-    many: list[object] = [{"at": at, "text": f"é{at}", "none": None} for at in range(2_500)]
-    for content in (many, {"a": 1, "b": {"c": many, "d": [], "e": {}}}, {"a": [*many, "\ud800"]}, {}, [], 1.5, None):
-        assert json.loads(bytes(Json(content).body)) == content
-    compact = json.dumps({"b": many}, ensure_ascii=False, separators=(",", ":"))
-    assert bytes(Json({"b": many}).body).decode() == compact
-    assert bytes(Json([float("nan")]).body) == b"[null]"
-    assert bytes(Json([1 << 80]).body) == b"[1208925819614629174706176]"
-    with new_request() as request:
-        request.cancel()
-        with pytest.raises(StoppedError):
-            Json({"b": many})
 
 
 @pytest.mark.parametrize(

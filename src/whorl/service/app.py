@@ -23,7 +23,8 @@ from pydantic import TypeAdapter
 from whorl.ingest.extraction.reader_pool import Reader
 from whorl.service.alfresco.routes import alfresco_routes
 from whorl.service.credentials import Access, Credentials, Tickets
-from whorl.service.errors import AlfrescoFailure, Failure, Json, answer_failures
+from whorl.service.errors import AlfrescoFailure, Failure, answer_failures
+from whorl.service.json_response import Json
 from whorl.service.middleware.limits import (
     Admission,
     Bodies,
@@ -45,10 +46,10 @@ from whorl.service.middleware.request_checks import (
     Methods,
 )
 from whorl.service.request_paths import TICKETS, is_of_the_store, speaks_as_alfresco
+from whorl.service.routes.direct_routes import DirectRoutes
 from whorl.service.routes.documents import FILE_READERS, documents_routes
 from whorl.service.routes.duplicates import DuplicateSearches, duplicates_routes
 from whorl.service.routes.page import page_routes
-from whorl.service.routes.route_models import DirectRoutes
 from whorl.service.routes.search import search_routes
 from whorl.service.routes.similar import similar_routes
 from whorl.service.routes.status import health_routes, store_routes

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, NotRequired
 
-import orjson
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from typing_extensions import TypedDict
 
@@ -30,7 +26,8 @@ from whorl.errors import (
     UnknownDocumentError,
     WhorlError,
 )
-from whorl.request_context import require_time, trace
+from whorl.request_context import trace
+from whorl.service.json_response import Json
 from whorl.service.request_paths import speaks_as_alfresco
 
 #: HTTP status by error class; the first match counts.
@@ -49,7 +46,6 @@ _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
 )
 DEFECT = "this is a defect of whorl; its log says more"
 _RETRY_SECONDS = "5"
-_ENCODED_AT_ONCE = 1_000
 #: Maximum numbers of characters of an error message, and of a field name in the message.
 _MESSAGE_CHARACTERS, _NAME_CHARACTERS = 2_000, 80
 _MOST_LISTED = 10
@@ -109,49 +105,6 @@ class AlfrescoFailure(TypedDict):
     """Response to a failed request, in Alfresco's format."""
 
     error: AlfrescoError
-
-
-class Json(JSONResponse):
-    """JSON response for any text; lone surrogates become escapes."""
-
-    def render(self, content: Any) -> bytes:
-        return b"".join(_pieces(content)) if _is_long(content) else _encoded(content)
-
-
-def _is_long(content: Any) -> bool:
-    if isinstance(content, dict):
-        return any(map(_is_long, content.values()))
-    return isinstance(content, list) and len(content) > _ENCODED_AT_ONCE
-
-
-def _pieces(content: Any) -> Iterator[bytes]:
-    """Yield JSON in pieces, because encoding a million items at once would block other threads."""
-    if isinstance(content, dict) and content:
-        opening = b"{"
-        for name, value in content.items():
-            yield opening + _encoded(str(name)) + b":"
-            yield from _pieces(value)
-            opening = b","
-        yield b"}"
-    elif isinstance(content, list) and len(content) > _ENCODED_AT_ONCE:
-        opening = b"["
-        for begin in range(0, len(content), _ENCODED_AT_ONCE):
-            require_time()
-            yield opening + _encoded(content[begin : begin + _ENCODED_AT_ONCE])[1:-1]
-            opening = b","
-        yield b"]"
-    else:
-        yield _encoded(content)
-
-
-def _encoded(value: Any) -> bytes:
-    # orjson refuses integers of more than 64 bits and lone surrogates.
-    with suppress(orjson.JSONEncodeError):
-        return orjson.dumps(value)
-    try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 def status_of(error: WhorlError) -> int:

@@ -26,7 +26,8 @@ from whorl.query.plan.resolve import words_of
 from whorl.query.unparse import unparse
 from whorl.request_context import seconds_left
 from whorl.search.repeated_documents import RepeatSearch
-from whorl.service.errors import Failure, Json, failure_of, require_writable
+from whorl.service.errors import Failure, failure_of, require_writable
+from whorl.service.json_response import Json
 from whorl.service.request_paths import DOCUMENTS
 from whorl.service.routes.route_models import Example, RequestBody, api_router, body_of, options_in, response_type
 from whorl.service.uploads import BrokenOffError, Report, Uploads

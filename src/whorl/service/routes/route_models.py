@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
-from inspect import iscoroutinefunction
 from types import UnionType
 from typing import (
     Annotated,
@@ -21,24 +20,16 @@ from typing import (
     Union,
     get_args,
     get_origin,
-    get_type_hints,
 )
-from urllib.parse import parse_qsl
 
-import orjson
-from fastapi import APIRouter, Response
-from fastapi.concurrency import run_in_threadpool
-from fastapi.routing import APIRoute
+from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, create_model, field_validator, model_validator
-from starlette.routing import BaseRoute
-from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import TypedDict
 
 from whorl.operations import QUERY_SCHEMA, OptionField, options_of
 from whorl.output.json_conversion import CharRange, is_result, json_fields, without_none
 from whorl.search.boilerplate import common_limit
-from whorl.service.errors import Json
-from whorl.service.middleware.limits import replayed
+from whorl.service.json_response import Json
 from whorl.service.request_paths import API
 
 #: A query in whorl's query language, described in docs/afts.md.
@@ -153,70 +144,6 @@ class OneText(RequestBody):
         if (self.id is None) == (self.text is None):
             raise ValueError("name one: id or text")
         return self
-
-
-class DirectRoutes:
-    """Calls the functions of routes directly, because FastAPI's own work takes as long as a short search.
-
-    These are `async` functions without arguments, and functions with only a `RequestBody` as argument. FastAPI still
-    describes them, and reports the mistakes of a request.
-    """
-
-    def __init__(self, app: ASGIApp, routes: Iterable[BaseRoute]) -> None:
-        self._app = app
-        self._routes: dict[tuple[str, str], tuple[APIRoute, type[RequestBody] | None]] = {}
-        for route in routes:
-            if not isinstance(route, APIRoute):
-                continue
-            model = _only_model(route.endpoint)
-            if model or _has_no_argument(route.endpoint):
-                self._routes |= {(method, route.path): (route, model) for method in route.methods or ()}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        direct = self._routes.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
-        if direct is None:
-            await self._app(scope, receive, send)
-            return
-        # The log names the route.
-        scope["route"], model = direct
-        endpoint = scope["route"].endpoint
-        if model is None:
-            response = await endpoint()
-        else:
-            # `Bodies` has read the whole body into one message.
-            body = b"" if model.is_text else (await receive())["body"]
-            try:
-                argument = model.model_validate(_parameters(scope) if model.is_text else orjson.loads(body))
-            except ValueError:
-                await self._app(scope, receive if model.is_text else replayed(body, receive), send)
-                return
-            response = await run_in_threadpool(endpoint, argument)
-        await response(scope, receive, send)
-
-
-def _has_no_argument(endpoint: Callable[..., Any]) -> bool:
-    """Check whether a function is `async`, has no arguments, and returns a response."""
-    hints = get_type_hints(endpoint)
-    return iscoroutinefunction(endpoint) and [*hints] == ["return"] and issubclass(hints["return"], Response)
-
-
-def _only_model(endpoint: Callable[..., Any]) -> type[RequestBody] | None:
-    """Return the model that is a function's only argument; None for `async` and other functions."""
-    arguments = get_type_hints(endpoint)
-    result = arguments.pop("return", None)
-    is_response = isinstance(result, type) and issubclass(result, Response) and not iscoroutinefunction(endpoint)
-    model = next(iter(arguments.values()), None)
-    is_model = len(arguments) == 1 and isinstance(model, type) and issubclass(model, RequestBody)
-    return model if is_response and is_model else None
-
-
-def _parameters(scope: Scope) -> dict[str, str]:
-    """Return the parameters in a request's address; raise ValueError if one is repeated."""
-    pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    parameters = dict(pairs)
-    if len(parameters) != len(pairs):
-        raise ValueError("a parameter is repeated")
-    return parameters
 
 
 def api_router() -> APIRouter:

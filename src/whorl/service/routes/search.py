@@ -12,7 +12,7 @@ from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.json_conversion import values
 from whorl.output.search import ExplainedQuery, MeasuredPage, measured_page
 from whorl.search.highlight import Snippet
-from whorl.service.errors import Json
+from whorl.service.json_response import Json
 from whorl.service.routes.route_models import (
     Example,
     QueryText,

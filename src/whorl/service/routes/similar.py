@@ -20,7 +20,7 @@ from whorl.search.quotations.results import GivenQuotation
 from whorl.search.similar.fetch_sources import SOURCE
 from whorl.search.similar.results import Similar
 from whorl.search.similar.verify import comparisons
-from whorl.service.errors import Json
+from whorl.service.json_response import Json
 from whorl.service.routes.route_models import (
     Example,
     OneText,

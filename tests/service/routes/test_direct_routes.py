@@ -1,0 +1,71 @@
+"""Tests of routes that are called directly: they answer as they do through FastAPI."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fastapi import FastAPI, Request
+from starlette.testclient import TestClient
+
+from whorl.service.json_response import Json
+from whorl.service.routes.direct_routes import DirectRoutes
+from whorl.service.routes.route_models import RequestBody
+
+
+class Sum(RequestBody):
+    a: int
+    b: int = 1
+
+
+async def ping() -> Json:
+    return Json("pong")
+
+
+def total(body: Sum) -> Json:
+    return Json(body.a + body.b)
+
+
+async def path_of(request: Request) -> Json:
+    return Json(request.url.path)
+
+
+def client_of(*, direct: bool) -> TestClient:
+    app = FastAPI()
+    for path, endpoint in (("/ping", ping), ("/path", path_of)):
+        app.add_api_route(path, endpoint, response_model=None)
+    app.add_api_route("/sum", total, methods=["POST"], response_model=None)
+    if direct:
+        app.add_middleware(DirectRoutes, routes=app.routes)
+    return TestClient(app)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content", "status"),
+    [
+        ("GET", "/ping", None, 200),
+        ("GET", "/ping?x=1", None, 200),
+        ("POST", "/ping", b"", 405),
+        ("GET", "/path", None, 200),
+        ("GET", "/none", None, 404),
+        ("GET", "/sum", None, 405),
+        ("POST", "/sum", b'{"a": 2, "b": 3}', 200),
+        ("POST", "/sum", b'{"a": 2}', 200),
+        ("POST", "/sum", b'{"a": "2"}', 422),
+        ("POST", "/sum", b'{"a": 2, "c": 3}', 422),
+        ("POST", "/sum", b"[2]", 422),
+        ("POST", "/sum", b'{"a": ', 422),
+        ("POST", "/sum", b"", 422),
+    ],
+)
+def test_answers_equal_those_of_fastapi(method: str, path: str, content: bytes | None, status: int) -> None:
+    """
+    A direct call has the status and body of FastAPI, also for mistakes and for routes that FastAPI must call.
+    """
+    headers = {"Content-Type": "application/json"} if content else {}
+    answers: list[Any] = [
+        client_of(direct=direct).request(method, path, content=content, headers=headers) for direct in (True, False)
+    ]
+    assert answers[0].status_code == status
+    assert [answer.status_code for answer in answers] == [status, status]
+    assert answers[0].content == answers[1].content
