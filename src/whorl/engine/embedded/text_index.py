@@ -75,7 +75,7 @@ class TextIndex:
         self._readers: dict[str, tuple[tantivy.Index, SegmentFiles]] = {}
         self._verified_state: tuple[object, ...] = ()
         self._known: tuple[tuple[int, ...], dict[int, str]] = (), {}
-        self._changed: tuple[tuple[int, int], frozenset[str]] = (-1, -1), frozenset()
+        self._cached: tuple[tuple[bytes, bytes], TextSnapshot] | None = None
 
     def applied(self) -> int | None:
         """Return the journal number of the index; None if it is damaged or of another store."""
@@ -88,27 +88,40 @@ class TextIndex:
 
     def _snapshot(self) -> TextSnapshot:
         with index_errors(self._folder):
-            # Open the small part first: a later commit of the main part contains all of the small part.
-            recent = self._searcher(_RECENT) if (self._folder / _RECENT / META).exists() else None
-            state = _state(self._folder / _MAIN / META)
-            main = self._searcher(_MAIN)
-            known = self._known_ids(state)
-            reached, numbers = self._journal_numbers(main), None if recent is None else self._journal_numbers(recent)
-            if reached is None:
-                raise OtherIndexError
-            self._require_complete(main, reached)
-            base = reached[1]
-            if recent is None or numbers is None or numbers[0] != base:
-                return TextSnapshot(main, None, base, base, frozenset(), known)
-            if self._changed[0] != numbers[:2]:
-                count, hits = _search(recent, Query.all_query(), recent.num_docs)
-                ids = [recent.doc(address).get_first("changed") for _, address in hits]
-                self._changed = numbers[:2], frozenset(changed.decode() for changed in ids if changed is not None)
-                # An additional document holds the store's identifier and the journal numbers, so counts differ by 1.
-                if not count == recent.num_docs == len(self._changed[1]) + 1 == numbers[2] + 1:
-                    self._changed = (-1, -1), frozenset()
-                    raise IndexBrokenError(f"{self._folder / _RECENT} has {count - 1:,} documents, not {numbers[2]:,}")
-            return TextSnapshot(main, recent, base, numbers[1], self._changed[1], known)
+            # Compare the bytes, because a new file may have the same inode and times as the previous one.
+            raw = self._read_metas()
+            if self._cached and self._cached[0] == raw:
+                return self._cached[1]
+            snapshot = self._read_snapshot()
+            # Another process may have committed during the reading.
+            self._cached = (raw, snapshot) if raw == self._read_metas() else None
+            return snapshot
+
+    def _read_metas(self) -> tuple[bytes, bytes]:
+        """Read the meta.json of both parts; each commit and each merge changes one of them."""
+        recent = self._folder / _RECENT / META
+        return (self._folder / _MAIN / META).read_bytes(), recent.read_bytes() if recent.exists() else b""
+
+    def _read_snapshot(self) -> TextSnapshot:
+        # Open the small part first: a later commit of the main part contains all of the small part.
+        recent = self._searcher(_RECENT) if (self._folder / _RECENT / META).exists() else None
+        state = _state(self._folder / _MAIN / META)
+        main = self._searcher(_MAIN)
+        known = self._known_ids(state)
+        reached, numbers = self._journal_numbers(main), None if recent is None else self._journal_numbers(recent)
+        if reached is None:
+            raise OtherIndexError
+        self._require_complete(main, reached)
+        base = reached[1]
+        if recent is None or numbers is None or numbers[0] != base:
+            return TextSnapshot(main, None, base, base, frozenset(), known)
+        count, hits = _search(recent, Query.all_query(), recent.num_docs)
+        ids = [recent.doc(address).get_first("changed") for _, address in hits]
+        changed = frozenset(own.decode() for own in ids if own is not None)
+        # An additional document holds the store's identifier and the journal numbers, so counts differ by 1.
+        if not count == recent.num_docs == len(changed) + 1 == numbers[2] + 1:
+            raise IndexBrokenError(f"{self._folder / _RECENT} has {count - 1:,} documents, not {numbers[2]:,}")
+        return TextSnapshot(main, recent, base, numbers[1], changed, known)
 
     def _known_ids(self, state: tuple[int, ...]) -> dict[int, str]:
         """Return the ids read from the main part, by address; `state` describes its file of segments."""
@@ -151,6 +164,7 @@ class TextIndex:
         return reader.searcher()
 
     def close(self) -> None:
+        self._cached = None
         self._readers.clear()
         self._verified_state = ()
 
