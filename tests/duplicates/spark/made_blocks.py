@@ -18,7 +18,7 @@ from whorl.model import Document
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from whorl.duplicates.spark.load_documents import LoadedDocuments
+    from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
 
 #: Sketches of few hashes, so that a few hundred documents have many levels.
 SMALL = SketchScheme(k=256, floor_level=1, cap=512)
@@ -65,7 +65,7 @@ def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchS
         narrowed,
         partition_by_part,
     )
-    from whorl.duplicates.spark.load_documents import LoadedDocuments
+    from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
 
     parts = Partitioning.into(count)
     rows = []

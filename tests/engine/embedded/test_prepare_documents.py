@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.engine.embedded.database import NumberedDocument
-from whorl.engine.embedded.postings import DocumentTokens
 from whorl.engine.embedded.prepare_documents import DocumentPreparation, IndexEntry, fill, words_analyzer
+from whorl.engine.embedded.segmented_token_index import DocumentTokens
 from whorl.engine.index_terms import BETWEEN_WORDS, joined_terms, presence_term, value_term, word_term
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.shingling import Scheme, join, joined_words

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.checks import Checks
 from whorl.engine.embedded import segments
 from whorl.engine.embedded.folder import IndexBrokenError
-from whorl.engine.embedded.postings import TokenSnapshot
+from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.segments import (
     BLOCK,
     MINHASH,

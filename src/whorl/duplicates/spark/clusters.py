@@ -45,7 +45,7 @@ from whorl.duplicates.spark.arrow_blocks import (
     rows_by_part,
     whole_numbers,
 )
-from whorl.duplicates.spark.load_documents import LoadedDocuments
+from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
 from whorl.duplicates.spark.verify import measure_overlaps
 
 #: Columns of a cluster member; each copy of a document is a member.

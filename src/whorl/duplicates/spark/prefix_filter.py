@@ -58,7 +58,7 @@ from whorl.duplicates.spark.frequencies import (
     FrequencyCounter,
     frequencies_of,
 )
-from whorl.duplicates.spark.load_documents import LoadedDocuments
+from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
 from whorl.duplicates.spark.verify import PAIRS, pair_rows
 from whorl.duplicates.verification import Pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme

@@ -26,7 +26,7 @@ from pyspark.sql import functions as f
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.run import FILES_SCHEME, origin_of_files
 from whorl.duplicates.spark.clusters import components
-from whorl.duplicates.spark.load_documents import LoadedDocuments, RunNumber
+from whorl.duplicates.spark.load_and_sketch import LoadedDocuments, RunNumber
 from whorl.errors import ParameterError, StoreError
 
 _FORMAT = 1

@@ -28,7 +28,7 @@ from whorl.duplicates.spark.arrow_blocks import (
     joined,
     sketch_row,
 )
-from whorl.duplicates.spark.load_documents import LoadedDocuments
+from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
 from whorl.duplicates.verification import Pairs, measure_pairs, verify_pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
 

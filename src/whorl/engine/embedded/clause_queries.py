@@ -18,8 +18,8 @@ from tantivy import Occur, Query
 
 from whorl.engine.embedded.database import Records
 from whorl.engine.embedded.index import InvertedIndex
-from whorl.engine.embedded.postings import TokenSnapshot
 from whorl.engine.embedded.prepare_documents import SCHEMA, words_field
+from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.shared_tokens import ScoredDocuments, match_tokens
 from whorl.engine.index_terms import (
     OWN_FIELDS,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from whorl.arrays import batches
 from whorl.engine.embedded.database import Records
 from whorl.engine.embedded.folder import IndexBrokenError
-from whorl.engine.embedded.postings import TokenSnapshot
+from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.segments import SKETCH, Numbers
 from whorl.engine.embedded.shared_tokens import ScoredDocuments, shared_counts
 from whorl.engine.protocol import Candidates

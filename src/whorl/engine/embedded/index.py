@@ -14,8 +14,8 @@ from pathlib import Path
 from tantivy import Query
 
 from whorl.engine.embedded.folder import IndexBrokenError, index_errors, remove
-from whorl.engine.embedded.postings import TokenIndex, TokenSnapshot
 from whorl.engine.embedded.prepare_documents import LAYOUT, Change
+from whorl.engine.embedded.segmented_token_index import TokenIndex, TokenSnapshot
 from whorl.engine.embedded.text_index import ReadEntries, ScoredId, TextIndex, TextIndexWriter
 
 _TOKENS = "tokens"

@@ -11,7 +11,7 @@ import tantivy
 
 from whorl.arrays import chunks, sorted_distinct
 from whorl.engine.embedded.database import NumberedDocument, Record
-from whorl.engine.embedded.postings import DocumentTokens
+from whorl.engine.embedded.segmented_token_index import DocumentTokens
 from whorl.engine.index_terms import (
     OWN_FIELDS,
     joined_terms,

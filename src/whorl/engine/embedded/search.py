@@ -16,8 +16,8 @@ from whorl.engine.embedded.compare_candidates import FEW, StoredCandidates
 from whorl.engine.embedded.database import Records
 from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.engine.embedded.index import InvertedIndex
-from whorl.engine.embedded.postings import TokenSnapshot
 from whorl.engine.embedded.prepare_documents import SCHEMA
+from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.segments import PASSAGES
 from whorl.engine.embedded.shared_tokens import ScoredDocuments, best_page, is_countable, match_tokens, token_holders
 from whorl.engine.embedded.text_index import ScoredId

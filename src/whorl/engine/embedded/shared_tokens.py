@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import batches, run_starts, sorted_distinct, spread
-from whorl.engine.embedded.postings import TokenSnapshot
+from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.segments import MINHASH, PASSAGES, SKETCH, Numbers, Segment, Tokens
 from whorl.query.plan.nodes import (
     Bool,

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from whorl.engine.embedded import postings, segments
+from whorl.engine.embedded import segmented_token_index, segments
 from whorl.engine.embedded.folder import IndexBrokenError
-from whorl.engine.embedded.postings import DocumentTokens, TokenIndex
+from whorl.engine.embedded.segmented_token_index import DocumentTokens, TokenIndex
 
 
 @pytest.fixture(autouse=True)
@@ -74,10 +74,10 @@ def test_written_documents_are_seen_by_writers_and_readers(
     """
     For the writer, for a reader from the beginning, and for who opens the folder afterwards; nothing else is left.
     """
-    monkeypatch.setattr(postings, "SMALLEST_SEGMENT", 3)
-    monkeypatch.setattr(postings, "FANOUT", 2)
-    monkeypatch.setattr(postings, "LARGEST_SEGMENT", 40)
-    monkeypatch.setattr(postings, "MOST_AT_ONCE", at_once)
+    monkeypatch.setattr(segmented_token_index, "SMALLEST_SEGMENT", 3)
+    monkeypatch.setattr(segmented_token_index, "FANOUT", 2)
+    monkeypatch.setattr(segmented_token_index, "LARGEST_SEGMENT", 40)
+    monkeypatch.setattr(segmented_token_index, "MOST_AT_ONCE", at_once)
     path = tmp_path_factory.mktemp("tokens") / "tokens"
     index, reader = new_index(path), TokenIndex(path, "mine", BITS)
     expected: dict[int, set[int]] = {}
@@ -159,8 +159,8 @@ def test_large_merges_run_during_writes(tmp_path: Path, monkeypatch: pytest.Monk
     """
     Changes written during a merge are visible before, during and after it.
     """
-    monkeypatch.setattr(postings, "SMALLEST_SEGMENT", 3)
-    monkeypatch.setattr(postings, "MOST_AT_ONCE", 3)
+    monkeypatch.setattr(segmented_token_index, "SMALLEST_SEGMENT", 3)
+    monkeypatch.setattr(segmented_token_index, "MOST_AT_ONCE", 3)
     release, real = threading.Event(), segments.merge_segments
     ended = threading.Event()
 
@@ -168,7 +168,7 @@ def test_large_merges_run_during_writes(tmp_path: Path, monkeypatch: pytest.Monk
         release.wait(240)
         real(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("whorl.engine.embedded.postings.merge_segments", slow)
+    monkeypatch.setattr("whorl.engine.embedded.segmented_token_index.merge_segments", slow)
     index = TokenIndex(tmp_path / "tokens", "mine", BITS, ended.set)
     index.make()
     expected: dict[int, set[int]] = {}
@@ -194,7 +194,7 @@ def test_uncommitted_changes_disappear(tmp_path: Path, monkeypatch: pytest.Monke
     """
     Changes abandoned or left by a crash disappear, also already written ones.
     """
-    monkeypatch.setattr(postings, "MOST_BUFFERED", 3)
+    monkeypatch.setattr(segmented_token_index, "MOST_BUFFERED", 3)
     index = new_index(tmp_path / "tokens")
     index.replace({1: of([1, 2, 3])})
     assert len(list((tmp_path / "tokens").iterdir())) == 2

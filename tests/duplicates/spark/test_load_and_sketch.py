@@ -23,7 +23,7 @@ def test_rows_become_sketches_or_problems() -> None:
     """
     from whorl.duplicates.spark.arrow_blocks import Partitioning
     from whorl.duplicates.spark.documents import documents_in
-    from whorl.duplicates.spark.load_documents import RunNumber, _sketched
+    from whorl.duplicates.spark.load_and_sketch import RunNumber, _sketched
 
     text = "one two three four five six"
     rows = [
@@ -55,16 +55,16 @@ def test_problems_beyond_the_limit_are_counted(monkeypatch: pytest.MonkeyPatch) 
     """
     Each partition lists the first problems of rows, and counts the others.
     """
-    from whorl.duplicates.spark import load_documents
+    from whorl.duplicates.spark import load_and_sketch
     from whorl.duplicates.spark.arrow_blocks import Partitioning
     from whorl.duplicates.spark.documents import documents_in
 
-    monkeypatch.setattr(load_documents, "PROBLEMS_LISTED", 2)
+    monkeypatch.setattr(load_and_sketch, "PROBLEMS_LISTED", 2)
     kinds = [("id", pa.string()), ("name", pa.string()), ("text", pa.string()), ("content", pa.binary())]
     rows = [{"id": f"bad\t{number}", "name": None, "text": "text", "content": None} for number in range(7)]
     batch = pa.RecordBatch.from_pylist(rows, pa.schema(kinds))
-    blocks = load_documents._sketched(
-        iter([batch]), documents_in, SKETCHING, Partitioning.into(3), load_documents.RunNumber()
+    blocks = load_and_sketch._sketched(
+        iter([batch]), documents_in, SKETCHING, Partitioning.into(3), load_and_sketch.RunNumber()
     )
     problems = pa.Table.from_batches(blocks).to_pylist()
     assert [(row["problem_id"], row["unlisted"]) for row in problems] == [("bad\t0", None), ("bad\t1", None), (None, 5)]
@@ -100,7 +100,7 @@ def test_a_new_copy_makes_its_copies_new() -> None:
     """
     In any order, a reference document is compared with all others if it equals a document that is not in the reference.
     """
-    from whorl.duplicates.spark.load_documents import STAYS
+    from whorl.duplicates.spark.load_and_sketch import STAYS
 
     text = "one two three four five six seven"
     known, new = Document("known", text, properties={STAYS: True}), Document("new", text)
@@ -162,7 +162,7 @@ def run_of(
         All blocks by part; the blocks without replaced members; the totals; and the removed keys.
     """
     from whorl.duplicates.spark.arrow_blocks import Partitioning
-    from whorl.duplicates.spark.load_documents import (
+    from whorl.duplicates.spark.load_and_sketch import (
         RunNumber,
         _identities,
         _redivided,
