@@ -237,9 +237,14 @@ class Store:
             ParameterError: A number is out of its range; or common text cannot be detected in this store.
             QueryError: The filter cannot be run.
         """
-        options = operation_of(SimilarOperation, options, keywords)
+        return self._prepare_similar(reference, operation_of(SimilarOperation, options, keywords), source)
+
+    def _prepare_similar(
+        self, reference: str, options: SimilarOperation, source: str | None, *, recalls: bool = False
+    ) -> PreparedSimilar:
         criteria = make_criteria(options.metric, options.threshold, options.recall)
-        sources = Sources(self.engine, None if source is None else {reference: source}, self.references)
+        texts = None if source is None else {reference: source}
+        sources = Sources(self.engine, texts, self.references, recalls=recalls)
         common = boilerplate_detector(
             self.engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common
         )
@@ -259,7 +264,7 @@ class Store:
         Arguments and errors are those of `prepare_similar`.
         """
         options = operation_of(SimilarOperation, options, keywords)
-        prepared = self.prepare_similar(reference, options, source=source)
+        prepared = self._prepare_similar(reference, options, source, recalls=True)
         return prepared.search(start=options.start, rows=options.rows, exact=options.exact)
 
     def sources(

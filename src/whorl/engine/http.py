@@ -318,6 +318,26 @@ class TtlCache(Generic[_Value]):
         self._fresh_until = -math.inf
 
 
+_Key = TypeVar("_Key")
+
+
+class LimitedCache(Generic[_Key, _Value]):
+    """Keeps the last values that were put, shared by threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock, self._values = most, threading.Lock(), dict[_Key, _Value]()
+
+    def get(self, key: _Key) -> _Value | None:
+        return self._values.get(key)
+
+    def put(self, key: _Key, value: _Value) -> None:
+        with self._lock:
+            self._values.pop(key, None)
+            self._values[key] = value
+            if len(self._values) > self._most:
+                del self._values[next(iter(self._values))]
+
+
 class SharedCommit:
     """Group commit: one commit serves all threads that wait for a commit.
 

@@ -6,7 +6,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -155,11 +155,17 @@ class Candidates(ABC):
 
 @dataclass(frozen=True, slots=True)
 class CandidatePage(Candidates):
-    """Candidates in the order of `Page`, each with its sketch; None if a sketch was just removed."""
+    """Candidates that were read with their sketches.
+
+    Args:
+        hits: Candidates in the order of `Page`, each with its sketch; None if a sketch was just removed.
+        versions: Versions of the candidates by id, if the engine has read them.
+    """
 
     total: int
     hits: tuple[tuple[Hit, Sketch | None], ...]
     warnings: tuple[str, ...] = ()
+    versions: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -197,6 +203,15 @@ class CountedPage(CandidatePage):
         sizes = np.array([self.sizes[position] for position in positions], np.int64)
         shared = np.array([self.hits[position][0].score for position in positions]).astype(np.int64)
         return positions, Overlaps.of_complete(source.size, sizes, shared)
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledSketch:
+    """The sketch that a document had when it was last read as a source."""
+
+    document_id: str
+    version: int
+    sketch: Sketch
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,6 +393,14 @@ class Engine(Protocol):
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         """Resolve references; return the id and the sketch (or None) of each document by reference."""
+
+    def recalled_sketch(self, reference: str) -> RecalledSketch | None:
+        """Return the sketch last read for a reference, without a request. `is_current` checks it after a search."""
+        return None
+
+    def is_current(self, recalled: RecalledSketch, candidates: Candidates) -> bool:
+        """Check whether the document still had its recalled sketch when the candidates were read."""
+        return False
 
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
         """Yield all documents with their sketches in batches, ordered by id, after the batch with `mark`."""

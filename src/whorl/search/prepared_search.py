@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -54,6 +54,7 @@ from whorl.search.similar.options import DEFAULT_RECALL, METRICS, SimilarCriteri
 from whorl.search.similar.references import References
 from whorl.search.similar.results import Measured, Similar, SimilarPlan, Verified
 from whorl.search.similar.search import (
+    ChangedSourceError,
     ResidualSearch,
     SimilarSearch,
     as_clause,
@@ -552,7 +553,9 @@ class PreparedSimilar:
     ) -> None:
         self._reader, self._engine, self._length = reader, sources.engine, len(only or "")
         self._filter = BoundPlan(MatchAll()) if only is None else reader.bound_filter(only)
-        self._search = _search_for(sources, reference, criteria, detector if ignore_common else None)
+        self._sources = sources
+        self._search_again = partial(_search_for, sources, reference, criteria, detector if ignore_common else None)
+        self._search = self._search_again()
         self._detector, self._ignores_common = detector, ignore_common
 
     @property
@@ -573,7 +576,12 @@ class PreparedSimilar:
         """
         self._reader.require_page(start, rows)
         lag = lag_warnings(self._engine)
-        page = find_similar(self._search, self._filter, start=start, rows=rows, exact=exact)
+        try:
+            page = find_similar(self._search, self._filter, start=start, rows=rows, exact=exact)
+        except ChangedSourceError:
+            self._sources.recalls = False
+            self._search = self._search_again()
+            page = find_similar(self._search, self._filter, start=start, rows=rows, exact=exact)
         if lag:
             page = replace(page, is_total_exact=False, warnings=(*page.warnings, *lag))
         trace().answered(f"similar by {page.plan.metric.value}", self._length, page.total)

@@ -130,7 +130,7 @@ def test_a_search_makes_two_requests(store: Store) -> None:
     """
     name = INDEXED[0].id
     for ask in (
-        lambda: store.similar(name, metric="jaccard", threshold=90),
+        lambda: store.prepare_similar(name, metric="jaccard", threshold=90).search(),
         lambda: store.search(f"FINGERPRINT:{name}"),
         lambda: store.search(f"FINGERPRINT:{name}_50"),
         lambda: store.search(f"FINGERPRINT:{name}_50_95"),

@@ -55,6 +55,7 @@ from whorl.engine.protocol import (
     Facet,
     FacetResult,
     PassageHolders,
+    RecalledSketch,
     ScanBatch,
 )
 from whorl.errors import DocumentError, SchemaError, StoreError
@@ -571,6 +572,12 @@ class EmbeddedEngine:
         while batch := records.scan(mark, SCAN_BATCH_SIZE):
             mark = batch[-1][0]
             yield ScanBatch(tuple(batch), mark)
+
+    def recalled_sketch(self, reference: str) -> None:
+        return None
+
+    def is_current(self, recalled: RecalledSketch, candidates: Candidates) -> bool:
+        return False
 
     def reads_candidates_later(self, plan: BoundPlan) -> bool:
         return True

@@ -18,16 +18,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from whorl.arrays import batches, chunks
-from whorl.engine.http import SharedCommit, TtlCache
+from whorl.engine.http import LimitedCache, SharedCommit, TtlCache
 from whorl.engine.index_terms import explain_refusals, holders_plan, look_up_holders, passage_terms
 from whorl.engine.protocol import (
     CandidatePage,
+    Candidates,
     Costs,
     CountedPage,
     Engine,
     Facet,
     FacetResult,
     PassageHolders,
+    RecalledSketch,
     ScanBatch,
     reference_meanings,
 )
@@ -55,7 +57,7 @@ from whorl.engine.solr.documents import (
     used_names,
     whole_values,
 )
-from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, stored_name
+from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, VERSION, stored_name
 from whorl.engine.solr.labels import SolrLabels
 from whorl.engine.solr.passage_hashes import document_counts, held_hashes, lacks_passages
 from whorl.engine.solr.request_body import (
@@ -109,6 +111,8 @@ _LATEST_SECONDS = 1.0
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
 #: Number of segments to assume if Solr does not report it: one tier of TieredMergePolicy.
 _SEGMENTS = 10
+#: Number of sketches of sources to recall, of at most 128 KB each, and largest page of candidates with their versions.
+_MOST_RECALLED, _VERSIONED = 64, 100
 #: Number of update requests at once.
 CONNECTIONS = 2
 #: Limits of an update request: maximum number of documents, and number of characters that ends it.
@@ -124,6 +128,7 @@ class SolrEngine(Engine):
     def __init__(self, client: SolrClient, fields: FieldNames = FieldNames()) -> None:  # noqa: B008 - frozen
         self._client = client
         self._commit = SharedCommit(client.commit)
+        self._recent = LimitedCache[tuple[str, str], RecalledSketch](_MOST_RECALLED)
         self._wanted_fields = fields
         self._collection = TtlCache(lambda known: inspect(client, fields, known), _DESCRIPTION_SECONDS)
         self._coverage = TtlCache(lambda _: self._coverage_now(), _COUNTS_SECONDS)
@@ -259,13 +264,32 @@ class SolrEngine(Engine):
     def sketched(self, references: Sized[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         key, content, has_sketches = self.collection.names.key, self.collection.content, self.collection.has_sketches
         # Include the text: references are few, and a short document has no stored sketch.
-        more = [SKETCH, SCHEME, *filter(None, [content])] if has_sketches else []
+        more = [SKETCH, SCHEME, VERSION, *filter(None, [content])] if has_sketches else []
         named = dict(self._match_references(references, lambda values, fields: self._fetched(values, [*fields, *more])))
         sketches = self._sketches([*named.values()])
+        for (reference, document), sketch in zip(named.items(), sketches, strict=True):
+            version = document.get(VERSION)
+            # A new document can take over a reference that is not an id only.
+            if sketch and sketch.size and isinstance(version, int) and reference_meanings(reference)[0][0] == "key":
+                self._recent.put((self._sketch_name, reference), RecalledSketch(str(document[key]), version, sketch))
         return {
             reference: (str(document[key]), sketch)
             for (reference, document), sketch in zip(named.items(), sketches, strict=True)
         }
+
+    def recalled_sketch(self, reference: str) -> RecalledSketch | None:
+        return self._recent.get((self._sketch_name, reference))
+
+    def is_current(self, recalled: RecalledSketch, candidates: Candidates) -> bool:
+        known = candidates.versions if isinstance(candidates, CandidatePage) else {}
+        if recalled.document_id not in known:
+            # A filter, or many copies, can keep the source itself off the page.
+            known = self._versions(self._documents([recalled.document_id], [self.collection.names.key, VERSION]))
+        return known.get(recalled.document_id) == recalled.version
+
+    def _versions(self, documents: Sequence[Json]) -> dict[str, int]:
+        key = self.collection.names.key
+        return {str(row[key]): row[VERSION] for row in documents if isinstance(row.get(VERSION), int)}
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature]]:
         key, repeats, with_text = self.collection.names.key, dict[str, dict[str, int]](), any(wanted.values())
@@ -394,7 +418,7 @@ class SolrEngine(Engine):
         request = search_request(prepared, names, start=start, rows=rows, only_scheme=covered.only_scheme)
         is_counted = self.reads_candidates_later(plan)
         # Scores are enough for the comparison, so do not request sketches and texts.
-        request["fields"] += [SIZE if is_counted else SKETCH, SCHEME]
+        request["fields"] += [SIZE if is_counted else SKETCH, SCHEME, *([VERSION] if rows <= _VERSIONED else [])]
         if not is_counted and self.collection.content and finds_only_short(plan, self.collection.scheme):
             request["fields"] += listed([self.collection.content])
         if not in_order:
@@ -403,12 +427,12 @@ class SolrEngine(Engine):
         with explain_refusals(plan):
             selected = self._client.select(request)
         warnings = *prepared.warnings, *covered.warnings(self._client.url, can_be_filled=bool(self.collection.content))
-        hits, own = self._hits(selected.documents), self._sketch_name
+        hits, own, versions = self._hits(selected.documents), self._sketch_name, self._versions(selected.documents)
         if is_counted:
             sizes = (row.count(SIZE) if first_text(row.get(SCHEME)) == own else 0 for row in selected.documents)
-            return CountedPage(selected.total, tuple((hit, None) for hit in hits), warnings, tuple(sizes))
+            return CountedPage(selected.total, tuple((hit, None) for hit in hits), warnings, versions, tuple(sizes))
         sketched = zip(hits, self._sketches(selected.documents), strict=True)
-        return CandidatePage(selected.total, tuple(sketched), warnings)
+        return CandidatePage(selected.total, tuple(sketched), warnings, versions)
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
         request = facets_request(self._prepared(plan), facets, self.collection.names, self._prepared)

@@ -31,6 +31,8 @@ PASSAGES, NEEDED_OF_PASSAGES = "whorl_passages", ("indexed", "multiValued")
 _OF_PASSAGES = "passages"
 #: Field for the digest of the indexed document, to skip unchanged documents.
 DIGEST = "whorl_digest"
+#: Solr's own field, which gets a new number from the clock with every update of a document.
+VERSION = "_version_"
 #: Prefixes of the dynamic fields that hold whole values in addition to a text field.
 WHOLE_PREFIXES: Mapping[Kind, str] = {
     Kind.KEYWORD: "whorl_keyword_",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from whorl.engine.protocol import Engine
+from whorl.engine.protocol import Engine, RecalledSketch
 from whorl.errors import ParameterError, UnknownDocumentError, quoted
 from whorl.fingerprint import batch
 from whorl.fingerprint.minhash.signature import Signature
@@ -34,11 +34,18 @@ class Sources:
     Args:
         texts: Texts given with the query by name, or one text named `SOURCE`; they hide documents of these names.
         references: Resolves paths and names of documents; None to allow only references that the engine knows.
+        recalls: Whether a search may begin with a recalled sketch, and handles ChangedSourceError.
     """
 
     def __init__(
-        self, engine: Engine, texts: str | Mapping[str, str] | None = None, references: References | None = None
+        self,
+        engine: Engine,
+        texts: str | Mapping[str, str] | None = None,
+        references: References | None = None,
+        *,
+        recalls: bool = False,
     ) -> None:
+        self.recalls = recalls
         self.engine, self.texts = engine, {SOURCE: texts} if isinstance(texts, str) else texts or {}
         self._references = references
         self._ids: dict[str, str | None] = {}
@@ -90,6 +97,9 @@ class Sources:
         if document_id is None:
             raise self.unknown(reference)
         return Source(reference, document_id)
+
+    def recalled_sketch(self, reference: str) -> RecalledSketch | None:
+        return self.engine.recalled_sketch(reference) if self.recalls and reference not in self.texts else None
 
     def unknown(self, reference: str) -> UnknownDocumentError:
         return self._references.unknown(reference) if self._references else UnknownDocumentError(reference)

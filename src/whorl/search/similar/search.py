@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import ascending_distinct, run_starts, sorted_distinct
-from whorl.engine.protocol import CandidatePage, Candidates, Costs, Engine
+from whorl.engine.protocol import CandidatePage, Candidates, Costs, Engine, RecalledSketch
 from whorl.errors import ParameterError, quoted
 from whorl.fingerprint.batch import hashes_of_words, text_hashes
 from whorl.fingerprint.compare import TextWords, common_shingles, words_of
@@ -98,6 +98,8 @@ class SketchSearch:
         self._largest = engine.largest_size() if criteria.metric.allows_larger else None
         self._costs = engine.costs
         self._phrases: tuple[str, ...] | None = None
+        #: The sketch, if it was recalled and is still to be confirmed.
+        self.recalled: RecalledSketch | None = None
         self.plan: SketchPlan = self._planned(self._costs)
         self._verifier = TextVerifier(engine, source, criteria)
         self.warnings: tuple[str, ...] = () if sketch.size else (source.no_fingerprint(engine.scheme),)
@@ -174,6 +176,9 @@ class SketchSearch:
         candidates = self.engine.candidates(
             look_ups, start=start, rows=FEW if is_cheap else rows or AT_ONCE, in_order=not is_cheap
         )
+        if self.recalled is not None and not self.engine.is_current(self.recalled, candidates):
+            raise ChangedSourceError
+        self.recalled = None
         if is_cheap and candidates.total > FEW:
             self._narrow()
             return None
@@ -369,6 +374,10 @@ def _hashes_without_common(
     return np.setdiff1d(distinct, common, assume_unique=True), distinct.size
 
 
+class ChangedSourceError(Exception):
+    """The source has changed since its sketch was read; a search with its current sketch gives the answer."""
+
+
 SimilarSearch: TypeAlias = SketchSearch | MinHashSearch | ResidualSearch
 
 
@@ -380,6 +389,12 @@ def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> S
         ParameterError: The reference names a document without a sketch, or without a fingerprint.
     """
     engine, scheme = sources.engine, sources.engine.sketch_scheme
+    if scheme is not None and (recalled := sources.recalled_sketch(reference)):
+        search = SketchSearch(engine, Source(reference, recalled.document_id), recalled.sketch, criteria)
+        search.recalled = recalled
+        # Without a query for candidates, nothing could confirm the sketch.
+        if search.look_ups() is not None:
+            return search
     source = sources.source(reference, with_sketch=scheme is not None)
     if scheme is None:
         size = None if source.text is None else len(text_hashes(source.text, engine.scheme))
