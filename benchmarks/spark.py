@@ -165,7 +165,7 @@ def search(spark: SparkSession, path: str, steps: Steps | None) -> None:
     components(pairs, documents.cache).count()
     if steps:
         steps.end("components")
-        candidates = [sum(len(row.homes) // 8 for row in frame.select("homes").collect()) for frame in frames]
+        candidates = [sum(len(row.receivers) // 8 for row in frame.select("receivers").collect()) for frame in frames]
         count = documents.documents
         average = f"{sum(candidates) / count:.2f} candidates, {pair_count / count:.2f} pairs a document"
         print(f"{average}; rounds: {len(frames)}")

@@ -87,13 +87,15 @@ class Round:
         own = sketches.scheme.levels(sizes)
         return np.maximum(own, level_beyond(sizes, self.aim)) if self.is_jaccard else own
 
-    def participants(self, sizes: Numbers, homes: Numbers, level: int, smallest_size: int) -> npt.NDArray[np.bool_]:
+    def participants(
+        self, sizes: Numbers, home_levels: Numbers, level: int, smallest_size: int
+    ) -> npt.NDArray[np.bool_]:
         """Return a mask of the documents to compare at a level: its home documents, and their smaller partners.
 
         `smallest_size` is the size of the smallest document with this home level.
         """
         least = self.pair_options.smallest_partner(np.array([smallest_size]))[0]
-        return np.asarray((homes == level) | ((homes < level) & (sizes >= least)))
+        return np.asarray((home_levels == level) | ((home_levels < level) & (sizes >= least)))
 
     def prefix_lengths(self, sketches: Sketches, places: Numbers, level: int) -> PrefixLengths:
         sizes = sketches.sizes[places]

@@ -32,7 +32,7 @@ def numbers(chance: random.Random, count: int) -> set[int]:
 
 
 def alike_sets(chance: random.Random) -> list[set[int]]:
-    """Return families of similar sets of many sizes, some with a shared page frame, and a crowd of near-copies."""
+    """Return families of similar sets of many sizes, some with a shared page frame, and a block of near-copies."""
     sets = []
     frame = numbers(chance, 60)
     for _ in range(40):

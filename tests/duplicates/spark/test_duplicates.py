@@ -105,10 +105,10 @@ def test_pairs_and_clusters_equal_the_local_search(
 
 
 @pytest.mark.parametrize(("known", "most_at_once"), [(0, 0), (60, 0), (60, 1 << 25)])
-def test_a_crowd_becomes_one_cluster_with_few_pairs(spark: SparkSession, known: int, most_at_once: int) -> None:
+def test_a_hash_block_becomes_one_cluster_with_few_pairs(spark: SparkSession, known: int, most_at_once: int) -> None:
     """
     If only clusters are needed, 90 near-copies are linked by far fewer than their 4,005 pairs, even if most are
-    reference documents without pairs among themselves, and another crowd has only reference documents; pages that share
+    reference documents without pairs among themselves, and another block has only reference documents; pages that share
     a part with them, but are not similar, stay out.
     """
     from whorl.duplicates.spark.duplicates import CandidateLimits, SparkDuplicates

@@ -28,7 +28,7 @@ pytestmark = QUIET
 
 
 @pytest.mark.parametrize(
-    ("metric", "percent", "crowds", "most", "partitions"),
+    ("metric", "percent", "spanning_only", "most", "partitions"),
     [
         ("jaccard", 80, False, 20_000, 1),
         ("jaccard", 80, False, 15, 3),
@@ -37,10 +37,10 @@ pytestmark = QUIET
     ],
 )
 def test_candidates_equal_the_local_search(
-    spark: SparkSession, metric: str, percent: int, crowds: bool, most: int, partitions: int
+    spark: SparkSession, metric: str, percent: int, spanning_only: bool, most: int, partitions: int
 ) -> None:
     """
-    Candidates and crowds equal those of one process, even if hashes make too many pairs and their documents are
+    Candidates and hash blocks equal those of one process, even if hashes make too many pairs and their documents are
     postponed; and so do the verified pairs, counted or estimated, with all their numbers.
     """
     from whorl.duplicates.spark.prefix_filter import find_candidates as candidates_by_parts
@@ -58,7 +58,7 @@ def test_candidates_equal_the_local_search(
     pairs: set[tuple[int, int]] = set()
     groups: Counter[frozenset[int]] = Counter()
     sketches = Sketches.of([made[key] for key in keys], SMALL)
-    for item in find_candidates(sketches, JoinOptions(options, spanning_only=crowds, most=most)):
+    for item in find_candidates(sketches, JoinOptions(options, spanning_only=spanning_only, most=most)):
         if isinstance(item, HashBlock):
             groups[frozenset(keys[place] for place in item.places.tolist())] += 1
         else:
@@ -66,28 +66,30 @@ def test_candidates_equal_the_local_search(
                 (min(keys[a], keys[b]), max(keys[a], keys[b]))
                 for a, b in zip(item.smaller.tolist(), item.larger.tolist(), strict=True)
             }
-    # Documents are postponed, and crowds occur, in exactly the intended cases.
+    # Documents are postponed, and hash blocks occur, in exactly the intended cases.
     unlimited = sum(
         candidates.smaller.size
         for candidates in find_candidates(sketches, JoinOptions(options))
         if not isinstance(candidates, HashBlock)
     )
     assert (len(pairs) < unlimited) == (most < 20_000)
-    assert bool(groups) == crowds
+    assert bool(groups) == spanning_only
 
     documents = blocked(spark, made, SMALL, partitions)
     actual: Counter[frozenset[int]] = Counter()
     rows: set[tuple[int, int]] = set()
     collected = []
-    for part in candidates_by_parts(documents, JoinOptions(options, spanning_only=crowds, most=most), most_at_once=0):
+    for part in candidates_by_parts(
+        documents, JoinOptions(options, spanning_only=spanning_only, most=most), most_at_once=0
+    ):
         for row in part.pairs.collect():
-            sides = (np.frombuffer(raw, np.int64).tolist() for raw in (row.travellers, row.homes))
+            sides = (np.frombuffer(raw, np.int64).tolist() for raw in (row.senders, row.receivers))
             rows |= {(min(pair), max(pair)) for pair in zip(*sides, strict=True)}
         collected.append(part.pairs)
-        by_crowd: defaultdict[str, set[int]] = defaultdict(set)
-        for row in part.crowds.collect() if part.crowds is not None else []:
-            by_crowd[row.crowd].add(row.key)
-        actual += Counter(map(frozenset, by_crowd.values()))
+        by_hash_block: defaultdict[str, set[int]] = defaultdict(set)
+        for row in part.hash_blocks.collect() if part.hash_blocks is not None else []:
+            by_hash_block[row.hash_block].add(row.key)
+        actual += Counter(map(frozenset, by_hash_block.values()))
     assert rows == pairs
     assert actual == groups
 

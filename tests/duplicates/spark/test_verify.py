@@ -35,7 +35,7 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
         rows_by_part,
         sketch_row,
     )
-    from whorl.duplicates.spark.verify import _compare_at_home, _measured, _travelling, _verified
+    from whorl.duplicates.spark.verify import _compare_received, _measured, _sent_sketches, _verified
 
     chance = random.Random(seed)
     sets = [family for family in families(chance, 3, 400) if family]
@@ -58,12 +58,12 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
     }
     chance.shuffle(both)
     turned = both if is_measured else [pair if chance.random() < 0.5 else pair[::-1] for pair in both]
-    travellers, homes = keys[np.array(turned + turned[:5], np.int64).reshape(-1, 2).T]
-    pairs = rows_by_part(parts.of(travellers), {"travellers": travellers, "homes": homes})
+    senders, receivers = keys[np.array(turned + turned[:5], np.int64).reshape(-1, 2).T]
+    pairs = rows_by_part(parts.of(senders), {"senders": senders, "receivers": receivers})
     sent: dict[int, list[Any]] = {part: [] for part in blocks}
     for row in pairs.to_pylist():
         own = pa.Table.from_pylist([row], pairs.schema)
-        for batch in _travelling(blocks[row["part"]], own, SMALL, parts):
+        for batch in _sent_sketches(blocks[row["part"]], own, SMALL, parts):
             for at in range(batch.num_rows):
                 sent[batch["part"][at].as_py()].append(batch.slice(at, 1))
     compare = _measured if is_measured else partial(_verified, pair_options=options)
@@ -71,7 +71,7 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
         tuple(row.values())
         for part, came in sent.items()
         if came
-        for batch in _compare_at_home(blocks[part], pa.Table.from_batches(came), SMALL, compare)
+        for batch in _compare_received(blocks[part], pa.Table.from_batches(came), SMALL, compare)
         for row in batch.to_pylist()
     ]
     assert sorted(actual) == expected

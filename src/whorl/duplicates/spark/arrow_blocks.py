@@ -372,15 +372,15 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
     """Divide documents among the parts, one row for each part. The members include copies."""
     sketches = block.sketches
     has_sketch = np.isin(members.keys, block.keys)
-    homes, parts_of = (
+    sketch_parts, member_parts = (
         parts.of(block.keys),
         parts.of(np.where(has_sketch, members.keys, members.identities.view(np.int64))),
     )
-    chosen, order = np.argsort(homes, kind="stable"), np.argsort(parts_of, kind="stable")
+    chosen, order = np.argsort(sketch_parts, kind="stable"), np.argsort(member_parts, kind="stable")
     # A part may have only members too short for a sketch.
-    present = np.unique(parts_of)
-    begins, ends = (np.searchsorted(homes[chosen], present, side) for side in ("left", "right"))
-    first, last = (np.searchsorted(parts_of[order], present, side) for side in ("left", "right"))
+    present = np.unique(member_parts)
+    begins, ends = (np.searchsorted(sketch_parts[chosen], present, side) for side in ("left", "right"))
+    first, last = (np.searchsorted(member_parts[order], present, side) for side in ("left", "right"))
     counts = sketches.counts[chosen]
     hashes, _ = sketches.gathered(chosen, np.zeros_like(chosen), counts)
     hash_ends = np.append(0, np.cumsum(counts))

@@ -76,10 +76,10 @@ def with_shares(clusters: DataFrame, documents: LoadedDocuments) -> DataFrame:
         jaccard, a_in_b, b_in_a and exact. A is the retained document.
     """
     parts = documents.parts
-    travelling = map_batches(
-        clusters.select("part", "first", "key"), _to_compare, "part int, travellers binary, homes binary"
+    pairs = map_batches(
+        clusters.select("part", "first", "key"), _to_compare, "part int, senders binary, receivers binary"
     )
-    shares = measure_overlaps(travelling, documents)
+    shares = measure_overlaps(pairs, documents)
     shares = group_by_part(shares, parts, part_of="a", key="b", shared="shared", low="low", high="high")
     return cogroup_blocks(partition_by_part(clusters, parts), shares, _with_shares, _MEASURED, parts)
 
@@ -162,11 +162,11 @@ def _listed(values: pa.Array | pa.ChunkedArray, lengths: Numbers) -> pa.ListArra
 
 def _to_compare(batches: Batches) -> Batches:
     for batch in batches:
-        homes, lengths = _unlisted(batch["key"])
-        travellers, parts = (np.repeat(whole_numbers(batch[name]), lengths) for name in ("first", "part"))
+        receivers, lengths = _unlisted(batch["key"])
+        senders, parts = (np.repeat(whole_numbers(batch[name]), lengths) for name in ("first", "part"))
         # Equal documents share all shingles and need no comparison.
-        differs = travellers != homes
-        columns = {"travellers": travellers[differs], "homes": homes[differs]}
+        differs = senders != receivers
+        columns = {"senders": senders[differs], "receivers": receivers[differs]}
         yield rows_by_part(parts[differs].astype(np.int32), columns)
 
 

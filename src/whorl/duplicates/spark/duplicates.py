@@ -36,8 +36,8 @@ from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candid
 from whorl.duplicates.verification import Pairs
 from whorl.errors import ParameterError
 
-#: Number of pivots of a crowd (the documents of one frequent hash), and maximum number of documents still unconnected
-#: after the pivots. Both are compared with the whole crowd.
+#: Number of pivots of a hash block (the documents of one frequent hash), and maximum number of documents still
+#: unconnected after the pivots. Both are compared with the whole hash block.
 _PIVOTS = 16
 _PAIR_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 
@@ -103,8 +103,8 @@ class SparkDuplicates:
         pivots = _PIVOTS if spanning_only else 0
         for result in find_candidates(self._documents, join, decide, pivots, limits.hashes_of_worker):
             self._verify(result.pairs)
-            if result.crowds is not None:
-                self._link(result.crowds, is_open=False)
+            if result.hash_blocks is not None:
+                self._link(result.hash_blocks, is_open=False)
             if result.remainder is not None:
                 self._found.append(self.materialise(result.remainder.pairs(self._documents.scheme)))
         #: Pairs, some of them repeated.
@@ -149,7 +149,7 @@ class SparkDuplicates:
         paired = self._pairs.select(f.explode(f.array("a", "b")).alias("key")).distinct()
         members = self.materialise(self._members(paired.withColumn("root", f.col("key"))))
         repeated = members.groupBy("key").count().where(f.col("count") > 1)
-        own = repeated.select(f.col("key").alias("traveller"), f.col("key").alias("home"))
+        own = repeated.select(f.col("key").alias("sender"), f.col("key").alias("receiver"))
         everything = self._pairs.unionByName(measure_overlaps(self._grouped_pairs(own), self._documents))
         document = f.struct("id", "name", "stays")
         one = members.select(f.col("key").alias("a"), document.alias("one"))
@@ -227,7 +227,7 @@ class SparkDuplicates:
 
     def _grouped_pairs(self, pairs: DataFrame) -> DataFrame:
         parts = self._documents.parts
-        return group_by_part(pairs, parts, part_of="traveller", traveller="traveller", home="home")
+        return group_by_part(pairs, parts, part_of="sender", sender="sender", receiver="receiver")
 
     def materialise(self, frame: DataFrame) -> DataFrame:
         return self._documents.cache.materialise(frame)
@@ -235,29 +235,30 @@ class SparkDuplicates:
     def _verify(self, candidates: DataFrame) -> None:
         self._found.append(self.materialise(verify_candidates(candidates, self._documents, self._pair_options)))
 
-    def _link(self, crowds: DataFrame, *, is_open: bool = True) -> DataFrame:
-        """Verify enough pairs of each crowd to connect its components; return crowds that need more hashes.
+    def _link(self, hash_blocks: DataFrame, *, is_open: bool = True) -> DataFrame:
+        """Verify enough pairs of each hash block to connect its components; return hash blocks that need more hashes.
 
-        The pivots of a crowd have been compared with the whole crowd. Now the documents outside its largest component
-        are compared with the whole crowd, if they are few or no further hashes exist. Crowds have the columns of
-        `prefix_filter.RoundResult`; the result has the column crowd. `is_open` is True if further hashes exist.
+        The pivots of a hash block have been compared with the whole block. Now the documents outside its largest
+        component are compared with the whole block, if they are few or no further hashes exist. Hash blocks have the
+        columns of `prefix_filter.RoundResult`; the result has the column hash_block. `is_open` is True if further
+        hashes exist.
         """
-        crowds = self.materialise(crowds)
+        hash_blocks = self.materialise(hash_blocks)
         known = components(reduce(DataFrame.unionByName, self._found), self._documents.cache)
-        placed = self.materialise(crowds.join(known, "key", "left").withColumn("root", f.coalesce("root", "key")))
-        counts = placed.groupBy("crowd", "root").count().groupBy("crowd")
+        placed = self.materialise(hash_blocks.join(known, "key", "left").withColumn("root", f.coalesce("root", "key")))
+        counts = placed.groupBy("hash_block", "root").count().groupBy("hash_block")
         most = self.materialise(
             counts.agg(f.max(f.struct("count", "root")).alias("most"), f.sum("count").alias("all")).select(
-                "crowd", f.col("most.root").alias("most"), (f.col("all") - f.col("most.count")).alias("outside")
+                "hash_block", f.col("most.root").alias("most"), (f.col("all") - f.col("most.count")).alias("outside")
             )
         )
         decided = most.where(f.col("outside") <= _PIVOTS) if is_open else most
-        outside = placed.join(decided, "crowd").where(f.col("root") != f.col("most"))
-        travellers = outside.select("crowd", f.col("key").alias("traveller"), f.col("is_new").alias("is_other_new"))
-        together = crowds.join(travellers, "crowd").where("key <> traveller and (is_new or is_other_new)")
-        left = together.select("traveller", f.col("key").alias("home"))
+        outside = placed.join(decided, "hash_block").where(f.col("root") != f.col("most"))
+        senders = outside.select("hash_block", f.col("key").alias("sender"), f.col("is_new").alias("is_other_new"))
+        together = hash_blocks.join(senders, "hash_block").where("key <> sender and (is_new or is_other_new)")
+        left = together.select("sender", f.col("key").alias("receiver"))
         self._verify(self._grouped_pairs(left.distinct()))
-        return most.where(f.col("outside") > _PIVOTS).select("crowd")
+        return most.where(f.col("outside") > _PIVOTS).select("hash_block")
 
     def _complete(self, members: DataFrame) -> DataFrame:
         """Return a new root for each key. A root's documents form a complete group or a star around a kept document."""

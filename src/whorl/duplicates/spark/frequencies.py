@@ -217,11 +217,11 @@ class FrequencyCounter:
 
     def _levels(self, block: Block) -> Iterator[_LevelDocuments]:
         sketches, one = block.sketches, self.one
-        homes = one.home_levels(sketches, sketches.sizes)
+        home_levels = one.home_levels(sketches, sketches.sizes)
         for level, size in self.smallest.items():
-            places = np.flatnonzero(one.participants(sketches.sizes, homes, level, size))
+            places = np.flatnonzero(one.participants(sketches.sizes, home_levels, level, size))
             lengths = one.prefix_lengths(sketches, places, level)
-            is_larger = homes[places] == level
+            is_larger = home_levels[places] == level
             counts = first = lengths.used_hashes(is_larger)
             if self.first < 1:
                 last = int(self.scheme.bound(level) * self.first) - 1

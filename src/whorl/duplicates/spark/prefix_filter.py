@@ -6,9 +6,9 @@ other hashes of the few documents that can still reach the threshold.
 
 Then each block sends the hashes that pass the prefix filter. The part of a hash sorts its documents by size and key,
 and pairs each with all smaller documents that are large enough; the sorted positions give the number of pairs. If a
-hash makes too many pairs, its documents are deferred to the next round, or returned as a crowd: the set of documents of
-one frequent hash. Crowds and deferred documents go to one worker if they fit into its memory (`LocalRemainder`),
-because a distributed step costs far more than a few thousand documents.
+hash makes too many pairs, its documents are deferred to the next round, or returned as a hash block: the set of
+documents of one frequent hash. Hash blocks and deferred documents go to one worker if they fit into its memory
+(`LocalRemainder`), because a distributed step costs far more than a few thousand documents.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ from whorl.duplicates.spark.verify import PAIRS, pair_rows
 from whorl.duplicates.verification import Pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
-#: In rows of pairs, `travellers` has the keys of the smaller documents, whose sketches are sent to the documents in
-#: `homes`. In rows of crowds, `homes` has all documents of a crowd, and `travellers` its new documents.
-_CANDIDATES = "part int, kind long, crowd string, travellers binary, homes binary"
+#: In rows of pairs, `senders` has the keys of the smaller documents, whose sketches are sent to the documents in
+#: `receivers`. In rows of hash blocks, `receivers` has all documents of a hash block, and `senders` its new documents.
+_CANDIDATES = "part int, kind long, hash_block string, senders binary, receivers binary"
 _KEYS = "part int, keys binary"
 _CANDIDATE_NAMES = [part.split()[0] for part in _CANDIDATES.split(", ")]
-_PAIRS, _CROWD, _OPEN_CROWD = 0, 1, 2
+_PAIRS, _HASH_BLOCK, _OPEN_HASH_BLOCK = 0, 1, 2
 #: Shift that packs a hash number and a size into one integer.
 _SIZE_BITS = 32
 _AT_ONCE = 1 << 20
@@ -77,8 +77,8 @@ _AT_ONCE = 1 << 20
 MOST_AT_ONCE = 1 << 25
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]
-#: Function that returns the crowds (column crowd) that need more hashes, given crowds in the columns of
-#: `RoundResult.crowds`.
+#: Function that returns the hash blocks (column hash_block) that need more hashes, given hash blocks in the columns of
+#: `RoundResult.hash blocks`.
 Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 
 
@@ -86,7 +86,7 @@ Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 class LocalRemainder:
     """Documents that one worker compares with each other in the remaining rounds.
 
-    Without a remaining round, the worker repeats the last one, which returns crowds.
+    Without a remaining round, the worker repeats the last one, which returns hash blocks.
     """
 
     sketches: DataFrame
@@ -110,15 +110,15 @@ class RoundResult:
     """Result of one round.
 
     Args:
-        pairs: Columns part (of the travellers), travellers (keys of sketches to send) and homes (keys of their
+        pairs: Columns part (of the senders), senders (keys of sketches to send) and receivers (keys of their
             partners).
-        crowds: Columns crowd, key and is_new. Two documents of a crowd are candidates if one is new. None without
-            crowds, or if one worker finds their pairs.
+        hash_blocks: Columns hash_block, key and is_new. Two documents of a hash block are candidates if one is new.
+            None without hash blocks, or if one worker finds their pairs.
         remainder: Work for one worker to complete the search; None if the search continues or is complete.
     """
 
     pairs: DataFrame
-    crowds: DataFrame | None
+    hash_blocks: DataFrame | None
     remainder: LocalRemainder | None = None
 
 
@@ -131,11 +131,11 @@ def find_candidates(
 ) -> Iterator[RoundResult]:
     """Yield the pairs that may reach the threshold, round by round, a few of them several times.
 
-    With `spanning_only`, yield crowds instead of their pairs.
+    With `spanning_only`, yield hash blocks instead of their pairs.
 
     Args:
-        decide: Called with the crowds of a round before their further hashes are examined.
-        pivots: Number of new documents of each crowd to pair with the whole crowd.
+        decide: Called with the hash blocks of a round before their further hashes are examined.
+        pivots: Number of new documents of each hash block to pair with the whole hash block.
         most_at_once: Maximum number of hashes that one worker takes over.
     """
     blocks, scheme, parts = documents.sketches, documents.scheme, documents.parts
@@ -156,25 +156,25 @@ def find_candidates(
         finder = _PairFinder(scheme, parts, one, number, options, pivots)
         rows = documents.cache.materialise(map_batches(rarest_hashes, finder.pair, _CANDIDATES))
         kinds = {row["kind"] for row in rows.select("kind").distinct().collect()}
-        pairs = rows.where(f.col("kind") == _PAIRS).select("part", "travellers", "homes")
+        pairs = rows.where(f.col("kind") == _PAIRS).select("part", "senders", "receivers")
         if not kinds - {_PAIRS}:
             yield RoundResult(pairs, None)
             return
         blocks = _blocks_of(
-            map_batches(rows.where(f.col("kind") != _PAIRS), partial(_crowd_keys, parts=parts), _KEYS), documents
+            map_batches(rows.where(f.col("kind") != _PAIRS), partial(_hash_block_keys, parts=parts), _KEYS), documents
         )
         in_bytes = blocks.agg(f.sum(f.length("hashes"))).collect()[0][0]
         if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
-            # A worker's search finds the same crowds again.
+            # A worker's search finds the same hash blocks again.
             local = replace(options, rounds=rounds_left[number + 1 :] or [one])
             yield RoundResult(pairs, None, LocalRemainder(blocks, local))
             return
-        yield RoundResult(pairs, _crowds(rows, _CROWD) if _CROWD in kinds else None)
-        if _OPEN_CROWD not in kinds:
+        yield RoundResult(pairs, _hash_blocks(rows, _HASH_BLOCK) if _HASH_BLOCK in kinds else None)
+        if _OPEN_HASH_BLOCK not in kinds:
             return
-        postponed = _crowds(rows, _OPEN_CROWD)
+        postponed = _hash_blocks(rows, _OPEN_HASH_BLOCK)
         if decide is not None:
-            postponed = postponed.join(decide(postponed), "crowd", "left_semi")
+            postponed = postponed.join(decide(postponed), "hash_block", "left_semi")
         blocks = _blocks_of(
             group_by_part(postponed.select("key").distinct(), parts, part_of="key", key="key"), documents
         )
@@ -189,24 +189,26 @@ def _blocks_of(keys: DataFrame, documents: LoadedDocuments) -> DataFrame:
     )
 
 
-def _crowd_keys(batches: Batches, parts: Partitioning) -> Batches:
+def _hash_block_keys(batches: Batches, parts: Partitioning) -> Batches:
     for batch in batches:
-        (keys,) = joined([batch], "homes", "i8")
+        (keys,) = joined([batch], "receivers", "i8")
         keys = np.unique(keys)
         yield rows_by_part(parts.of(keys), {"keys": keys})
 
 
-def _crowds(rows: DataFrame, kind: int) -> DataFrame:
-    return map_batches(rows.where(f.col("kind") == kind), _one_by_one, "crowd string, key long, is_new boolean")
+def _hash_blocks(rows: DataFrame, kind: int) -> DataFrame:
+    return map_batches(rows.where(f.col("kind") == kind), _one_by_one, "hash_block string, key long, is_new boolean")
 
 
 def _one_by_one(batches: Batches) -> Batches:
     for batch in batches:
-        for crowd, *raw in zip(*(batch[name].to_pylist() for name in ("crowd", "homes", "travellers")), strict=True):
+        for hash_block, *raw in zip(
+            *(batch[name].to_pylist() for name in ("hash_block", "receivers", "senders")), strict=True
+        ):
             keys, new = (np.frombuffer(column, np.int64) for column in raw)
-            names = pa.array([crowd] * keys.size, pa.string())
+            names = pa.array([hash_block] * keys.size, pa.string())
             yield pa.RecordBatch.from_arrays(
-                [names, pa.array(keys), pa.array(np.isin(keys, new))], names=["crowd", "key", "is_new"]
+                [names, pa.array(keys), pa.array(np.isin(keys, new))], names=["hash_block", "key", "is_new"]
             )
 
 
@@ -264,7 +266,7 @@ class _PairFinder:
         for at in oversized_groups(groups[probed], counts, self.options.most):
             partners = indexed[low[at].min() : (low[at] + counts[at]).max()]
             together = np.unique(np.concatenate([probed[at], partners]))
-            crowd, new = (
+            hash_block, new = (
                 np.unique(keys[positions]) for positions in (together, together[flags[together] & IS_NEW > 0])
             )
             is_open = not self.one.is_last and bool((flags[together] & HAS_MORE_HASHES).any())
@@ -274,11 +276,11 @@ class _PairFinder:
             if not new.size:
                 continue
             name = f"{self.number}/{levels[at_first := together[0]]}/{tokens[at_first]}"
-            values = {"part": -1, "kind": _OPEN_CROWD if is_open else _CROWD, "crowd": name}
-            values |= {"travellers": new.tobytes(), "homes": crowd.tobytes()}
+            values = {"part": -1, "kind": _OPEN_HASH_BLOCK if is_open else _HASH_BLOCK, "hash_block": name}
+            values |= {"senders": new.tobytes(), "receivers": hash_block.tobytes()}
             yield pa.RecordBatch.from_pylist([values], arrow_schema(_CANDIDATES))
             if self.pivots:
-                yield from self._with_pivots(crowd, new)
+                yield from self._with_pivots(hash_block, new)
         left = np.flatnonzero(is_left)
         ends = np.cumsum(counts[left])
         cuts = np.searchsorted(ends, np.arange(_AT_ONCE, ends[-1] if ends.size else 0, _AT_ONCE))
@@ -288,18 +290,18 @@ class _PairFinder:
             is_open = (flags[smaller] | flags[larger]) & IS_NEW > 0
             yield self._pairs(keys[smaller[is_open]], keys[larger[is_open]])
 
-    def _with_pivots(self, crowd: Numbers, new: Numbers) -> Batches:
-        # Similar crowds then choose similar pivots, and make the same pairs.
+    def _with_pivots(self, hash_block: Numbers, new: Numbers) -> Batches:
+        # Similar hash blocks then choose similar pivots, and make the same pairs.
         pivots = new[np.argsort(new.view(np.uint64) * SCATTERED)[: self.pivots]]
         for pivot in pivots.tolist():
-            yield self._pairs(np.full(crowd.size, pivot, np.int64), crowd)
+            yield self._pairs(np.full(hash_block.size, pivot, np.int64), hash_block)
 
-    def _pairs(self, travellers: Numbers, homes: Numbers) -> pa.RecordBatch:
-        differs = travellers != homes
-        travellers, homes = travellers[differs], homes[differs]
-        made = rows_by_part(self.parts.of(travellers), {"travellers": travellers, "homes": homes}, kind=_PAIRS)
+    def _pairs(self, senders: Numbers, receivers: Numbers) -> pa.RecordBatch:
+        differs = senders != receivers
+        senders, receivers = senders[differs], receivers[differs]
+        made = rows_by_part(self.parts.of(senders), {"senders": senders, "receivers": receivers}, kind=_PAIRS)
         return (
-            made.append_column("crowd", pa.nulls(made.num_rows, pa.string()))
+            made.append_column("hash_block", pa.nulls(made.num_rows, pa.string()))
             .select(_CANDIDATE_NAMES)
             .cast(arrow_schema(_CANDIDATES))
         )

@@ -34,7 +34,7 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 
 PAIRS = "a long, b long, size_a long, size_b long, shared long, low long, high long"
 _NAMES = [part.split()[0] for part in PAIRS.split(", ")]
-_TRAVELLING = f"{SKETCHES}, whose binary, homes binary"
+_SENT = f"{SKETCHES}, sender_indices binary, receivers binary"
 #: Maximum number of hashes in a row of sent sketches, and of bytes of sketches to compare at a time.
 _HASHES_AT_ONCE, _BYTES_AT_ONCE = 1 << 22, 1 << 24
 
@@ -64,54 +64,54 @@ def _measured(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers) -> Pair
 
 def _compared(pairs: DataFrame, documents: LoadedDocuments, compare: _Compare) -> DataFrame:
     scheme, parts, blocks = documents.scheme, documents.parts, documents.sketches
-    travelling = cogroup_blocks(blocks, pairs, partial(_travelling, scheme=scheme, parts=parts), _TRAVELLING, parts)
-    return cogroup_blocks(blocks, travelling, partial(_compare_at_home, scheme=scheme, compare=compare), PAIRS, parts)
+    sent = cogroup_blocks(blocks, pairs, partial(_sent_sketches, scheme=scheme, parts=parts), _SENT, parts)
+    return cogroup_blocks(blocks, sent, partial(_compare_received, scheme=scheme, compare=compare), PAIRS, parts)
 
 
-def _travelling(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: Partitioning) -> Batches:
+def _sent_sketches(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: Partitioning) -> Batches:
     """Yield the sketches of a block that other blocks need for their comparisons."""
-    travellers, homes = joined(pairs, "travellers homes", "i8 i8")
-    if not travellers.size:
+    senders, receivers = joined(pairs, "senders receivers", "i8 i8")
+    if not senders.size:
         return
-    whole, schema = Block.of(block, scheme), arrow_schema(_TRAVELLING)
-    order = np.lexsort((homes, travellers, parts.of(homes)))
-    travellers, homes = travellers[order], homes[order]
-    different = run_starts(travellers, homes)
-    travellers, homes = travellers[different], homes[different]
-    of_parts, places = parts.of(homes), whole.places(travellers)
+    whole, schema = Block.of(block, scheme), arrow_schema(_SENT)
+    order = np.lexsort((receivers, senders, parts.of(receivers)))
+    senders, receivers = senders[order], receivers[order]
+    different = run_starts(senders, receivers)
+    senders, receivers = senders[different], receivers[different]
+    of_parts, places = parts.of(receivers), whole.places(senders)
     cuts = np.flatnonzero(np.diff(of_parts)) + 1
-    for own, own_homes in zip(np.split(places, cuts), np.split(homes, cuts), strict=True):
-        part = int(parts.of(own_homes[:1])[0])
-        distinct, whose = np.unique(own, return_inverse=True)
+    for own, own_receivers in zip(np.split(places, cuts), np.split(receivers, cuts), strict=True):
+        part = int(parts.of(own_receivers[:1])[0])
+        distinct, sender_indices = np.unique(own, return_inverse=True)
         # The cuts follow the order of the keys, as `distinct` does.
         heavy = np.cumsum(whole.sketches.counts[distinct]) // _HASHES_AT_ONCE
         for portion in np.unique(heavy).tolist():
             chosen = np.flatnonzero(heavy == portion)
-            is_here = (whose >= chosen[0]) & (whose <= chosen[-1])
-            columns = {"whose": whose[is_here] - chosen[0], "homes": own_homes[is_here]}
+            is_here = (sender_indices >= chosen[0]) & (sender_indices <= chosen[-1])
+            columns = {"sender_indices": sender_indices[is_here] - chosen[0], "receivers": own_receivers[is_here]}
             values = {name: pa.array([column.astype(np.int64).tobytes()]) for name, column in columns.items()}
             row = sketch_row(part, whole, distinct[chosen], arrow_schema(SKETCHES))
             yield pa.RecordBatch.from_arrays([*row.columns, *values.values()], schema=schema)
 
 
-def _compare_at_home(block: pa.Table, travelling: pa.Table, scheme: SketchScheme, compare: _Compare) -> Batches:
-    if not travelling.num_rows:
+def _compare_received(block: pa.Table, sent: pa.Table, scheme: SketchScheme, compare: _Compare) -> Batches:
+    if not sent.num_rows:
         return
     whole = Block.of(block, scheme)
-    rows = (batch.slice(at, 1) for batch in travelling.to_batches() for at in range(batch.num_rows))
+    rows = (batch.slice(at, 1) for batch in sent.to_batches() for at in range(batch.num_rows))
     for portion in chunks(rows, lambda row: len(row["hashes"][0].as_buffer()), _BYTES_AT_ONCE):
         yield _compare_rows(whole, portion, scheme, compare)
 
 
 def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme, compare: _Compare) -> pa.RecordBatch:
-    whose, homes = joined(rows, "whose homes", "i8 i8")
+    sender_indices, receivers = joined(rows, "sender_indices receivers", "i8 i8")
     (keys,) = joined(rows, "keys", "i8")
     # Positions refer to one row; add its offset among all sent documents.
     rows_of = [len(row["keys"][0].as_buffer()) // 8 for row in rows]
-    pairs_of = [len(row["homes"][0].as_buffer()) // 8 for row in rows]
-    whose = whose + np.repeat(np.cumsum(rows_of) - rows_of, pairs_of)
+    pairs_of = [len(row["receivers"][0].as_buffer()) // 8 for row in rows]
+    sender_indices = sender_indices + np.repeat(np.cumsum(rows_of) - rows_of, pairs_of)
     sent = Block.of(rows, scheme)
-    distinct, at = np.unique(homes, return_inverse=True)
+    distinct, at = np.unique(receivers, return_inverse=True)
     places = whole.places(distinct)
     counts = whole.sketches.counts[places]
     hashes, _ = whole.sketches.gathered(places, np.zeros_like(counts), counts)
@@ -127,8 +127,8 @@ def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme
         np.concatenate([sent.sketches.counts, counts])[order],
         np.concatenate([sent.sketches.hashes, hashes]),
     )
-    travellers, at_home = place_of[sent.places(keys[whose])], place_of[at + sent.keys.size]
-    return pair_rows(compare(sketches, travellers, at_home, everything[order]))
+    senders, partners = place_of[sent.places(keys[sender_indices])], place_of[at + sent.keys.size]
+    return pair_rows(compare(sketches, senders, partners, everything[order]))
 
 
 def pair_rows(pairs: Pairs) -> pa.RecordBatch:
