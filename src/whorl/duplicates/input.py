@@ -394,12 +394,12 @@ class InputPart:
             if self.is_reference and document.id != file and not document.id.startswith(f"{file}:"):
                 document = replace(document, id=f"{file}:{document.id}")
             try:
-                for part in [document] if len(self.texts) < 2 else self._columns_of(document):
+                for part in [document] if len(self.texts) < 2 else self._split_columns(document):
                     yield from [part] if is_whole else pieces_of(part, options.level)
             except DocumentError as error:
                 report.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 
-    def _columns_of(self, document: Document) -> list[Document]:
+    def _split_columns(self, document: Document) -> list[Document]:
         """Return a document for each text column of a row, with its name, and a document for all columns together."""
         texts = {self.texts[0]: document.text}
         for name in self.texts[1:]:

@@ -113,9 +113,9 @@ class Sketching:
         read = with_made(distinct, lambda ahead: hashed_together((batch.texts for batch in ahead), self.scheme))
         for batch, together in read:
             separated = _separate_parts(together, batch.parts)
-            yield batch.documents, self._in_columns(batch.documents, separated, batch.which)
+            yield batch.documents, self._in_columns(batch.documents, separated, batch.text_indices)
 
-    def _in_columns(self, documents: Sequence[Document], batch: Together, which: Numbers) -> SketchBatch:
+    def _in_columns(self, documents: Sequence[Document], batch: Together, text_indices: Numbers) -> SketchBatch:
         hashes, counts = _retained_hashes(batch, self.sketch_scheme)
         values = np.full((2, len(documents)), np.nan)
         if self.keep.column or self.date_column or self.dates is not no_date:
@@ -125,10 +125,10 @@ class Sketching:
             names=[document.name for document in documents],
             worths=values[0],
             dates=values[1],
-            sizes=batch.sizes[which],
-            starts=(np.cumsum(counts) - counts)[which],
-            counts=counts[which],
-            keys=_keys(hashes, counts, batch.sizes)[which],
+            sizes=batch.sizes[text_indices],
+            starts=(np.cumsum(counts) - counts)[text_indices],
+            counts=counts[text_indices],
+            keys=_keys(hashes, counts, batch.sizes)[text_indices],
             hashes=hashes,
         )
 
@@ -139,13 +139,13 @@ class _Distinct(NamedTuple):
     Attributes:
         texts: Distinct texts of each part.
         parts: Part of the collection for each text.
-        which: Index of each document's text in `texts`.
+        text_indices: Index of each document's text in `texts`.
     """
 
     documents: Sequence[Document]
     texts: list[str]
     parts: list[str]
-    which: Numbers
+    text_indices: Numbers
 
 
 def _distinct(documents: Sequence[Document], within: str | None) -> _Distinct:

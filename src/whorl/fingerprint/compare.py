@@ -439,7 +439,7 @@ class RunIndex:
         self._items, self._size, self._loops = items, size, loops_at_hand()
         if self._loops:
             nothing = np.empty(0, np.int64)
-            self.runs, self.kinds, self._slots = self._number(items, nothing, nothing, np.full(1, -1), 0)
+            self.runs, self.kinds, self._slots = self._number_compiled(items, nothing, nothing, np.full(1, -1), 0)
             return
         self._steps, width = list[int](), 1
         while width < size:
@@ -450,22 +450,22 @@ class RunIndex:
         self.runs, self.kinds = items, 1 + int(items.max(initial=-1))
         for step in self._steps:
             keys = _keys(self.runs, step)
-            self.runs, distinct = _number(keys, np.empty(0, np.uint64))
+            self.runs, distinct = _number_keys(keys, np.empty(0, np.uint64))
             self._keys.append(distinct)
             self.kinds = distinct.size
 
     def number(self, items: _Numbers) -> _Numbers:
         """Number the runs of another sequence: known runs keep their numbers, and new runs begin at `kinds`."""
         if self._loops:
-            return self._number(items, self._items, self.runs, self._slots, self.kinds)[0]
+            return self._number_compiled(items, self._items, self.runs, self._slots, self.kinds)[0]
         for step, known in zip(self._steps, self._keys, strict=True):
-            items, _ = _number(_keys(items, step), known)
+            items, _ = _number_keys(_keys(items, step), known)
         if not self._steps:
             is_new = items >= self.kinds
             items[is_new] = self.kinds + _distinct(items[is_new].view(np.uint64))[1]
         return items
 
-    def _number(
+    def _number_compiled(
         self, items: _Numbers, known: _Numbers, known_runs: _Numbers, known_slots: _Numbers, kinds: int
     ) -> tuple[_Numbers, int, _Numbers]:
         """Number runs with the compiled loop; return their numbers, the number of kinds, and their hash table."""
@@ -483,7 +483,9 @@ def _keys(items: _Numbers, step: int) -> npt.NDArray[np.uint64]:
     return keys
 
 
-def _number(keys: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]) -> tuple[_Numbers, npt.NDArray[np.uint64]]:
+def _number_keys(
+    keys: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]
+) -> tuple[_Numbers, npt.NDArray[np.uint64]]:
     """Return the number of each key, and the new keys.
 
     The number of a known key is its index in `known`, which is ascending and distinct. New keys get the next numbers.

@@ -58,7 +58,7 @@ class HammingIndex:
         self._recent = _Recent(self._tables.layout, max(_FEWEST_RECENT, codes.size // _RECENT_PART))
         self._removed: set[int] = set()
 
-    def _settle(self) -> None:
+    def _merge_recent(self) -> None:
         """Move codes inserted or removed one by one into the tables."""
         if self._recent.size or self._removed:
             self._rebuild(self.codes())
@@ -95,7 +95,7 @@ class HammingIndex:
             self._removed.discard(code)
         elif code not in self._tables and code not in self._recent:
             if self._recent.is_full:
-                self._settle()
+                self._merge_recent()
             self._recent.add(code)
 
     def remove(self, code: int) -> None:
@@ -104,7 +104,7 @@ class HammingIndex:
         if code not in self._removed and (code in self._tables or code in self._recent):
             self._removed.add(code)
             if len(self._removed) > max(_FEWEST_RECENT, len(self._tables) // _RECENT_PART):
-                self._settle()
+                self._merge_recent()
 
     def find_all(self, query: int) -> list[int]:
         """Return the codes near a query, in ascending order."""
@@ -151,7 +151,7 @@ class HammingIndex:
             answers = [self.find_all(query) for query in queries.tolist()]
             ends = np.cumsum([0, *map(len, answers)], dtype=np.int64)
             return Groups(as_codes([code for answer in answers for code in answer]), ends)
-        self._settle()
+        self._merge_recent()
         return self._tables.find_all(queries)
 
     def find_first_bulk(self, queries: CodesLike) -> FirstMatches:

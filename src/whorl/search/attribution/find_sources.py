@@ -134,7 +134,7 @@ def find_sources(
         chooser.add_groups(groups, None if is_whole else reader.counted, scheme.hashed_words)
         if not engine.keeps_texts:
             warnings.append(_hashes_only(scheme))
-        chooser.settle()
+        chooser.read_until_complete()
         unknown = ranges_of(chooser.uncovered())
         # Windows find shorter passages than passage hashes do, and passages at crowded places.
         is_needed = engine.keeps_texts and (min_words < certain_words or crowded > 0)
@@ -148,7 +148,7 @@ def find_sources(
         if certain_words is None:
             # Without passage hashes, no bounds on the shared words are known.
             chooser.check_all()
-        chooser.settle()
+        chooser.read_until_complete()
     chosen = chooser.compared()
     is_once = covered_once(chooser.covers(2), len(of_text.words)) & is_counted
     also, also_count = chooser.others(chosen)
@@ -290,7 +290,7 @@ class _Chooser:
         for _ in self._reader.check(self.candidates):
             pass
 
-    def settle(self) -> None:
+    def read_until_complete(self) -> None:
         """Read candidates until no unread candidate can add a word, or a limit is reached."""
         while self._read_known() or self._read_possible():
             pass
@@ -324,7 +324,7 @@ class _Chooser:
         while self._engine.keeps_texts and self._reader.compare(
             [candidate for candidate, _ in self.chosen() if candidate.comparison is None]
         ):
-            self.settle()
+            self.read_until_complete()
         return self.chosen()
 
     def promising(self, is_open: npt.NDArray[np.bool_], among: Sequence[Candidate]) -> list[Candidate]:

@@ -223,10 +223,10 @@ class _Verifier:
     def verified(self) -> VerifiedQuotation:
         own = next(iter(self._compared([self._named])), None) if self._named is not None else None
         others: list[_Match] = []
-        if own is None or not self._is_settled(own):
+        if own is None or not self._decides_verdict(own):
             for match in self._documents_with_runs(own):
                 others.append(match)
-                if self._is_settled(match):
+                if self._decides_verdict(match):
                     break
         verdict, places = self._verdict(own, others)
         looked_up = LookUp(tuple(self._runs), self._store.count, len(others)) if self._runs else None
@@ -237,7 +237,7 @@ class _Verifier:
             self._quotation, len(self._words), verdict, self._named, places[:_MOST_PLACES], looked_up, tuple(notes)
         )
 
-    def _is_settled(self, match: _Match) -> bool:
+    def _decides_verdict(self, match: _Match) -> bool:
         """Check whether a document decides the verdict, so that no other document must be read."""
         return bool(match.at) or (match.distance < MANY_EDITS and self._is_near(match))
 
@@ -283,7 +283,7 @@ class _Verifier:
             quote = self._whole.place(0, len(self._whole.words))
             return Verdict.EXACT, (self._place(match, quote, (match.at[0], end)),)
         return Verdict.STITCHED, tuple(
-            self._place(match, self._range(low, high), (at, at + high - low))
+            self._place(match, self._range_in_quote(low, high), (at, at + high - low))
             for (low, high), at in zip(pairwise(self._bounds), match.at, strict=True)
         )
 
@@ -295,11 +295,13 @@ class _Verifier:
                 continue
             differences = []
             for edit in aligned.edits:
-                quote = self._range(edit.quote[0] + low, edit.quote[1] + low)
-                document = _range(match.document, edit.document)
+                quote = self._range_in_quote(edit.quote[0] + low, edit.quote[1] + low)
+                document = _characters_of(match.document, edit.document)
                 texts = self._quotation.quote[slice(*quote)], match.document.text[slice(*document)]
                 differences.append(Difference(*texts, quote, document))
-            places.append(self._place(match, self._range(low, high), (aligned.start, aligned.end), tuple(differences)))
+            places.append(
+                self._place(match, self._range_in_quote(low, high), (aligned.start, aligned.end), tuple(differences))
+            )
         return tuple(places)
 
     def _stitches(self, matches: Sequence[_Match]) -> tuple[QuotedPlace, ...]:
@@ -312,7 +314,7 @@ class _Verifier:
             for run in best.runs:
                 if is_open[run.start : run.end].any():
                     ends = run.at, run.at + run.end - run.start
-                    places.append((run.start, self._place(best, self._range(run.start, run.end), ends)))
+                    places.append((run.start, self._place(best, self._range_in_quote(run.start, run.end), ends)))
             is_open &= ~self._covered([best])
             left.remove(best)
         return tuple(place for _, place in sorted(places, key=lambda pair: pair[0]))
@@ -329,13 +331,13 @@ class _Verifier:
             match.id, self._store.name(match.id), quote, document.place(*words), differences, document.text
         )  # fmt: skip
 
-    def _range(self, start: int, end: int) -> tuple[int, int]:
+    def _range_in_quote(self, start: int, end: int) -> tuple[int, int]:
         """Return the range of characters of words in one part of the quotation."""
         part = max(0, bisect_right(self._bounds, start, hi=len(self._bounds) - 1) - 1)
         if start == self._bounds[part] and start == end and part:
             part -= 1
         first, offset = self._bounds[part], self._offsets[part]
-        low, high = _range(self._parts[part], (start - first, end - first))
+        low, high = _characters_of(self._parts[part], (start - first, end - first))
         return low + offset, high + offset
 
     def _covered(self, matches: Iterable[_Match]) -> npt.NDArray[np.bool_]:
@@ -440,7 +442,7 @@ def _between_gaps(quote: str) -> list[tuple[int, int]]:
     return list(zip(ends[::2], ends[1::2], strict=True))
 
 
-def _range(text: CanonicalText, words: tuple[int, int]) -> tuple[int, int]:
+def _characters_of(text: CanonicalText, words: tuple[int, int]) -> tuple[int, int]:
     """Return the range of characters of words; for no words, the position before the next word."""
     start, end = words
     if start < end:
