@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import chunks, run_starts, sorted_distinct
-from whorl.duplicates.sketch_arrays import Numbers, Sketches
+from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches, map_hashes
 from whorl.errors import ParameterError
 from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.shingling import Scheme
@@ -133,9 +133,7 @@ def _without_hashes(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[n
             at = np.minimum(np.searchsorted(common, hashes), common.size - 1)
             is_left = (common[at] != hashes) | ~is_whole[documents][owners]
             counts[documents] = np.bincount(owners[is_left], minlength=documents.size)
-            hashes[is_left].tofile(file)
-        total = int(counts.sum())
-        # numpy cannot map an empty file.
-        left = np.memmap(file, np.uint64, "r", shape=(total,)) if total else np.empty(0, np.uint64)
+            hashes[is_left].astype(HASH, copy=False).tofile(file)
+        left = map_hashes(file, int(counts.sum()))
     sizes = np.where(is_whole, counts, sketches.sizes)
     return Sketches(sketches.scheme, sizes, np.cumsum(counts) - counts, counts, left)

@@ -30,8 +30,8 @@ from whorl.duplicates.input import passage_id
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.result import Cluster, Member, Pair
 from whorl.duplicates.run import FILES_SCHEME, load_documents
-from whorl.duplicates.sketch_arrays import Numbers
-from whorl.duplicates.sketch_store import HASH, DocumentInfo, StoredSketches, TemporarySketchStore
+from whorl.duplicates.sketch_arrays import HASH, Numbers
+from whorl.duplicates.sketch_store import DocumentInfo, StoredSketches, TemporarySketchStore
 from whorl.duplicates.sketching import SketchBatch, bits_of, part_of
 from whorl.duplicates.worker_pool import AT_ONCE
 from whorl.errors import ParameterError

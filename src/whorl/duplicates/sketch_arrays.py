@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
+from pathlib import Path
+from typing import IO, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,8 @@ from whorl.errors import StoreError
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
+#: Type of hashes in files.
+HASH = np.dtype("<u8")
 #: Number of bytes of a mapped file that may stay in memory: by default, and with very many documents.
 MUCH, _MUCH_OF_SHORT = 1 << 26, 1 << 28
 #: Bytes of memory per document, within these two limits.
@@ -186,3 +189,8 @@ class Sketches:
         owners = np.repeat(np.arange(places.size), counts)
         within = np.arange(owners.size) - (np.cumsum(counts) - counts)[owners]
         return np.asarray(self.hashes[(self.starts[places] + skipped)[owners] + within]), owners
+
+
+def map_hashes(file: Path | IO[bytes], count: int) -> npt.NDArray[np.uint64]:
+    """Map a file of hashes into memory. numpy cannot map an empty file."""
+    return np.memmap(file, HASH, "r", shape=(count,)) if count else np.empty(0, HASH)

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import chunks
-from whorl.duplicates.sketch_arrays import MUCH, Numbers, Sketches
+from whorl.duplicates.sketch_arrays import HASH, MUCH, Numbers, Sketches, map_hashes
 from whorl.duplicates.sketching import SketchBatch, SketchEntry, number_or_none
 from whorl.duplicates.verification import Pairs
 from whorl.errors import ParameterError, StoreError
@@ -44,7 +44,6 @@ _TABLES = """
     ) WITHOUT ROWID;
     CREATE INDEX pair_by_b ON pair (b)
 """
-HASH = np.dtype("<u8")
 _CHUNK, _ROWS_AT_ONCE, _BYTES_AT_ONCE = 500, 50_000, 1 << 22
 #: Values of `is_paired`: not compared yet; compared with all others of this value; or to compare again, because some
 #: pairs may have been deleted with another document.
@@ -291,9 +290,7 @@ class PersistentSketchStore:
         numbers, sizes, starts, counts, keys, is_paired = self._columns(
             "SELECT number, size, start, count, key, is_paired FROM document ORDER BY number", 6
         )
-        path = self._hashes_path(int(self._meta("file") or 0))
-        # numpy cannot map an empty file.
-        hashes = np.memmap(path, HASH, "r", shape=(self._end,)) if self._end else np.empty(0, np.uint64)
+        hashes = map_hashes(self._hashes_path(int(self._meta("file") or 0)), self._end)
         sketches = Sketches(self.scheme, sizes, starts, counts, hashes)
         return StoredSketches(numbers, sketches, keys, is_paired == _PAIRED, is_paired == _NEW)
 
@@ -500,8 +497,7 @@ class TemporarySketchStore:
         # Release the arrays of the batches to save memory.
         self._numbers = [columns]
         sizes, starts, counts, keys = columns if is_last.all() else columns[:, numbers]
-        # numpy cannot map an empty file.
-        hashes = np.memmap(self.hashes_path, HASH, "r", shape=(self.end,)) if self.end else np.empty(0, np.uint64)
+        hashes = map_hashes(self.hashes_path, self.end)
         is_paired = numbers < self._compared
         return StoredSketches(
             numbers, Sketches(self.scheme, sizes, starts, counts, hashes), keys, is_paired, ~is_paired
