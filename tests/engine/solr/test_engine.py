@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 import threading
+import uuid
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 
 import pytest
 
+from tests import solr_runtime
 from tests.engine.solr.indexed import DOCUMENTS as INDEXED
 from whorl import Document, Store, open_store
 from whorl.engine.http import json_bytes
@@ -241,3 +243,19 @@ def test_documents_of_several_requests(store: Store) -> None:
         }
     finally:
         store.delete([document.id for document in documents])
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_documents_larger_than_the_largest_known(solr_standalone_url: str, metric: Metric) -> None:
+    """
+    Another client adds documents larger than the cached largest size, and a search from one of them finds the other.
+    """
+    name = f"whorl_larger_{uuid.uuid4().hex[:8]}"
+    url = solr_runtime.make_collection(solr_standalone_url.rpartition("/")[0], name)
+    with open_store(url) as store, open_store(url) as other:
+        store.index([Document("small", _words(300))])
+        assert not store.similar("small", metric=metric, threshold=50).found
+        larger = _words(600)
+        other.index([Document("a", larger), Document("b", f"{larger} more")])
+        assert "b" in {hit.hit.id for hit in store.similar("a", metric=metric, threshold=50, rows=10).found}
+    solr_runtime.drop(url.rpartition("/")[0], name)

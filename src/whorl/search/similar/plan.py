@@ -176,7 +176,11 @@ class SketchPlan:
     def _by_branch(self, sizes: npt.NDArray[np.int64]) -> Iterator[tuple[Branch, npt.NDArray[np.bool_]]]:
         for branch in self.branches:
             is_own = sizes >= branch.smallest_size
-            yield branch, is_own if branch.largest_size is None else is_own & (sizes <= branch.largest_size)
+            # Larger documents may have been added since the largest size was read.
+            is_open = branch is self.branches[-1] and self.metric.allows_larger
+            if branch.largest_size is not None and not is_open:
+                is_own &= sizes <= branch.largest_size
+            yield branch, is_own
 
     def overlap_at(self, size: int, threshold: Fraction | None = None) -> int:
         """Return the number of shingles that a document of `size` must share to reach a threshold."""

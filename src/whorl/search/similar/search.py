@@ -96,6 +96,9 @@ class SketchSearch:
         self.engine, self.source, self.criteria, self._sketch = engine, source, criteria, sketch
         # A document that contains the source is no larger than the largest document in the index.
         self._largest = engine.largest_size() if criteria.metric.allows_larger else None
+        # The engine's number may be from before the source was added.
+        if self._largest is not None and source.document_id is not None:
+            self._largest = max(self._largest, sketch.size)
         self._costs = engine.costs
         self._phrases: tuple[str, ...] | None = None
         #: The sketch, if it was recalled and is still to be confirmed.
