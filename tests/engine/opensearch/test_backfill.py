@@ -11,7 +11,7 @@ from whorl import Document, Store, open_store
 from whorl.engine.backfill import BackfillReport
 from whorl.engine.opensearch.backfill import backfill, prepare
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.documents import OWN, SIZE
+from whorl.engine.opensearch.document_fields import OWN, SIZE
 from whorl.engine.opensearch.setup import initialise, source_trap
 from whorl.engine.server_fields import FieldNames
 from whorl.errors import EngineUnavailableError, ParameterError, SchemaError

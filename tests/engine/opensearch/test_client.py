@@ -22,7 +22,7 @@ from tests.engine.solr.test_transport import Door
 from whorl import Document, Store, open_store
 from whorl.engine.http import ServerAccess
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
-from whorl.engine.opensearch.documents import MAPPING, index_body
+from whorl.engine.opensearch.document_fields import MAPPING, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.server_fields import FieldNames
 from whorl.errors import (

@@ -12,7 +12,7 @@ from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
 from whorl.engine.opensearch import doctor
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
-from whorl.engine.opensearch.documents import Json, index_body
+from whorl.engine.opensearch.document_fields import Json, index_body
 from whorl.engine.opensearch.setup import initialise
 from whorl.engine.server_fields import FieldNames
 from whorl.errors import EngineResponseError

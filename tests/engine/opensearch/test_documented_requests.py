@@ -16,7 +16,7 @@ from whorl.engine.http import ServerAccess
 from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
-from whorl.engine.opensearch.documents import MAPPING, OF_PASSAGES, index_body
+from whorl.engine.opensearch.document_fields import MAPPING, OF_PASSAGES, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import foreign_tokens
 from whorl.engine.opensearch.setup import create, initialise

@@ -11,7 +11,7 @@ from whorl.duplicates import Keep, ask_pairs, duplicates_in
 from whorl.duplicates.filtered_files import LabelCounts, write_ids
 from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.documents import OF_CLUSTERS, index_body
+from whorl.engine.opensearch.document_fields import OF_CLUSTERS, index_body
 from whorl.engine.opensearch.setup import initialise
 from whorl.engine.server_fields import FieldNames
 from whorl.errors import SchemaError

@@ -11,7 +11,7 @@ from whorl import Document, Store, open_store
 from whorl.engine.opensearch.backfill import backfill, prepare, updates
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
-from whorl.engine.opensearch.documents import PASSAGES, IndexFeatures, index_body
+from whorl.engine.opensearch.document_fields import PASSAGES, IndexFeatures, index_body
 from whorl.engine.opensearch.setup import initialise
 from whorl.engine.server_fields import FieldNames
 from whorl.errors import SchemaError, SchemeMismatchError

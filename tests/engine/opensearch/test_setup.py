@@ -11,7 +11,7 @@ from tests import opensearch_runtime
 from tests.engine.opensearch.test_client import between
 from whorl import Document, open_store
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.documents import MAPPING, OWN
+from whorl.engine.opensearch.document_fields import MAPPING, OWN
 from whorl.engine.opensearch.setup import create, described, differences, initialise, keeps_own
 from whorl.engine.server_fields import FieldNames
 from whorl.errors import EngineResponseError, SchemaError

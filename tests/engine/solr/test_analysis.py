@@ -24,7 +24,7 @@ from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import SolrClient, SolrResponse
 from whorl.engine.solr.doctor import check, compare_sample
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.schema import inspect, profile_of, seen_profile
+from whorl.engine.solr.inspect_collection import inspect, profile_of, seen_profile
 from whorl.fingerprint.batch import sign
 from whorl.fingerprint.minhash.signature import Spelling
 from whorl.fingerprint.shingling import Scheme, well_formed

@@ -10,7 +10,7 @@ from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check, compare_sample
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.schema import TokenSource, inspect
+from whorl.engine.solr.inspect_collection import TokenSource, inspect
 
 COUNT = len(DOCUMENTS)
 

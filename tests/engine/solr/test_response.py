@@ -18,7 +18,7 @@ from whorl.cli.main import main
 from whorl.engine.solr.client import SolrClient, SolrResponse
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import NEEDED
-from whorl.engine.solr.schema import SolrVersion
+from whorl.engine.solr.inspect_collection import SolrVersion
 from whorl.errors import EngineResponseError, SchemaError
 
 TEXT = " ".join(f"word{number}" for number in range(60))

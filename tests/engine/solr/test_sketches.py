@@ -24,7 +24,7 @@ from whorl.engine.solr import engine
 from whorl.engine.solr.backfill import backfill
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
-from whorl.engine.solr.documents import read_sketches, sketch_fields
+from whorl.engine.solr.document_fields import read_sketches, sketch_fields
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import DIGEST, SAMPLE, SCHEME, SKETCH
 from whorl.engine.solr.request_body import SolrFields, search_request

@@ -11,7 +11,7 @@ from tests import solr_runtime
 from whorl import Document, open_store
 from whorl.engine.server_fields import FieldNames, TextField
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.schema import read_schema, stored_texts
+from whorl.engine.solr.inspect_collection import read_schema, stored_texts
 
 
 @pytest.fixture(scope="module")

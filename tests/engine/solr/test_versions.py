@@ -23,7 +23,7 @@ from whorl.engine.local.solr import SOLR, start_standalone
 from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.schema import inspect
+from whorl.engine.solr.inspect_collection import inspect
 from whorl.engine.solr.setup import initialise
 
 #: Each query has alternatives with a condition or an exclusion, in one of their forms.

@@ -11,7 +11,7 @@ from functools import partial
 
 from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.documents import (
+from whorl.engine.opensearch.document_fields import (
     OWN,
     PASSAGES,
     SCHEME,

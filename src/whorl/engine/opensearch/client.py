@@ -18,7 +18,7 @@ from opensearchpy.exceptions import OpenSearchException, TransportError
 
 from whorl.arrays import batches
 from whorl.engine.http import ServerAccess, ServerConnections, json_bytes, with_retries
-from whorl.engine.opensearch.documents import Json
+from whorl.engine.opensearch.document_fields import Json
 from whorl.engine.opensearch.transport import ClusterConnection, guard_responses
 from whorl.errors import (
     EngineError,

@@ -21,7 +21,7 @@ from whorl.engine.check_findings import (
 from whorl.engine.index_terms import MAX_CLAUSES
 from whorl.engine.opensearch.backfill import wanted
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
-from whorl.engine.opensearch.documents import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, passage_scheme
+from whorl.engine.opensearch.document_fields import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, passage_scheme
 from whorl.engine.opensearch.foreign_minhash import (
     LONG_PROBE,
     MinHashField,

@@ -15,7 +15,7 @@ from whorl.arrays import batches
 from whorl.engine.http import SharedCommit, TtlCache
 from whorl.engine.index_terms import explain_refusals, holders_plan, look_up_holders, passage_hash_terms
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
-from whorl.engine.opensearch.documents import (
+from whorl.engine.opensearch.document_fields import (
     DIGEST,
     FIELDS,
     HANDLE,

@@ -14,7 +14,7 @@ from typing import Any
 from whorl.arrays import batches
 from whorl.engine.index_terms import PROBE
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.documents import ID, OWN, Json, text_in
+from whorl.engine.opensearch.document_fields import ID, OWN, Json, text_in
 from whorl.engine.opensearch.setup import described
 from whorl.engine.server_fields import FieldNames
 from whorl.errors import EngineResponseError, ParameterError, SchemaError

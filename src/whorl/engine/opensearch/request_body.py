@@ -26,7 +26,7 @@ from whorl.engine.index_terms import (
     value_prefix,
     value_term,
 )
-from whorl.engine.opensearch.documents import (
+from whorl.engine.opensearch.document_fields import (
     FIELDS,
     ID,
     MINHASH,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from whorl.arrays import batches
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.documents import (
+from whorl.engine.opensearch.document_fields import (
     ID,
     MAPPING,
     OF_CLUSTERS,

@@ -20,8 +20,9 @@ from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, i
 from whorl.engine.index_terms import passage_terms
 from whorl.engine.server_fields import FieldNames, init_command, listing
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text, whole_text
-from whorl.engine.solr.documents import sketch_fields
+from whorl.engine.solr.document_fields import sketch_fields
 from whorl.engine.solr.fields import NEEDED, PASSAGES, SAMPLE, SCHEME, SIZE, stored_name
+from whorl.engine.solr.inspect_collection import Collection, inspect, names_in_use, stored_texts
 from whorl.engine.solr.passage_hashes import lacks_passages
 from whorl.engine.solr.request_body import (
     EVERYTHING,
@@ -32,7 +33,6 @@ from whorl.engine.solr.request_body import (
     one_of,
     without_sketch,
 )
-from whorl.engine.solr.schema import Collection, inspect, names_in_use, stored_texts
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme

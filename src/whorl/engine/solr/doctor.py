@@ -20,18 +20,9 @@ from whorl.engine.check_findings import (
 )
 from whorl.engine.server_fields import FieldNames, TextField, init_command, likely_name, listing, text_elsewhere
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, guard_response, term_vectors, texts
-from whorl.engine.solr.documents import coverage
+from whorl.engine.solr.document_fields import coverage
 from whorl.engine.solr.fields import NEEDED, stored_name
-from whorl.engine.solr.passage_hashes import lacks_passages
-from whorl.engine.solr.request_body import (
-    EVERYTHING,
-    empty_sketches,
-    listed,
-    lost_sketches,
-    search_request,
-    vector_parameters,
-)
-from whorl.engine.solr.schema import (
+from whorl.engine.solr.inspect_collection import (
     MINHASH,
     TRUNCATE,
     Collection,
@@ -45,6 +36,15 @@ from whorl.engine.solr.schema import (
     read_schema,
     read_version,
     stored_texts,
+)
+from whorl.engine.solr.passage_hashes import lacks_passages
+from whorl.engine.solr.request_body import (
+    EVERYTHING,
+    empty_sketches,
+    listed,
+    lost_sketches,
+    search_request,
+    vector_parameters,
 )
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.batch import sign

@@ -45,7 +45,7 @@ from whorl.engine.solr.client import (
     texts,
     whole_text,
 )
-from whorl.engine.solr.documents import (
+from whorl.engine.solr.document_fields import (
     Coverage,
     as_typed,
     coverage,
@@ -58,6 +58,7 @@ from whorl.engine.solr.documents import (
     whole_values,
 )
 from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, VERSION, stored_name
+from whorl.engine.solr.inspect_collection import Collection, TokenSource, inspect
 from whorl.engine.solr.labels import SolrLabels
 from whorl.engine.solr.passage_hashes import document_counts, held_hashes, lacks_passages
 from whorl.engine.solr.request_body import (
@@ -72,7 +73,6 @@ from whorl.engine.solr.request_body import (
     stored_request,
     vector_parameters,
 )
-from whorl.engine.solr.schema import Collection, TokenSource, inspect
 from whorl.engine.solr.setup import file_base
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
 from whorl.fingerprint.batch import Parts, hashed, sign, signatures_by_id

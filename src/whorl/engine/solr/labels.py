@@ -13,10 +13,10 @@ from whorl.engine.index_terms import explain_refusals, passage_terms
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.solr.backfill import require_safe, send_updates, update
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, whole_text
-from whorl.engine.solr.documents import read_sketches, searched_sketch_fields, text_reader
+from whorl.engine.solr.document_fields import read_sketches, searched_sketch_fields, text_reader
 from whorl.engine.solr.fields import PASSAGES, SCHEME, SKETCH, definitions
+from whorl.engine.solr.inspect_collection import Collection as SolrCollection
 from whorl.engine.solr.request_body import contents_request, exists, listed
-from whorl.engine.solr.schema import Collection as SolrCollection
 from whorl.errors import SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme

@@ -27,8 +27,15 @@ from whorl.engine.solr.fields import (
     field_definitions,
     passages_definitions,
 )
+from whorl.engine.solr.inspect_collection import (
+    Schema,
+    components_of,
+    read_schema,
+    read_version,
+    stored_texts,
+    vector_components,
+)
 from whorl.engine.solr.request_body import EVERYTHING, exists
-from whorl.engine.solr.schema import Schema, components_of, read_schema, read_version, stored_texts, vector_components
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
 

@@ -15,7 +15,7 @@ from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import compare_sample
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.schema import TokenSource
+from whorl.engine.solr.inspect_collection import TokenSource
 from whorl.errors import SchemaError
 from whorl.fingerprint.minhash.signature import Spelling, spell
 from whorl.fingerprint.shingling import Scheme

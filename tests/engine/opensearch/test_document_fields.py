@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from whorl.engine.index_terms import BETWEEN_WORDS
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.documents import (
+from whorl.engine.opensearch.document_fields import (
     FIELDS,
     HANDLE,
     MAPPING,
