@@ -60,7 +60,7 @@ class PlainStore:
         types = self.types[field]
         texts = [value for value in values(document, field) if type_of(value) in ("text", "keyword")]
         match clause:
-            case ast.Range(low=None, high=None) | ast.Wildcard(pattern=(ast.Joker.ANY,)):
+            case ast.Range(low=None, high=None) | ast.Wildcard(pattern=(ast.WildcardCharacter.ANY,)):
                 return bool(values(document, field))
             case ast.Range(low=low, high=high):
                 numbers = [value for value in values(document, field) if type_of(value) in ("integer", "float")]
@@ -72,7 +72,8 @@ class PlainStore:
                 return any(is_between(value, low, high, str) for value in texts)
             case ast.Wildcard(pattern=pattern, form=form):
                 looks = re.compile(
-                    "".join({"*": ".*", "?": "."}.get(joker(part), re.escape(joker(part))) for part in pattern), re.S
+                    "".join({"*": ".*", "?": "."}.get(wildcard(part), re.escape(wildcard(part))) for part in pattern),
+                    re.S,
                 )
                 is_whole = form is not ast.Form.TOKENISED or types == {"keyword"}
                 has_words = types != {"keyword"} and (form is not ast.Form.EXACT or types == {"words"})
@@ -128,7 +129,7 @@ class PlainStore:
                 return any(abs(len(there) - len(word)) <= edits and distance(there, word) <= edits for there in placed)
             case ast.Wildcard(pattern=pattern):
                 # Wildcards are parts of words here; blanks and hyphens separate the words.
-                typed = "".join(joker(part) for part in pattern).lower()
+                typed = "".join(wildcard(part) for part in pattern).lower()
                 return stand(placed, [glob(word) for word in re.split("[ -]+", typed)], 0)
         raise TypeError(clause)
 
@@ -179,8 +180,8 @@ def type_of(value: object) -> str:
     return "date" if re.match(r"\d{4}-\d\d-\d\d(T|$)", str(value)) else "text"
 
 
-def joker(piece: str | ast.Joker) -> str:
-    return piece.value if isinstance(piece, ast.Joker) else piece
+def wildcard(piece: str | ast.WildcardCharacter) -> str:
+    return piece.value if isinstance(piece, ast.WildcardCharacter) else piece
 
 
 def glob(word: str) -> re.Pattern[str]:

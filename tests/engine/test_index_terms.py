@@ -33,7 +33,7 @@ from whorl.errors import EngineResponseError, ParameterError, UnsupportedQueryEr
 from whorl.fingerprint.shingling import Scheme, join, joined_words
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
-from whorl.query.ast import Joker, Pattern
+from whorl.query.ast import Pattern, WildcardCharacter
 from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,
@@ -47,7 +47,7 @@ from whorl.query.plan.nodes import (
     WildcardValue,
 )
 
-ANY, ONE = Joker.ANY, Joker.ONE
+ANY, ONE = WildcardCharacter.ANY, WildcardCharacter.ONE
 
 
 LETTERS = "ab\\-]^.*\ud7ff\ue000\U0010ffff\0"
@@ -67,18 +67,18 @@ def test_ranges_of_texts(low: str, high: str, text: str, low_in: bool, high_in: 
 
 
 @given(st.lists(st.sampled_from([ANY, ONE, "a", "b.", "*"]), min_size=1, max_size=4), st.text("ab.*\n", max_size=6))
-def test_patterns(pieces: list[str | Joker], text: str) -> None:
+def test_patterns(pieces: list[str | WildcardCharacter], text: str) -> None:
     """
-    A joker stands for any characters or for one, line ends as well, and nothing else is one.
+    A wildcard stands for any characters or for one, line ends as well, and nothing else is one.
     """
 
-    def fits(pieces: list[str | Joker], text: str) -> bool:
+    def fits(pieces: list[str | WildcardCharacter], text: str) -> bool:
         if not pieces:
             return not text
         match pieces[0]:
-            case Joker.ANY:
+            case WildcardCharacter.ANY:
                 return any(fits(pieces[1:], text[at:]) for at in range(len(text) + 1))
-            case Joker.ONE:
+            case WildcardCharacter.ONE:
                 return bool(text) and fits(pieces[1:], text[1:])
             case literal:
                 return text.startswith(literal) and fits(pieces[1:], text[len(literal) :])

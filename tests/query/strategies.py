@@ -103,10 +103,10 @@ def fingerprints(draw: Draw) -> ast.Fingerprint:
 
 
 @st.composite
-def patterns(draw: Draw) -> tuple[str | ast.Joker, ...]:
-    pieces: list[str | ast.Joker] = [draw(st.sampled_from(ast.Joker))]
-    for piece in draw(st.lists(st.one_of(st.sampled_from(ast.Joker), words()), max_size=4)):
-        if isinstance(piece, ast.Joker) or isinstance(pieces[-1], ast.Joker):
+def patterns(draw: Draw) -> tuple[str | ast.WildcardCharacter, ...]:
+    pieces: list[str | ast.WildcardCharacter] = [draw(st.sampled_from(ast.WildcardCharacter))]
+    for piece in draw(st.lists(st.one_of(st.sampled_from(ast.WildcardCharacter), words()), max_size=4)):
+        if isinstance(piece, ast.WildcardCharacter) or isinstance(pieces[-1], ast.WildcardCharacter):
             pieces.append(piece)
     return tuple(pieces if draw(st.booleans()) else pieces[::-1])
 
@@ -114,8 +114,8 @@ def patterns(draw: Draw) -> tuple[str | ast.Joker, ...]:
 @st.composite
 def wildcards(draw: Draw) -> ast.Wildcard:
     node = ast.Wildcard(draw(patterns()), draw(fields()), draw(_FORMS), draw(st.booleans()))
-    is_everything = node == ast.Wildcard((ast.Joker.ANY,))
-    return ast.Wildcard((ast.Joker.ANY, "x")) if is_everything else node
+    is_everything = node == ast.Wildcard((ast.WildcardCharacter.ANY,))
+    return ast.Wildcard((ast.WildcardCharacter.ANY, "x")) if is_everything else node
 
 
 @st.composite

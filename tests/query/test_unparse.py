@@ -58,18 +58,23 @@ A = ast.Term("a")
         ast.Term("TO", "[x"),
         ast.Range(ast.Bound("*"), ast.Bound("MAX", is_inclusive=False)),
         ast.Range(ast.Bound(""), None, "f"),
-        ast.Wildcard((ast.Joker.ANY,), form=ast.Form.EXACT),
-        ast.Wildcard(("a*", ast.Joker.ANY), is_phrase=True),
+        ast.Wildcard((ast.WildcardCharacter.ANY,), form=ast.Form.EXACT),
+        ast.Wildcard(("a*", ast.WildcardCharacter.ANY), is_phrase=True),
         ast.Proximity(("or", "*", "a..b"), 100, "f"),
         ast.Clauses(
             (ast.Clause(ast.Occur.MUST, A), ast.Clause(ast.Occur.SHOULD, ast.Term("2", form=ast.Form.TOKENISED)))
         ),
-        ast.Clauses((ast.Clause(ast.Occur.MUST, A), ast.Clause(ast.Occur.SHOULD, ast.Wildcard((ast.Joker.ANY,), "f")))),
+        ast.Clauses(
+            (
+                ast.Clause(ast.Occur.MUST, A),
+                ast.Clause(ast.Occur.SHOULD, ast.Wildcard((ast.WildcardCharacter.ANY,), "f")),
+            )
+        ),
         ast.Fuzzy("a", Decimal(0)),
         ast.Phrase("", slop=0),
         ast.Term("a", "0A", ast.Form.TOKENISED),
         ast.Or((A, ast.Term("ANd!"))),
-        ast.Wildcard(("or'", ast.Joker.ANY)),
+        ast.Wildcard(("or'", ast.WildcardCharacter.ANY)),
     ],
 )
 def test_a_tree_that_could_be_misread_is_not(tree: ast.Node) -> None:
@@ -95,9 +100,9 @@ def test_a_tree_that_could_be_misread_is_not(tree: ast.Node) -> None:
         ast.Boost(A, Decimal("1000.1")),
         ast.Boost(A, Decimal("1E-30")),
         ast.Wildcard(("a",)),
-        ast.Wildcard(("a", "b", ast.Joker.ANY)),
-        ast.Wildcard(("", ast.Joker.ANY)),
-        ast.Wildcard((ast.Joker.ANY,)),
+        ast.Wildcard(("a", "b", ast.WildcardCharacter.ANY)),
+        ast.Wildcard(("", ast.WildcardCharacter.ANY)),
+        ast.Wildcard((ast.WildcardCharacter.ANY,)),
         ast.Fuzzy("a", Decimal("-0.1")),
         ast.Fuzzy("a", Decimal(101)),
         ast.Phrase("a", slop=-1),

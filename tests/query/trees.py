@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from whorl.query.ast import Bound, Clause, Clauses, Form, Joker, Node, Occur, Range, Term
+from whorl.query.ast import Bound, Clause, Clauses, Form, Node, Occur, Range, Term, WildcardCharacter
 
 Pairs: TypeAlias = list[tuple[str, Node]]
 
 A, B, C, D = Term("a"), Term("b"), Term("c"), Term("d")
-ANY, ONE = Joker.ANY, Joker.ONE
+ANY, ONE = WildcardCharacter.ANY, WildcardCharacter.ONE
 EXACT, TOKENISED = Form.EXACT, Form.TOKENISED
 
 

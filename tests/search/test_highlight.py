@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.checks import Checks
 from whorl import Document, Store, open_store
 from whorl.fingerprint.words.tokenizer import tokens_and_spans
-from whorl.query.ast import Joker
+from whorl.query.ast import WildcardCharacter
 from whorl.query.plan.nodes import Bool, FuzzyWord, InOrder, ResolvedPlan, Words
 from whorl.request_context import new_request
 from whorl.search.highlight import Marker, Marking
@@ -100,7 +100,7 @@ def test_fragments_are_parts_of_the_text(text: str, size: int, snippets: int, jo
     For any text, a fragment without its marks is part of the text, the marks enclose wanted words, and no word is cut.
     """
     plan: ResolvedPlan = Bool(
-        should=(Words("fox"), InOrder((("d", Joker.ANY),)), FuzzyWord("quik", 1)), min_should_match=1
+        should=(Words("fox"), InOrder((("d", WildcardCharacter.ANY),)), FuzzyWord("quik", 1)), min_should_match=1
     )
     marking = Marking("[", "]", snippets, size, joins)
     snippet_texts = Marker(plan, "icu74").snippets(text, marking)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.checks import Checks
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, tokens_and_spans
-from whorl.query.ast import Joker
+from whorl.query.ast import WildcardCharacter
 from whorl.query.plan.nodes import FuzzyWord, InOrder, Words
 from whorl.request_context import new_request
 from whorl.search.highlight import is_near, snippet
@@ -42,8 +42,8 @@ def test_matching_words_are_marked() -> None:
     """
     assert marked("a leaking roof, the roof leaks", Words("roof leaks")) == ["roof", "leaks"]
     assert marked("the roof of it leaks", Words("roof leaks", slop=3)) == ["roof", "leaks"]
-    assert marked("leases and leaks", InOrder((("lea", Joker.ANY, "s"),))) == ["leases", "leaks"]
-    assert marked("leases and leaks", InOrder((("lea", Joker.ONE, "s"),))) == ["leaks"]
+    assert marked("leases and leaks", InOrder((("lea", WildcardCharacter.ANY, "s"),))) == ["leases", "leaks"]
+    assert marked("leases and leaks", InOrder((("lea", WildcardCharacter.ONE, "s"),))) == ["leaks"]
     assert marked("his laese ends", FuzzyWord("lease", 1)) == ["laese"]
     assert marked("rent is due", Words("roof"), Words("...")) is None
     assert marked("", Words("roof")) is None
@@ -77,12 +77,14 @@ def test_many_wildcards_in_a_long_word() -> None:
     """
     A pattern with many wildcards is compared with a long word in linear time; a backtracking search would not end.
     """
-    pattern = ("a", Joker.ANY) * 40
+    pattern = ("a", WildcardCharacter.ANY) * 40
     assert marked("a" * 4_000, InOrder(((*pattern, "b"),))) is None
     assert marked("a" * 4_000, InOrder((pattern,))) == ["a" * 4_000]
 
 
-@pytest.mark.parametrize("clause", [Words("b"), Words("a b", slop=1), InOrder((("a", Joker.ANY),)), FuzzyWord("c", 1)])
+@pytest.mark.parametrize(
+    "clause", [Words("b"), Words("a b", slop=1), InOrder((("a", WildcardCharacter.ANY),)), FuzzyWord("c", 1)]
+)
 def test_long_texts_check_for_each_portion(clause: Words | InOrder | FuzzyWord) -> None:
     """
     A search in 20,000 words checks for cancellation at least once for each 2,000 words, and so does the choice of the

@@ -26,7 +26,7 @@ from whorl.fingerprint.shingling import JoinedWords, Scheme, joined_words
 from whorl.fingerprint.sketch.sketch import spelled
 from whorl.fingerprint.winnowing import PassageScheme, passage_numbers
 from whorl.fingerprint.words.tokenizer import tokens
-from whorl.query.ast import Joker, Pattern, as_typed
+from whorl.query.ast import Pattern, WildcardCharacter, as_typed
 from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,
@@ -178,17 +178,19 @@ def _shortened(text: str) -> str:
 
 
 def encode_pattern(pattern: Pattern) -> Pattern:
-    return tuple(piece if isinstance(piece, Joker) else piece.replace(BETWEEN_WORDS, _BLANK) for piece in pattern)
+    return tuple(
+        piece if isinstance(piece, WildcardCharacter) else piece.replace(BETWEEN_WORDS, _BLANK) for piece in pattern
+    )
 
 
 def pattern_expression(pattern: Pattern) -> str:
     """Return the regular expression of a pattern.
 
-    >>> pattern_expression(("a b", Joker.ANY))
+    >>> pattern_expression(("a b", WildcardCharacter.ANY))
     'a b(?s:.)*'
     """
-    jokers = {Joker.ANY: _ANY, Joker.ONE: _ONE}
-    return "".join(jokers[piece] if isinstance(piece, Joker) else _literal(piece) for piece in pattern)
+    wildcards = {WildcardCharacter.ANY: _ANY, WildcardCharacter.ONE: _ONE}
+    return "".join(wildcards[piece] if isinstance(piece, WildcardCharacter) else _literal(piece) for piece in pattern)
 
 
 @lru_cache(maxsize=256)
@@ -197,12 +199,12 @@ def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
 
     A piece between two * is matched only at its first occurrence; a later one could not help later pieces to match.
 
-    >>> bool(compile_pattern(("a", Joker.ANY) * 40).fullmatch("az" * 39))
+    >>> bool(compile_pattern(("a", WildcardCharacter.ANY) * 40).fullmatch("az" * 39))
     False
     """
     segments: list[Pattern] = [()]
     for piece in pattern:
-        if piece is Joker.ANY:
+        if piece is WildcardCharacter.ANY:
             segments.append(())
         else:
             segments[-1] += (piece,)
@@ -282,14 +284,14 @@ def state_doublings(pattern: Pattern) -> int:
 
     A ? after a * and a letter doubles the states, because the letter may have matched at any earlier position.
 
-    >>> state_doublings(("a", Joker.ONE, Joker.ANY, "b", Joker.ONE, Joker.ONE))
+    >>> state_doublings(("a", *map(WildcardCharacter, "?*"), "b", *map(WildcardCharacter, "??")))
     2
     """
     count, is_anywhere, may_have_begun = 0, False, False
     for piece in pattern:
-        if piece is Joker.ANY:
+        if piece is WildcardCharacter.ANY:
             is_anywhere, may_have_begun = True, False
-        elif piece is Joker.ONE:
+        elif piece is WildcardCharacter.ONE:
             count += may_have_begun
         else:
             may_have_begun = is_anywhere

@@ -54,13 +54,13 @@ class Phrase:
     span: Span = _span()
 
 
-class Joker(Enum):
+class WildcardCharacter(Enum):
     ANY = "*"
     ONE = "?"
 
 
 #: A word or a whole value with wildcards: pieces of literal text, and wildcards.
-Pattern: TypeAlias = tuple[str | Joker, ...]
+Pattern: TypeAlias = tuple[str | WildcardCharacter, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ class Boost:
 
 def as_typed(pattern: Pattern) -> str:
     """Return the unescaped text of a pattern, with `*` and `?` for its wildcards."""
-    return "".join(piece.value if isinstance(piece, Joker) else piece for piece in pattern)
+    return "".join(piece.value if isinstance(piece, WildcardCharacter) else piece for piece in pattern)
 
 
 Leaf: TypeAlias = Term | Phrase | Wildcard | Fuzzy | Range | Proximity | Everything | Fingerprint | Template

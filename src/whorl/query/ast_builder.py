@@ -21,7 +21,7 @@ from whorl.query.literals import DEFAULT_SLOP, PREFIX, Typed, cut, read_fingerpr
 from whorl.query.messages import FIELDS, Mistake, no_form, not_near, shorten, span_of, too_deep, too_many, value_missing
 
 FINGERPRINT = PREFIX[:-1]
-EVERYTHING = (ast.Joker.ANY,)
+EVERYTHING = (ast.WildcardCharacter.ANY,)
 
 
 class TokenReaders(NamedTuple):
@@ -210,7 +210,7 @@ class Builder:
         similarity = None
         if behind is not None:
             similarity = self._readers.similarity(behind[1:], span_of(behind).start + 1)
-        if any(isinstance(piece, ast.Joker) for piece in pattern):
+        if any(isinstance(piece, ast.WildcardCharacter) for piece in pattern):
             if pattern == EVERYTHING and similarity is None and field is None and form is ast.Form.DEFAULT:
                 return self._leaf(ast.Everything(span))
             return self._leaf(
@@ -230,7 +230,7 @@ class Builder:
         span = span_of(tokens[0], tokens[-1])
         pattern = self._readers.word(words)
         slop = None if behind is None else self._readers.slop(behind[1:], span_of(behind).start + 1)
-        if any(isinstance(piece, ast.Joker) for piece in pattern):
+        if any(isinstance(piece, ast.WildcardCharacter) for piece in pattern):
             return self._leaf(
                 self._wildcard(
                     ast.Wildcard(pattern, field, form, True, None if slop is None else Decimal(slop), span), behind
@@ -386,7 +386,7 @@ class Builder:
 
 
 def _joined(patterns: Iterable[Pattern]) -> Pattern:
-    pieces: list[str | ast.Joker] = []
+    pieces: list[str | ast.WildcardCharacter] = []
     for piece in (piece for pattern in patterns for piece in pattern):
         if pieces and isinstance(piece, str) and isinstance(pieces[-1], str):
             pieces[-1] += piece
@@ -399,7 +399,7 @@ def _check_proximity(
     words: Sequence[Token], patterns: Sequence[Pattern], stars: Sequence[Token], slops: Sequence[int]
 ) -> None:
     for word, pattern in zip(words, patterns, strict=True):
-        if any(isinstance(piece, ast.Joker) for piece in pattern):
+        if any(isinstance(piece, ast.WildcardCharacter) for piece in pattern):
             message = "wildcards in a proximity search are not supported"
             raise Mistake(message, span_of(word), "Write the whole words.", UnsupportedQueryError)
     for star, slop in zip(stars, slops, strict=True):

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from whorl.errors import Span
 from whorl.query import ast
-from whorl.query.ast import Joker, Pattern
+from whorl.query.ast import Pattern, WildcardCharacter
 from whorl.query.messages import Mistake, id_missing, shorten, span_of
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ _ESCAPE = re.compile(
 _BEFORE_NAME = re.compile(rf"@?(?P<uri>(?:{URI})?)")
 _NAME_AND_COLON = re.compile(r"((?:\\.|[^\s:\\])+)\s*(?::|$)", re.DOTALL)
 IN_NAME = re.compile(r"_x([0-9a-fA-F]{4})_")
-_PIECE = re.compile(r"(?P<joker>[*?])|(?:\\.|[^*?\\])+", re.DOTALL)
-_URL_PIECE = re.compile(r"(?P<joker>\*)|(?:\\.|[^*\\])+", re.DOTALL)
+_PIECE = re.compile(r"(?P<wildcard>[*?])|(?:\\.|[^*?\\])+", re.DOTALL)
+_URL_PIECE = re.compile(r"(?P<wildcard>\*)|(?:\\.|[^*\\])+", re.DOTALL)
 
 
 def read(raw: str, start: int) -> str:
@@ -64,10 +64,10 @@ def read(raw: str, start: int) -> str:
 
 def read_pattern(raw: str, start: int, *, is_url: bool = False) -> Pattern:
     """Return the pieces of a word: texts and wildcards. In an address, a question mark is text."""
-    pieces: list[str | Joker] = []
+    pieces: list[str | WildcardCharacter] = []
     for match in (_URL_PIECE if is_url else _PIECE).finditer(raw):
-        joker = match["joker"]
-        pieces.append(Joker(joker) if joker else read(match[0], start + match.start()))
+        wildcard = match["wildcard"]
+        pieces.append(WildcardCharacter(wildcard) if wildcard else read(match[0], start + match.start()))
     return tuple(pieces)
 
 

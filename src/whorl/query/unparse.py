@@ -9,7 +9,7 @@ from enum import IntEnum
 
 from whorl.errors import ParameterError
 from whorl.query import ast
-from whorl.query.ast import Joker, Pattern
+from whorl.query.ast import Pattern, WildcardCharacter
 from whorl.query.literals import (
     DEFAULT_SLOP,
     EXACT,
@@ -137,23 +137,23 @@ def _word(text: str, form: ast.Form, field: str | None) -> str:
 
 
 def _wildcard(node: ast.Wildcard) -> str:
-    jokers = [piece for piece in node.pattern if isinstance(piece, Joker)]
+    wildcards = [piece for piece in node.pattern if isinstance(piece, WildcardCharacter)]
     pairs = zip(node.pattern, node.pattern[1:], strict=False)
-    if not jokers or "" in node.pattern or any(isinstance(a, str) and isinstance(b, str) for a, b in pairs):
+    if not wildcards or "" in node.pattern or any(isinstance(a, str) and isinstance(b, str) for a, b in pairs):
         raise ParameterError(f"a pattern has jokers, and between them texts that are not empty, got {node.pattern}")
     if node.fuzziness is not None:
         raise ParameterError(f"a pattern with jokers has no fuzziness, got {node.fuzziness}")
     lead = node.form.value + _prefix(node.field)
     if node.is_phrase:
         return f'{lead}"{"".join(_quoted_piece(piece) for piece in node.pattern)}"'
-    if not lead and node.pattern == (Joker.ANY,):
+    if not lead and node.pattern == (WildcardCharacter.ANY,):
         raise ParameterError("* alone is every document: use Everything")
     is_number = lead == "~" and str(node.pattern[0])[0] in "0123456789."
     return lead + ("\\" if is_number else "") + write_pattern(node.pattern)
 
 
-def _quoted_piece(piece: str | Joker) -> str:
-    return piece.value if isinstance(piece, Joker) else write_quoted(piece)[1:-1]
+def _quoted_piece(piece: str | WildcardCharacter) -> str:
+    return piece.value if isinstance(piece, WildcardCharacter) else write_quoted(piece)[1:-1]
 
 
 def _proximity(node: ast.Proximity) -> str:
@@ -180,7 +180,7 @@ def write_word(text: str) -> str:
 def write_pattern(pattern: Pattern) -> str:
     r"""Return an unquoted word with its wildcards.
 
-    >>> print(write_pattern(("a*", Joker.ANY, "b")))
+    >>> print(write_pattern(("a*", WildcardCharacter.ANY, "b")))
     a\**b
     """
     first = pattern[0]
@@ -188,7 +188,7 @@ def write_pattern(pattern: Pattern) -> str:
     # Start as after a blank, because special rules apply to the first character.
     before = " "
     for piece in pattern:
-        if isinstance(piece, Joker):
+        if isinstance(piece, WildcardCharacter):
             written.append(piece.value)
             before = piece.value
         else:

@@ -18,7 +18,7 @@ from whorl.engine.protocol import Engine
 from whorl.errors import SchemaError
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.model import Stored
-from whorl.query.ast import Joker
+from whorl.query.ast import WildcardCharacter
 from whorl.query.plan.nodes import Bool, BoundPlan, FuzzyWord, InOrder, ResolvedLeaf, ResolvedPlan, WordClause, Words
 from whorl.query.plan.resolve import MOST_EDITS, distance
 from whorl.query.plan.values import Places, split_name, value_named
@@ -67,7 +67,7 @@ def _clauses(plan: ResolvedLeaf | Bool[ResolvedLeaf], fields: Collection[str] | 
     elif isinstance(plan, WordClause):
         is_in_fields = fields is None or plan.field is None or plan.field in fields
         # A lone * matches any word, so it marks none.
-        if is_in_fields and not (isinstance(plan, InOrder) and set(plan.words) == {(Joker.ANY,)}):
+        if is_in_fields and not (isinstance(plan, InOrder) and set(plan.words) == {(WildcardCharacter.ANY,)}):
             yield plan
 
 

@@ -30,7 +30,7 @@ from whorl.engine.embedded.prepare_documents import SCHEMA
 from whorl.engine.index_terms import compile_pattern, value_prefix, value_term, word_term
 from whorl.errors import StoppedError, UnsupportedQueryError
 from whorl.model import Document
-from whorl.query.ast import Joker, Pattern, as_typed
+from whorl.query.ast import Pattern, WildcardCharacter, as_typed
 from whorl.query.plan.nodes import (
     Between,
     Bool,
@@ -46,7 +46,7 @@ from whorl.query.plan.nodes import (
 )
 from whorl.request_context import deadline, new_request
 
-ANY, ONE = Joker.ANY, Joker.ONE
+ANY, ONE = WildcardCharacter.ANY, WildcardCharacter.ONE
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from whorl.engine.server_fields import FieldNames
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Order
-from whorl.query.ast import Joker
+from whorl.query.ast import WildcardCharacter
 from whorl.query.plan.nodes import (
     Between,
     Bool,
@@ -52,7 +52,8 @@ TOKENS = tuple(range(1100))
 #: All nodes that a plan may have.
 NODES: tuple[BoundLeaf, ...] = (
     Nothing("no"), MatchAll(1.0), Words("a"), Words("a b", "f"), FuzzyWord("word", 1, "f"),
-    InOrder((("a", Joker.ANY), ("b",)), 1, "f"), Equal("f", Kind.INTEGER, 1), WildcardValue("f", ("a", Joker.ONE)),
+    InOrder((("a", WildcardCharacter.ANY), ("b",)), 1, "f"), Equal("f", Kind.INTEGER, 1),
+    WildcardValue("f", ("a", WildcardCharacter.ONE)),
     Between("f", Kind.INTEGER, 1, 2), Exists("f", Kind.TEXT), SharedTokens("a", TOKENS[:5], 2),
     SharedTokens("a", TOKENS, 2), SharedBands("a", ((1, 2), (3, 4))),
     SketchTokens("a", SketchScheme(), (1, 2), 1, 1, 9), PassageNumbers("a", PassageScheme(), (1, 2)),

@@ -17,7 +17,7 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Order
-from whorl.query.ast import Joker
+from whorl.query.ast import WildcardCharacter
 from whorl.query.plan.nodes import (
     Between,
     Bool,
@@ -158,7 +158,7 @@ def test_the_same_whether_apart_or_not(store: Store) -> None:
             }
 
 
-ANY, ONE = Joker.ANY, Joker.ONE
+ANY, ONE = WildcardCharacter.ANY, WildcardCharacter.ONE
 BIG, DOG = word_term("f", "big"), word_term("f", "dog")
 
 

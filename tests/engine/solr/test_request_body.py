@@ -19,7 +19,7 @@ from whorl.engine.solr.request_body import (
 )
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature import integers, read_tokens
-from whorl.query.ast import Joker, Pattern
+from whorl.query.ast import Pattern, WildcardCharacter
 from whorl.query.plan.nodes import (
     Between,
     Bool,
@@ -173,7 +173,7 @@ def test_fuzzy_words_count_as_all_that_they_may_become() -> None:
         body(*(FuzzyWord(f"x{number}", 1, "f") for number in range(21)))
 
 
-ANY, ONE = Joker.ANY, Joker.ONE
+ANY, ONE = WildcardCharacter.ANY, WildcardCharacter.ONE
 CLAUSES: list[tuple[Test, dict[str, Any]]] = [
     (Words('say "hi"', "f"), {"lucene": {"df": "f", "query": r'"say\u0020\u0022hi\u0022"'}}),
     (

@@ -44,12 +44,12 @@ def test_description() -> None:
 
 TOLD: list[tuple[Test, str]] = [
     (Words("big dog", "name", 0.0, 2), "'big dog' give or take 2 moves in field 'name'"),
-    (InOrder((("big",), ("do", ast.Joker.ANY)), 0, None, 0.0), "'big do*' in the text fields"),
+    (InOrder((("big",), ("do", ast.WildcardCharacter.ANY)), 0, None, 0.0), "'big do*' in the text fields"),
     (InOrder((("big",), ("dog",)), 3, "n", 0.0), "'big dog' with at most 3 words among them in field 'n'"),
     (FuzzyWord("roam", 1, None, 0.0), "words 1 edit from 'roam' in the text fields"),
     (FuzzyWord("roam", 2, "n", 0.0), "words 2 edits from 'roam' in field 'n'"),
     (Equal("n", Kind.KEYWORD, "x", 0.0), "the value 'x' in field 'n'"),
-    (WildcardValue("n", (ast.Joker.ONE, "x"), 0.0), "values like '?x' in field 'n'"),
+    (WildcardValue("n", (ast.WildcardCharacter.ONE, "x"), 0.0), "values like '?x' in field 'n'"),
     (Between("n", Kind.INTEGER, 1, 5, False, True, 0.0), "values above 1 to 5 in field 'n'"),
     (Between("n", Kind.DATE, 0, None, weight=0.0), "values from 1970-01-01T00:00:00.000Z in field 'n'"),
     (Between("n", Kind.FLOAT, None, 0.5, True, False, 0.0), "values below 0.5 in field 'n'"),

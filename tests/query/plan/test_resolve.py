@@ -18,7 +18,7 @@ from whorl.errors import FieldError, Span
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import PROFILES, tokens
 from whorl.query import ast
-from whorl.query.ast import Bound, Form, Joker
+from whorl.query.ast import Bound, Form, WildcardCharacter
 from whorl.query.literals import read_pattern
 from whorl.query.plan.nodes import (
     Between,
@@ -345,16 +345,16 @@ def test_edits(similarity: str, length: int, edits: int) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@given(st.lists(st.one_of(st.sampled_from(Joker), st.text(max_size=6)), max_size=5))
-def test_every_joker_is_kept(profile: str, pieces: list[str | Joker]) -> None:
+@given(st.lists(st.one_of(st.sampled_from(WildcardCharacter), st.text(max_size=6)), max_size=5))
+def test_every_wildcard_is_kept(profile: str, pieces: list[str | WildcardCharacter]) -> None:
     """
     Every wildcard is kept in order, whatever surrounds it, even the placeholder letters; without wildcards the words
     are those of the text.
     """
     pattern = tuple(pieces)
     words = words_of(pattern, profile)
-    assert [part for word in words for part in word if isinstance(part, Joker)] == [
-        part for part in pattern if isinstance(part, Joker)
+    assert [part for word in words for part in word if isinstance(part, WildcardCharacter)] == [
+        part for part in pattern if isinstance(part, WildcardCharacter)
     ]
     assert all(not (isinstance(a, str) and isinstance(b, str)) for word in words for a, b in pairwise(word))
     text = "".join(piece for piece in pieces if isinstance(piece, str))
@@ -365,7 +365,9 @@ def test_placeholder_letters_are_text() -> None:
     """
     If a text contains the first placeholder letter, the next one is used.
     """
-    assert words_of(("ꟻꟼ", Joker.ANY, "ꟽ", Joker.ONE), "icu74") == [("ꟻꟼ", Joker.ANY, "ꟽ", Joker.ONE)]
+    assert words_of(("ꟻꟼ", WildcardCharacter.ANY, "ꟽ", WildcardCharacter.ONE), "icu74") == [
+        ("ꟻꟼ", WildcardCharacter.ANY, "ꟽ", WildcardCharacter.ONE)
+    ]
 
 
 @given(st.text("abc", max_size=6), st.text("abc", max_size=6))

@@ -52,7 +52,7 @@ from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.sketch.sketch import spelled
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Order
-from whorl.query.ast import Joker, Pattern
+from whorl.query.ast import Pattern, WildcardCharacter
 from whorl.query.plan.nodes import (
     Between,
     Bool,
@@ -422,7 +422,7 @@ def _between(test: Between) -> Json:
 
 
 def _spelled(pattern: Pattern) -> str:
-    return "".join(piece.value if isinstance(piece, Joker) else _escaped(piece) for piece in pattern)
+    return "".join(piece.value if isinstance(piece, WildcardCharacter) else _escaped(piece) for piece in pattern)
 
 
 def _escaped(text: str) -> str:

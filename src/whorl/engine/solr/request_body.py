@@ -33,7 +33,7 @@ from whorl.fingerprint.minhash.signature import Spelling, band_match_probability
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import spelled
 from whorl.model import Order
-from whorl.query.ast import Joker, Pattern
+from whorl.query.ast import Pattern, WildcardCharacter
 from whorl.query.plan.nodes import (
     Between,
     Bool,
@@ -502,7 +502,7 @@ def _bound(value: str, kind: Kind) -> str:
 
 
 def _pattern(pattern: Pattern) -> str:
-    return "".join(piece.value if isinstance(piece, Joker) else _escaped(piece) for piece in pattern)
+    return "".join(piece.value if isinstance(piece, WildcardCharacter) else _escaped(piece) for piece in pattern)
 
 
 def _escaped(text: str) -> str:

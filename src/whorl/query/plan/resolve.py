@@ -23,7 +23,7 @@ from whorl.fingerprint.minhash.signature import Signature, band_rows, min_should
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.query import ast
-from whorl.query.ast import Joker, Operator, Pattern, QueryLimits
+from whorl.query.ast import Operator, Pattern, QueryLimits, WildcardCharacter
 from whorl.query.literals import with_quoted_id
 from whorl.query.plan.nodes import (
     Bool,
@@ -70,7 +70,7 @@ from whorl.query.plan.values import (
 
 #: Fields that test whether a property has a value: True selects documents with a value, False without.
 _PRESENCE: Mapping[str, bool] = {"EXISTS": True, "ISNOTNULL": True, "ISNULL": False, "ISUNSET": False}
-_JUST_ANY = (ast.Joker.ANY,)
+_JUST_ANY = (ast.WildcardCharacter.ANY,)
 
 #: The test for one field; its weight is set later.
 _FieldTest: TypeAlias = Test | Nothing
@@ -320,7 +320,7 @@ class _Resolver:
                 raise self._error("a range needs a field", clause.span, "Write cm:created:[2020 TO 2022].")
 
     def _row(
-        self, row: Iterable[tuple[str | ast.Joker, ...]], slop: int, field: str | None, clause: ast.Leaf
+        self, row: Iterable[tuple[str | ast.WildcardCharacter, ...]], slop: int, field: str | None, clause: ast.Leaf
     ) -> list[_FieldTest]:
         words = tuple(row)
         if not words:
@@ -399,16 +399,16 @@ _LETTERS = "ꟻꟼꟽꟾꟿꬰꬲꬳꬴ"
 def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
     """Return a pattern's words in order, each as a case-folded pattern; a wildcard belongs to the word that it touches.
 
-    >>> words_of(("Annual re", Joker.ANY), "icu74")
-    [('annual',), ('re', <Joker.ANY: '*'>)]
-    >>> words_of(("x-", Joker.ANY), "icu74")
-    [('x',), (<Joker.ANY: '*'>,)]
+    >>> words_of(("Annual re", WildcardCharacter.ANY), "icu74")
+    [('annual',), ('re', <WildcardCharacter.ANY: '*'>)]
+    >>> words_of(("x-", WildcardCharacter.ANY), "icu74")
+    [('x',), (<WildcardCharacter.ANY: '*'>,)]
     """
     literal = well_formed("".join(piece for piece in pattern if isinstance(piece, str)))
     free = [letter for letter in _LETTERS if letter not in literal]
-    letters = dict(zip(Joker, free, strict=False))
-    jokers = {letter: joker for joker, letter in letters.items()}
-    text = "".join(letters[piece] if isinstance(piece, Joker) else well_formed(piece) for piece in pattern)
+    letters = dict(zip(WildcardCharacter, free, strict=False))
+    wildcards = {letter: wildcard for wildcard, letter in letters.items()}
+    text = "".join(letters[piece] if isinstance(piece, WildcardCharacter) else well_formed(piece) for piece in pattern)
     words: list[str] = []
     end = -1
     split, spans = tokens_and_spans(text, profile)
@@ -416,20 +416,20 @@ def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
         if not word:
             continue
         # Words also end at a change of script, and the stand-ins for wildcards belong to a script.
-        is_touched = start == end and (words[-1][-1] in jokers or word[0] in jokers)
+        is_touched = start == end and (words[-1][-1] in wildcards or word[0] in wildcards)
         if is_touched:
             words[-1] += word
         else:
             words.append(word)
         end = stop
-    return [_pieces(word, jokers) for word in words]
+    return [_pieces(word, wildcards) for word in words]
 
 
-def _pieces(word: str, jokers: dict[str, Joker]) -> Pattern:
-    pieces: list[str | Joker] = []
+def _pieces(word: str, wildcards: dict[str, WildcardCharacter]) -> Pattern:
+    pieces: list[str | WildcardCharacter] = []
     for letter in word:
-        if letter in jokers:
-            pieces.append(jokers[letter])
+        if letter in wildcards:
+            pieces.append(wildcards[letter])
         elif pieces and isinstance(pieces[-1], str):
             pieces[-1] += letter
         else:

@@ -20,7 +20,7 @@ from whorl.model import MAX_ID_LENGTH, Hit, Page, PropertyValue, Stored
 from whorl.operations import MAX_ROWS, MAX_START, DeleteOperation, IndexOperation
 from whorl.output.json_conversion import values
 from whorl.query import ast
-from whorl.query.ast import Joker, Pattern, Wildcard
+from whorl.query.ast import Pattern, Wildcard, WildcardCharacter
 from whorl.query.plan.nodes import Kind
 from whorl.query.plan.resolve import words_of
 from whorl.query.unparse import unparse
@@ -277,7 +277,7 @@ def _named(typed: str, store: Store) -> str:
 
 
 def _has(text: Pattern, field: str) -> ast.Node:
-    return Wildcard((Joker.ANY, *text, Joker.ANY), field)
+    return Wildcard((WildcardCharacter.ANY, *text, WildcardCharacter.ANY), field)
 
 
 def _all(nodes: Sequence[ast.Node]) -> ast.Node:
