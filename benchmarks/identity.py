@@ -30,12 +30,12 @@ from hostile import TEXTS
 from whorl import Store
 from whorl.engine.http import ServerAccess
 from whorl.engine.local.solr import configset_directory, start_standalone
-from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import SolrClient, term_vectors
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import definitions
 from whorl.engine.solr.inspect_collection import Collection, inspect
 from whorl.engine.solr.request_body import vector_parameters
+from whorl.engine.user_fields import FieldNames
 from whorl.fingerprint.batch import sign
 from whorl.fingerprint.shingling import well_formed
 from whorl.settings.settings import Settings

@@ -21,7 +21,7 @@ from whorl.engine.local.server import RunningServer
 from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.setup import create
-from whorl.engine.server_fields import FieldNames
+from whorl.engine.user_fields import FieldNames
 from whorl.settings.settings import Settings
 
 ENGINES = ("solr", "opensearch", "embedded")

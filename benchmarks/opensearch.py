@@ -42,7 +42,7 @@ from whorl.engine.http import ServerAccess
 from whorl.engine.local.opensearch import start_cluster
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.setup import create
-from whorl.engine.server_fields import FieldNames
+from whorl.engine.user_fields import FieldNames
 from whorl.fingerprint.batch import text_hashes
 from whorl.fingerprint.shingling import Scheme
 from whorl.search.similar import search as similar_search

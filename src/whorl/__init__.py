@@ -69,8 +69,6 @@ if TYPE_CHECKING:
     from whorl.duplicates.deduplicate import Deduplication as Deduplication
     from whorl.duplicates.deduplicate import DeduplicationSummary as DeduplicationSummary
     from whorl.duplicates.deduplicate import deduplicate as deduplicate
-    from whorl.duplicates.filtered_files import LabelCounts as LabelCounts
-    from whorl.duplicates.filtered_files import write_ids as write_ids
     from whorl.duplicates.options import DuplicatesOptions as DuplicatesOptions
     from whorl.duplicates.options import Granularity as Granularity
     from whorl.duplicates.options import Keep as Keep
@@ -85,9 +83,11 @@ if TYPE_CHECKING:
     from whorl.duplicates.result import Version as Version
     from whorl.duplicates.result import superfluous as superfluous
     from whorl.duplicates.result import with_words as with_words
+    from whorl.duplicates.rewrite_files import LabelCounts as LabelCounts
+    from whorl.duplicates.rewrite_files import write_ids as write_ids
     from whorl.duplicates.run import duplicates_among as duplicates_among
     from whorl.duplicates.run import duplicates_in as duplicates_in
-    from whorl.engine.server_fields import FieldNames as FieldNames
+    from whorl.engine.user_fields import FieldNames as FieldNames
     from whorl.errors import CodeRangeError as CodeRangeError
     from whorl.errors import CodeTypeError as CodeTypeError
     from whorl.errors import DocumentError as DocumentError

@@ -43,7 +43,7 @@ from whorl.operations import (
     VerifyOperation,
     options_of,
 )
-from whorl.output.comparison import Read, compare_texts, read_texts
+from whorl.output.comparison_json import Read, compare_texts, read_texts
 from whorl.output.duplicates import DescribedCluster, left_out
 from whorl.output.json_conversion import values as json_values
 from whorl.output.quotations import verification_values

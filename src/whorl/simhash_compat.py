@@ -14,7 +14,7 @@ from whorl.hamming.codes import BITS, CodesLike, as_distance
 from whorl.hamming.library_hashes import shingle, unsigned_hash
 from whorl.hamming.pairs import find_pairs
 from whorl.hamming.simhash import combine, distance
-from whorl.hamming.simhash_py import Corpus
+from whorl.hamming.simhash_py_corpus import Corpus
 
 __all__ = ["Corpus", "compute", "find_all", "num_differing_bits", "shingle", "unsigned_hash"]
 

@@ -83,7 +83,7 @@ NEVER_IMPORTED = {
 PARSER, STORE, PASSAGES = (
     {"lark", "whorl.query.parser"},
     {"sqlite3", "tantivy", "whorl.store"},
-    {"whorl.output.comparison"},
+    {"whorl.output.comparison_json"},
 )
 
 

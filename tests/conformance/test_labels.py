@@ -12,8 +12,8 @@ from tests import opensearch_runtime, solr_runtime
 from tests.conformance.engines import ENGINES
 from whorl import Document, Store, open_store
 from whorl.duplicates import Keep, ask_pairs, duplicates_in
-from whorl.duplicates.filtered_files import LabelCounts, write_ids
 from whorl.duplicates.options import DuplicatesOptions
+from whorl.duplicates.rewrite_files import LabelCounts, write_ids
 from whorl.engine.protocol import ClusterLabel
 from whorl.model import Indexed
 

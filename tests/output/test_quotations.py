@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from whorl import Document, Store, open_store
-from whorl.output.comparison import Read
+from whorl.output.comparison_json import Read
 from whorl.output.quotations import quotations_report
 
 SCRIPT = "<script>alert(1)</script>"

@@ -76,7 +76,7 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
 
 
 def _on_spark(command: DuplicatesCommand) -> None:
-    from whorl.cli.render.duplicates import print_lines
+    from whorl.cli.render.write_duplicates import print_lines
     from whorl.duplicates.spark.job import run, summary_lines
     from whorl.ingest.files import Problem, Problems
 
@@ -90,7 +90,7 @@ def _on_spark(command: DuplicatesCommand) -> None:
 def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
     """Find duplicates, write them as requested, and return the number of compared documents."""
     from whorl.cli.render.console import reading_bar
-    from whorl.cli.render.duplicates import print_lines
+    from whorl.cli.render.write_duplicates import print_lines
 
     has_begun = False
     with reading_bar(lambda: reading.share) as show:
@@ -118,7 +118,7 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
 
 
 def _write_beside(result: Duplicates, command: DuplicatesCommand, reading: InputReader) -> list[str]:
-    from whorl.cli.render.duplicates import write_list
+    from whorl.cli.render.write_duplicates import write_list
 
     keep, new = command.keep_policy, command.shows_only_new
     lines = []
@@ -176,7 +176,7 @@ def _find_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
 
 
 def _write(result: Duplicates, command: DuplicatesCommand, reading: InputReader) -> list[str]:
-    from whorl.cli.render.duplicates import clusters_line, write_clusters_to, write_lines_to, write_pairs_to
+    from whorl.cli.render.write_duplicates import clusters_line, write_clusters_to, write_lines_to, write_pairs_to
     from whorl.duplicates.result import with_words
     from whorl.output.duplicates import ClusterPreview, redundancy_line
     from whorl.output.formatting import counted
@@ -221,7 +221,7 @@ def _texts(result: Duplicates, reading: InputReader, ids: Sequence[str]) -> Mapp
 
 def _write_ids(result: Duplicates, store: str | None, keep: Keep | None) -> str:
     from whorl.cli.render.console import reported_progress
-    from whorl.duplicates.filtered_files import write_ids
+    from whorl.duplicates.rewrite_files import write_ids
     from whorl.output.duplicates import marked_line
     from whorl.settings.settings import Settings
     from whorl.store import open_store
@@ -246,7 +246,7 @@ def _notes(command: DuplicatesCommand, result: Duplicates, problems: Problems) -
 
 def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     from whorl.cli.render.console import problem_lines, reading_bar
-    from whorl.cli.render.duplicates import (
+    from whorl.cli.render.write_duplicates import (
         clusters_line,
         print_lines,
         write_clusters_to,
@@ -301,7 +301,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
 
 def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -> int:
     from whorl.cli.render.console import problem_lines, reading_bar
-    from whorl.cli.render.duplicates import (
+    from whorl.cli.render.write_duplicates import (
         print_lines,
         write_clusters_to,
         write_list,
@@ -349,7 +349,7 @@ def _rewrite(
     The added similarity uses `metric`, by default Jaccard. Without readable input, create no folder, so that the user
     can correct the command and repeat it.
     """
-    from whorl.duplicates.filtered_files import decide_retention, write_filtered
+    from whorl.duplicates.rewrite_files import decide_retention, write_filtered
     from whorl.fingerprint.statistics.metric import Metric
     from whorl.output.formatting import counted
 

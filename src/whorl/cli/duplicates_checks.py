@@ -9,9 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from whorl.cli.options import require_default, require_writable, with_boilerplate_texts
-from whorl.duplicates.filtered_files import require_columns, require_room, require_texts
 from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions, Keep, require_property
+from whorl.duplicates.rewrite_files import require_columns, require_room, require_texts
 from whorl.errors import ParameterError
 from whorl.ingest.rows.types import RowColumns
 from whorl.operations import DuplicatesOperation

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from whorl.engine.backfill import BackfillReport
     from whorl.engine.check_findings import Finding
     from whorl.engine.local.server import RunningServer
-    from whorl.engine.server_fields import FieldNames
+    from whorl.engine.user_fields import FieldNames
     from whorl.fingerprint.winnowing import PassageScheme
 
 

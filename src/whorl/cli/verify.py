@@ -18,7 +18,7 @@ from whorl.cli.render.console import console, reported_progress
 from whorl.errors import ParameterError
 from whorl.ingest.files import source_text
 from whorl.operations import VerifyOperation
-from whorl.output.comparison import Lines, Read
+from whorl.output.comparison_json import Lines, Read
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import counted, printable, titled
 from whorl.output.quotations import (

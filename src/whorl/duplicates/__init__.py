@@ -8,7 +8,7 @@ A search (`run`) has these stages, each in one module:
 4. prefix_filter  find candidate pairs: prefix_lengths computes its parameters, token_index finds shared hashes
 5. verification   count the hashes that candidates share; verify_texts reads texts if sketches cannot decide
 6. pair_search    run 4 and 5, and skip pairs of documents that are already connected
-7. clusters       group the pairs; result yields pairs and clusters, filtered_files writes them
+7. clusters       group the pairs; result yields pairs and clusters, rewrite_files writes copies of the files
 
 spark runs the same stages on data frames. boilerplate, passages and contamination are separate searches.
 """
@@ -20,13 +20,13 @@ from whorl.lazy_imports import lazily
 if TYPE_CHECKING:
     from whorl.duplicates.boilerplate import ask_common as ask_common
     from whorl.duplicates.contamination import find_in_documents as find_in_documents
-    from whorl.duplicates.filtered_files import write_ids as write_ids
     from whorl.duplicates.options import DuplicatesOptions as DuplicatesOptions
     from whorl.duplicates.options import Keep as Keep
     from whorl.duplicates.options import ask_pairs as ask_pairs
     from whorl.duplicates.passages import passages_among as passages_among
     from whorl.duplicates.result import superfluous as superfluous
     from whorl.duplicates.result import with_words as with_words
+    from whorl.duplicates.rewrite_files import write_ids as write_ids
     from whorl.duplicates.run import duplicates_among as duplicates_among
     from whorl.duplicates.run import duplicates_in as duplicates_in
 

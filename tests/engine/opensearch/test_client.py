@@ -24,7 +24,7 @@ from whorl.engine.http import ServerAccess
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.document_fields import MAPPING, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
-from whorl.engine.server_fields import FieldNames
+from whorl.engine.user_fields import FieldNames
 from whorl.errors import (
     DocumentError,
     EngineError,

@@ -14,7 +14,7 @@ from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.document_fields import Json, index_body
 from whorl.engine.opensearch.setup import initialise
-from whorl.engine.server_fields import FieldNames
+from whorl.engine.user_fields import FieldNames
 from whorl.errors import EngineResponseError
 
 TEXT = "one two three four five six seven"

@@ -34,7 +34,7 @@ from whorl.engine.opensearch.document_fields import (
     word_term,
     word_terms,
 )
-from whorl.engine.server_fields import FieldNames
+from whorl.engine.user_fields import FieldNames
 from whorl.fingerprint.batch import Parts, hashed, least_stored_size
 from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.sketch.sketch import SketchScheme

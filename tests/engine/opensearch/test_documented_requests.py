@@ -20,7 +20,7 @@ from whorl.engine.opensearch.document_fields import MAPPING, OF_PASSAGES, index_
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import foreign_tokens
 from whorl.engine.opensearch.setup import create, initialise
-from whorl.engine.server_fields import FieldNames
+from whorl.engine.user_fields import FieldNames
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Order

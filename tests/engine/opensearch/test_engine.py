@@ -18,7 +18,7 @@ from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.document_fields import DIGEST, SKETCH, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.protocol import ScanBatch
-from whorl.engine.server_fields import FieldNames
+from whorl.engine.user_fields import FieldNames
 from whorl.errors import FieldError
 from whorl.fingerprint.batch import least_stored_size, text_sketch
 from whorl.fingerprint.shingling import Scheme

@@ -21,7 +21,7 @@ from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import choose_field, foreign_tokens, minhash_fields, probe_field
 from whorl.engine.opensearch.setup import initialise
-from whorl.engine.server_fields import FieldNames
+from whorl.engine.user_fields import FieldNames
 from whorl.errors import NoSketchesError, SchemaError
 from whorl.fingerprint.batch import sign
 from whorl.fingerprint.minhash.signature import Spelling

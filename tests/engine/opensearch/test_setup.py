@@ -13,7 +13,7 @@ from whorl import Document, open_store
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.document_fields import MAPPING, OWN
 from whorl.engine.opensearch.setup import create, described, differences, initialise, keeps_own
-from whorl.engine.server_fields import FieldNames
+from whorl.engine.user_fields import FieldNames
 from whorl.errors import EngineResponseError, SchemaError
 
 TEXT = "one two three four five six seven"

@@ -17,7 +17,7 @@ from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.doctor import check
 from whorl.engine.protocol import ValueCount, ValueFacet
-from whorl.engine.server_fields import FieldNames
+from whorl.engine.user_fields import FieldNames
 from whorl.errors import EngineResponseError
 from whorl.model import Order
 from whorl.query.plan.nodes import BoundPlan, Kind, MatchAll

@@ -19,7 +19,6 @@ from tests.engine.solr.indexed import (
 from whorl import Document, Store, open_store
 from whorl.engine.index_terms import MAX_CLAUSES
 from whorl.engine.protocol import CountedPage
-from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr import engine
 from whorl.engine.solr.backfill import backfill
 from whorl.engine.solr.client import SolrClient
@@ -29,6 +28,7 @@ from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import DIGEST, SAMPLE, SCHEME, SKETCH
 from whorl.engine.solr.request_body import SolrFields, search_request
 from whorl.engine.solr.setup import initialise
+from whorl.engine.user_fields import FieldNames
 from whorl.fingerprint import batch
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.shingling import Scheme

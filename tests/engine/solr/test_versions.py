@@ -20,11 +20,11 @@ from tests.engine.solr.bare import write_configset
 from whorl import Document, Store, open_store
 from whorl.engine.local.jars import Server
 from whorl.engine.local.solr import SOLR, start_standalone
-from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.inspect_collection import inspect
 from whorl.engine.solr.setup import initialise
+from whorl.engine.user_fields import FieldNames
 
 #: Each query has alternatives with a condition or an exclusion, in one of their forms.
 QUERIES = [

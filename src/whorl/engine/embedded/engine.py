@@ -43,7 +43,7 @@ from whorl.engine.embedded.folder import (
 )
 from whorl.engine.embedded.index import IndexWriter, InvertedIndex
 from whorl.engine.embedded.prepare_documents import Change, DocumentPreparation
-from whorl.engine.embedded.property_limits import PropertyLimits
+from whorl.engine.embedded.property_count_limits import PropertyLimits
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.embedded.segments import PASSAGES
 from whorl.engine.embedded.shared_tokens import document_frequencies

@@ -25,7 +25,7 @@ from whorl.engine.opensearch.document_fields import (
 )
 from whorl.engine.opensearch.setup import require_fields, source_trap
 from whorl.engine.opensearch.transport import guard_response
-from whorl.engine.server_fields import FieldNames
+from whorl.engine.user_fields import FieldNames
 from whorl.errors import DocumentError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.shingling import Scheme

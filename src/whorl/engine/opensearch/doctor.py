@@ -33,7 +33,7 @@ from whorl.engine.opensearch.foreign_minhash import (
 from whorl.engine.opensearch.request_body import sorted_by
 from whorl.engine.opensearch.setup import described, differences, keeps_own, source_trap, splits_names, stored_texts
 from whorl.engine.opensearch.transport import guard_response
-from whorl.engine.server_fields import FieldNames, TextField, init_command, likely_name, listing, text_elsewhere
+from whorl.engine.user_fields import FieldNames, TextField, init_command, likely_name, listing, text_elsewhere
 from whorl.errors import EngineError, EngineResponseError, SchemaError
 from whorl.model import Order
 from whorl.query.plan.nodes import Kind

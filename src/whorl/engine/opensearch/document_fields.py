@@ -33,8 +33,8 @@ import numpy.typing as npt
 from whorl.arrays import ascending_distinct
 from whorl.engine.backfill import cluster_label
 from whorl.engine.index_terms import BETWEEN_WORDS, SHORT_TEXT, passage_terms, plain_words, value_term
-from whorl.engine.server_fields import DIGEST_LETTERS, FieldNames
-from whorl.engine.server_sketches import encoded_sketch
+from whorl.engine.sketch_encoding import encoded_sketch
+from whorl.engine.user_fields import DIGEST_LETTERS, FieldNames
 from whorl.fingerprint.batch import Hashed
 from whorl.fingerprint.shingling import JoinedWords, Scheme, joined_words
 from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_tokens

@@ -15,6 +15,7 @@ from whorl.arrays import batches
 from whorl.engine.http import SharedCommit, TtlCache
 from whorl.engine.index_terms import explain_refusals, holders_plan, look_up_holders, passage_hash_terms
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
+from whorl.engine.opensearch.cluster_labels import OpenSearchLabels
 from whorl.engine.opensearch.document_fields import (
     DIGEST,
     FIELDS,
@@ -37,7 +38,6 @@ from whorl.engine.opensearch.document_fields import (
     without_text,
 )
 from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens
-from whorl.engine.opensearch.labels import OpenSearchLabels
 from whorl.engine.opensearch.request_body import (
     Translation,
     everything,
@@ -60,8 +60,8 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.server_fields import FieldNames
-from whorl.engine.server_sketches import decoded_sketches, finds_only_short
+from whorl.engine.sketch_encoding import decoded_sketches, finds_only_short
+from whorl.engine.user_fields import FieldNames
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature

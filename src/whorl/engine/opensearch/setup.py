@@ -30,7 +30,7 @@ from whorl.engine.opensearch.document_fields import (
     text_in,
 )
 from whorl.engine.opensearch.transport import guard_response
-from whorl.engine.server_fields import SAMPLED, FieldNames, TextField, likely_name, longest_first, require_named_text
+from whorl.engine.user_fields import SAMPLED, FieldNames, TextField, likely_name, longest_first, require_named_text
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
 

@@ -18,7 +18,6 @@ from whorl.engine.check_findings import (
     without_name,
     without_passages,
 )
-from whorl.engine.server_fields import FieldNames, TextField, init_command, likely_name, listing, text_elsewhere
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, guard_response, term_vectors, texts
 from whorl.engine.solr.document_fields import coverage
 from whorl.engine.solr.fields import NEEDED, stored_name
@@ -46,6 +45,7 @@ from whorl.engine.solr.request_body import (
     search_request,
     vector_parameters,
 )
+from whorl.engine.user_fields import FieldNames, TextField, init_command, likely_name, listing, text_elsewhere
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.batch import sign
 from whorl.fingerprint.sketch.sketch import SketchScheme

@@ -33,8 +33,7 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.server_fields import DIGEST_LETTERS, FieldNames
-from whorl.engine.server_sketches import finds_only_short
+from whorl.engine.sketch_encoding import finds_only_short
 from whorl.engine.solr.client import (
     BEGINNING,
     Json,
@@ -45,6 +44,7 @@ from whorl.engine.solr.client import (
     texts,
     whole_text,
 )
+from whorl.engine.solr.cluster_labels import SolrLabels
 from whorl.engine.solr.document_fields import (
     Coverage,
     as_typed,
@@ -59,7 +59,6 @@ from whorl.engine.solr.document_fields import (
 )
 from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, VERSION, stored_name
 from whorl.engine.solr.inspect_collection import Collection, TokenSource, inspect
-from whorl.engine.solr.labels import SolrLabels
 from whorl.engine.solr.passage_hashes import document_counts, held_hashes, lacks_passages
 from whorl.engine.solr.request_body import (
     EVERYTHING,
@@ -74,6 +73,7 @@ from whorl.engine.solr.request_body import (
     vector_parameters,
 )
 from whorl.engine.solr.setup import file_base
+from whorl.engine.user_fields import DIGEST_LETTERS, FieldNames
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
 from whorl.fingerprint.batch import Parts, hashed, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature, from_distinct, read_tokens, signature_of, smallest_in_buckets

@@ -12,9 +12,9 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from fastapi import APIRouter, HTTPException, Path, Query, Response
 
 from whorl.duplicates import DuplicatesOptions, duplicates_in
-from whorl.duplicates.filtered_files import LabelCounts, write_ids
 from whorl.duplicates.options import require_property
 from whorl.duplicates.result import Cluster, with_words
+from whorl.duplicates.rewrite_files import LabelCounts, write_ids
 from whorl.duplicates.run import require_few_documents
 from whorl.errors import NoSketchesError, WhorlError
 from whorl.operations import MAX_START, DuplicatesOperation

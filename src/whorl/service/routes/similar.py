@@ -9,7 +9,14 @@ from fastapi import APIRouter, Response
 from pydantic import Field, model_validator
 
 from whorl.operations import Boilerplate, CompareOperation, SimilarOperation, SourcesOperation, VerifyOperation
-from whorl.output.comparison import ComparedTexts, DocumentPassages, Read, compare_texts, document_passages, read_texts
+from whorl.output.comparison_json import (
+    ComparedTexts,
+    DocumentPassages,
+    Read,
+    compare_texts,
+    document_passages,
+    read_texts,
+)
 from whorl.output.json_conversion import values
 from whorl.output.quotations import ListedVerification, quotations_report, verification_values
 from whorl.output.sources import AttributedText, sources_values

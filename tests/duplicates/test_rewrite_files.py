@@ -17,8 +17,11 @@ from click.testing import CliRunner
 
 from tests.families import true_pairs, version_documents
 from whorl.cli.main import main
-from whorl.duplicates import filtered_files
-from whorl.duplicates.filtered_files import (
+from whorl.duplicates import rewrite_files
+from whorl.duplicates.input import InputReader
+from whorl.duplicates.options import DuplicatesOptions, Keep, ask_pairs
+from whorl.duplicates.result import Cluster, Member, Pair
+from whorl.duplicates.rewrite_files import (
     LabelCounts,
     RetentionDecisions,
     decide_retention,
@@ -27,9 +30,6 @@ from whorl.duplicates.filtered_files import (
     write_filtered,
     write_ids,
 )
-from whorl.duplicates.input import InputReader
-from whorl.duplicates.options import DuplicatesOptions, Keep, ask_pairs
-from whorl.duplicates.result import Cluster, Member, Pair
 from whorl.duplicates.run import duplicates_among
 from whorl.engine.protocol import ClusterLabel
 from whorl.errors import ParameterError
@@ -404,7 +404,7 @@ def test_only_changed_labels_are_written(monkeypatch: Any) -> None:
     """
     Only missing and changed labels are written, in batches by id; the next run completes an interrupted one.
     """
-    monkeypatch.setattr(filtered_files, "_AT_ONCE", 2)
+    monkeypatch.setattr(rewrite_files, "_AT_ONCE", 2)
     engine: Any = Remembering()
     engine.there = {"x": ClusterLabel("y", is_principal=False)}
     clusters = [cluster("a", "b", "c", principal="b"), cluster("d", "e", principal="d")]

@@ -24,7 +24,7 @@ from whorl.engine.opensearch.document_fields import OF_CLUSTERS, OWN, PROPERTIES
 from whorl.engine.opensearch.setup import keeps_own, require_fields
 from whorl.engine.opensearch.transport import guard_responses
 from whorl.engine.protocol import ClusterLabel
-from whorl.engine.server_fields import FieldNames
+from whorl.engine.user_fields import FieldNames
 from whorl.errors import DocumentError, SchemaError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document
 from whorl.query.plan.nodes import BoundPlan

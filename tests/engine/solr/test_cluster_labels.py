@@ -13,11 +13,11 @@ from tests import solr_runtime
 from whorl import Document, open_store
 from whorl.cli.main import main
 from whorl.engine.protocol import ClusterLabel
-from whorl.engine.server_fields import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import stored_name
 from whorl.engine.solr.request_body import lost_sketches
 from whorl.engine.solr.setup import initialise
+from whorl.engine.user_fields import FieldNames
 from whorl.errors import SchemaError
 from whorl.fingerprint.batch import least_stored_size
 from whorl.fingerprint.shingling import Scheme

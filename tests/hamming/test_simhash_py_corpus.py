@@ -11,7 +11,7 @@ import pytest
 
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
 from whorl.errors import ParameterError
-from whorl.hamming.simhash_py import Corpus
+from whorl.hamming.simhash_py_corpus import Corpus
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "simhash_corpus.json").read_text())["cases"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from whorl.engine.server_sketches import decoded_sketches, encoded_sketch
+from whorl.engine.sketch_encoding import decoded_sketches, encoded_sketch
 from whorl.fingerprint.batch import least_stored_size, text_sketch
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.engine.server_fields import (
+from whorl.engine.user_fields import (
     FieldNames,
     TextField,
     init_command,
