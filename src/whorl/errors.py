@@ -115,7 +115,7 @@ class QueryError(WhorlError):
 
 
 class QuerySyntaxError(QueryError):
-    """The query text is not in the language."""
+    """The query has a syntax error."""
 
 
 class UnsupportedQueryError(QueryError):

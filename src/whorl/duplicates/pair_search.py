@@ -130,8 +130,8 @@ class _SpanningPairs:
         """Return spanning pairs within a block, and whether they are complete.
 
         If most documents of the block are near-copies of each other, this takes about one comparison per document and
-        finds all spanning pairs. If a sample shows that they share only boilerplate, the search needs more of their
-        hashes.
+        finds all spanning pairs. If a sample shows that they share only boilerplate, the pairs are not complete, and
+        the search needs more hashes of the documents.
         """
         batches_found: list[Pairs] = []
         outside = self._outside_largest(hash_block[self._is_new[hash_block]], hash_block)

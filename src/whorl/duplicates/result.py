@@ -404,7 +404,7 @@ class Duplicates:
         return labels_around_kept(self.documents, self._pairs, firsts[np.sort(begins)], stays)[self._firsts]
 
     def members(self, places: Sequence[int], *, new: bool = False) -> dict[int, Member]:
-        """Return members by document index. With `new`, documents of earlier runs stay."""
+        """Return the members at document indexes. With `new`, mark documents of earlier runs as never to be deleted."""
         places = sorted(places)
         numbers = self._stored.numbers[np.array(places, np.int64)].tolist()
         known = self._store.describe(numbers)
@@ -473,7 +473,7 @@ def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Membe
 
 
 def principal(members: Sequence[Member], keep: Keep) -> int:
-    """Return the index of the member to keep: the first member that stays, otherwise the best by the policy.
+    """Return the index of the member to keep: the first that an earlier run kept (`stays`), or the policy's best.
 
     Raises:
         ParameterError: No member has a rank.

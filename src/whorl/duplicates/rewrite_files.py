@@ -1,4 +1,4 @@
-"""Copies input files without duplicates or with cluster columns, and writes cluster labels into a store."""
+"""Writes copies of the input files, without duplicates or with cluster columns; writes cluster labels into a store."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def duplicates_among(
 
 
 def origin_of_files(options: DuplicatesOptions) -> str:
-    """Describe the options for files. A sketch store refuses runs with another description."""
+    """Describe the options that a sketch store of files is made with; it refuses a run whose description differs."""
     policy, within, date_column = options.policy, options.within, options.date
     return (
         f"files, under {options.scheme.name}"

@@ -27,8 +27,8 @@ _LONG = 1 << 11
 _RANGE, _MOST_RANGES = 1 << 22, 256
 #: Number of bytes that the system maps when it reads a page.
 _WITH_A_PAGE = 1 << 16
-#: Minimum and maximum number of hashes to copy from the file at a time, and the share of all hashes (1 in N) within
-#: these limits. They are large, so that each page has hashes of several documents.
+#: Hashes are copied from the file in batches of 1/16 of all hashes, within a minimum and a maximum. Batches are large,
+#: so that each page of the file that is read serves several documents.
 _LEAST_TOGETHER, _MOST_TOGETHER, _OF_ALL = 1 << 20, 1 << 24, 16
 
 

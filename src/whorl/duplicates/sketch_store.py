@@ -45,8 +45,8 @@ _TABLES = """
     CREATE INDEX pair_by_b ON pair (b)
 """
 _CHUNK, _ROWS_AT_ONCE, _BYTES_AT_ONCE = 500, 50_000, 1 << 22
-#: Values of `is_paired`: not compared yet; compared with all others of this value; or to compare again, because some
-#: pairs may have been deleted with another document.
+#: States of a document in the column `is_paired`: not compared yet; compared with all others in this state; to be
+#: compared again, because some of its pairs may have been deleted with another document.
 _NEW, _PAIRED, _TO_PAIR_AGAIN = 0, 1, 2
 _PAIR_CLUSTERS_AGAIN = f"""
     WITH RECURSIVE cluster (number) AS (

@@ -88,7 +88,8 @@ def index_tokens(
 ) -> IndexedTokens:
     """Index the hashes that could make a pair, without entries of pruned members.
 
-    At least one document has the hash in its index prefix, and at least one may be the larger document of a pair.
+    A hash is indexed if at least one document has it in its index prefix, and at least one may be the larger document
+    of a pair.
     """
     total = int(members.lengths.used_hashes(members.is_larger).sum())
     ranges = min(_MOST_RANGES, max(_LEAST_RANGES, -(-total // AT_ONCE)))

@@ -1,4 +1,4 @@
-"""The user's field names in a Solr collection or OpenSearch index, and detection of the field with the text."""
+"""Names of the fields in the user's Solr collection or OpenSearch index, and a guess which one holds the text."""
 
 from __future__ import annotations
 

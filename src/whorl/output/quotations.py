@@ -31,7 +31,7 @@ COLOURS: Mapping[Verdict, str] = {
 }
 #: Classes of the colours in the report's style sheet.
 _CLASSES = {"green": "source c2", "yellow": "source c5", "red": "source c7"}
-#: Number of characters of a document shown before and after a place.
+#: Number of characters of context shown on each side of a quotation found in a document.
 _AROUND = 160
 
 

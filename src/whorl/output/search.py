@@ -199,7 +199,10 @@ def measured_page(query: str, page: Page, sources: tuple[str, ...], measured: Ma
 
 
 def repeats_lines(repeats: Repeats, metric: Metric) -> Iterator[str]:
-    """Yield a line for each document that a new document repeats, with its share by a metric; `~` marks an estimate."""
+    """Yield a heading, then a line for each document that the new one repeats, with its share by `metric`.
+
+    `~` marks an estimate.
+    """
     yield f"{printable(repeats.id)} repeats"
     for match in repeats.found:
         share = percent(match.estimate.shares.by(metric), is_exact=match.estimate.is_exact)

@@ -1,4 +1,4 @@
-"""Writes the sources of a text as an HTML report: one printable file that loads no other file.
+"""Writes the sources of a text as a self-contained, printable HTML report.
 
 The report shows the whole text. Each passage has the colour of its first source, and links to its counterpart there,
 which `:target` in `report.css` shows next to the text.

@@ -1,4 +1,4 @@
-"""Builds the syntax tree from the parsed rules of the grammar, and expands query templates.
+"""Builds the syntax tree from Lark's parse result, and expands query templates.
 
 A template is a field name that stands for a query over other fields, as in `{"name": "%(cm:name cm:title)"}`. Its tree
 has `Template` nodes as placeholders. Templates in a template are expanded in advance.

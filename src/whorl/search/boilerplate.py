@@ -199,7 +199,7 @@ def detector_of_texts(texts: Sequence[str], scheme: Scheme) -> BoilerplateDetect
 
 
 def common_limit(above: str, documents: int) -> int:
-    """Return the limit of common text as a number of documents.
+    """Convert the limit above which text counts as common to a number of documents; a percentage gives at least 10.
 
     Raises:
         ParameterError: The limit is neither a number nor a share.

@@ -1,4 +1,4 @@
-"""Prepared queries and searches for similar documents: parsed once, then run, counted or explained.
+"""Queries and similarity searches that are parsed once, and can then be run, counted or explained.
 
 str → Ast → Plan → ResolvedPlan → BoundPlan → Page
 """

@@ -68,7 +68,7 @@ class Partitioning:
         begin = 0
         while (names < 0).any():
             candidates = np.arange(begin, begin + _TRIED * count, dtype=np.int32)
-            # Assign in reverse order, so that each partition gets the first number that fits.
+            # If several numbers fit a partition, the last assignment wins; assign in reverse, so that the first wins.
             at = _hashes_of(candidates).astype(np.int64) % count
             names[at[::-1]] = np.where(names[at[::-1]] < 0, candidates[::-1], names[at[::-1]])
             begin += candidates.size

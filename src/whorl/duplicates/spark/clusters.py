@@ -1,4 +1,4 @@
-"""Builds clusters on Spark: rows of members with their overlap with the retained document.
+"""Groups pairs into connected components on Spark, with each member's overlap with the retained document.
 
 A cluster is one row with a list for each column of its members, ordered by run and id: Spark handles few long rows
 faster than millions of short ones.

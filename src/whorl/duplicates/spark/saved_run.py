@@ -101,7 +101,7 @@ class SearchState:
             raise StoreError(f"another run has written to {self._path} meanwhile; run this one again")
         for name in self._folder.names():
             match = _OURS.fullmatch(name)
-            # Files with this run's number belong to concurrent runs; their renames will fail.
+            # Files with this run's number belong to concurrent runs, whose renames will fail.
             if match and int(match[1]) < number:
                 self._folder.delete(name)
 

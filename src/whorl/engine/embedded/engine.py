@@ -402,7 +402,8 @@ class EmbeddedEngine:
         """Wait for the merge of the main part, and release the write lock. This engine may write during the merge."""
         try:
             with suppress(IndexBrokenError):
-                # Unmerged segments stay valid; a search that finds a broken segment rebuilds the index.
+                # A failed merge may be ignored: unmerged segments stay valid, and a search that meets a broken one
+                # rebuilds the index.
                 merged()
         finally:
             self._merged.set()

@@ -1,4 +1,4 @@
-"""Labels clusters of near-duplicates in an OpenSearch index, in two fields for `collapse`.
+"""Writes labels of near-duplicate clusters into two fields of an OpenSearch index, for `collapse` to group by.
 
 A partial update rebuilds the whole document from its source, which lacks whorl's fields in an index of whorl. So the
 update includes these fields, computed again.

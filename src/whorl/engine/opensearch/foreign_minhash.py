@@ -1,4 +1,4 @@
-"""Finds the user's MinHash fields in an index, and makes tokens that match them.
+"""Finds MinHash fields that an index already has, and makes query tokens in the same way.
 
 Releases break words differently, and some ignore options of the filter, so whorl compares the cluster's tokens of
 sample texts with its own. It reads the tokens of documents as term vectors. If whorl's tokens equal the cluster's, it
@@ -180,7 +180,7 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, MinHashField]
 
 
 def _filter(settings: Mapping[str, Any], name: str) -> Json:
-    """Return the settings of a filter; without settings, its name is its type."""
+    """Return the settings of a filter. A filter without settings is built in, so its name is its type."""
     prefix = f"{_FILTER}{name}."
     own = {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
     return own or {"type": name}

@@ -127,7 +127,7 @@ class SketchScheme:
         return self._level(size, self.k)
 
     def levels(self, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the levels of many documents.
+        """Return `level` for each size in an array.
 
         >>> SketchScheme().levels(np.array([0, 1024, 1025, 131_073])).tolist()
         [0, 0, 1, 4]

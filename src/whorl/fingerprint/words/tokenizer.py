@@ -297,7 +297,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
         placed.starts.extend(list(accumulate(map(len, parts), initial=offset))[1:-1:2])
 
     def raw_words(self, chunk: str) -> list[str]:
-        """Return the words of a chunk before folding: segments with a rule status, and emoji."""
+        """Return the words of a chunk before folding: segments that the break rules mark as words, and emoji."""
         return [chunk[start:end] for start, end in self.ranges(chunk)]
 
     def ranges(self, chunk: str) -> list[tuple[int, int]]:

@@ -77,7 +77,7 @@ def html_text(markup: str) -> str:
     around: list[Tag] = []
     unseen = 0
     for node in chain(soup.descendants, [soup]):
-        # An open element that is not the node's parent has ended.
+        # If the innermost open element is not this node's parent, it has been closed.
         while around and node.parent is not around[-1]:
             ended = around.pop()
             unseen -= ended.name in _HIDDEN_TAGS

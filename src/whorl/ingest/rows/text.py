@@ -308,7 +308,7 @@ class _Lines:
 
     @property
     def read(self) -> int:
-        """Number of characters of the current row so far."""
+        """Number of characters read so far in the current row."""
         return self._most - self._left
 
     def __iter__(self) -> Self:

@@ -355,7 +355,8 @@ def possible_ids(plan: Leaf | Bool[Leaf]) -> set[str]:
 def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
     """Return a plan with unambiguous FINGERPRINTs.
 
-    Numbers of a reference in `possible_ids` belong to the id if a document has that id.
+    Trailing numbers of a reference belong to the id if a document has the whole reference as its id. `possible_ids` has
+    such references.
     """
 
     def read(leaf: ResolvedLeaf) -> ResolvedLeaf:

@@ -140,7 +140,10 @@ class Fields:
         return None
 
     def named(self, typed: str, names: Mapping[str, str]) -> Places | None:
-        """Return the types and engine fields of a field name in a query, or None; `names` has the settings' aliases."""
+        """Return the types and engine fields of the field that a query calls `typed`; None if no field has this name.
+
+        `names` maps the aliases in the settings to names of fields.
+        """
         return next(filter(None, map(self.find, _meanings(typed, names))), None)
 
     def nearest(self, typed: str) -> list[str]:

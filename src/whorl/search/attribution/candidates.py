@@ -1,4 +1,4 @@
-"""Finds candidate sources of a text: by passage hashes, and by containment of the text's windows.
+"""Finds documents that a text may come from: by passage hashes, or by searching overlapping windows of the text.
 
 If the store keeps passage hashes, `by_passages` finds every document with a long passage, and the other words are
 searched in windows.

@@ -439,7 +439,7 @@ def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
 
 
 def runs_with(is_wanted: npt.NDArray[np.bool_], is_allowed: npt.NDArray[np.bool_], run: int) -> list[int]:
-    """Return the starts of the runs of allowed words that have a wanted word.
+    """Return the starts of all stretches of consecutive allowed words, `run` words long, that contain a wanted word.
 
     >>> runs_with(np.array([False, False, True, False, False]), np.array([False, True, True, True, True]), 3)
     [1, 2]

@@ -1,4 +1,4 @@
-"""Plans a similarity search with a stated recall on an index without sketches, by MinHash tokens.
+"""Plans which MinHash tokens to look up for a stated recall, on an index that has no sketches.
 
 Among the m tokens looked up, G ~ Hypergeometric(a, I, m) come from shared shingles. The hit has each of these tokens,
 unless one of its b - I other shingles has a smaller hash in the bucket. If a token survives with average probability s,

@@ -1,4 +1,4 @@
-"""Results of a similarity search: hits, pages, and estimated or exact shares."""
+"""Results of a similarity search: hits, pages, and how much each hit shares with the source (estimated or exact)."""
 
 from __future__ import annotations
 

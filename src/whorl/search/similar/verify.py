@@ -152,7 +152,7 @@ MOST_PAGE_CHARACTERS = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class Residuals:
-    """Shares without common text by id, for hits with a text."""
+    """Shares after common text is left out, by document id, for hits whose text could be read."""
 
     by_id: Mapping[str, ResidualOverlap]
     warnings: tuple[str, ...] = ()

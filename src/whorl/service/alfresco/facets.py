@@ -408,7 +408,7 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
 
 
 class _RequestedFacets:
-    """Facets of a request; `context` gets the answers in the order of `questions`."""
+    """Facets of a request: `questions` are for the engine; `context` takes its answers in the same order."""
 
     def __init__(self, body: SearchRequest) -> None:
         self._body = body
@@ -438,7 +438,7 @@ class _RequestedFacets:
             yield FieldNumbers(stats.field), stats.exclude_filters
 
     def context(self, answers: Iterable[Answer]) -> _Json:
-        """Return the parts of the context."""
+        """Build the response's `context` from the answers: facet queries, fields, intervals, ranges and others."""
         remaining = iter(answers)
         context: _Json = {}
         facets = list[_Json]()

@@ -59,7 +59,7 @@ class SourcesRequest(OneText):
 
     example: ClassVar[Example] = {"id": "renewal", "min_words": 8, "texts": "passages"}
 
-    #: Which texts to return with the positions of passages.
+    #: Whether the response includes the text of each passage, or only its position.
     texts: Literal["none", "passages"] = "passages"
     #: Title of the text.
     name: str = Field("", max_length=1_000)
