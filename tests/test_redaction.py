@@ -78,6 +78,17 @@ def test_other_addresses_stay(address: str) -> None:
     assert public_text(f"see {address} (there)") == f"see {address} (there)"
 
 
+@pytest.mark.parametrize("separator", [",", ";", "|", ", "])
+def test_each_address_of_a_list_loses_its_login(separator: str) -> None:
+    """
+    Addresses that only a separator divides, as in a list of servers, all lose their logins.
+    """
+    given, shown = (
+        separator.join(f"http://{login}host{number}/a,b" for number in range(3)) for login in ("ann:pw@", "")
+    )
+    assert public_text(f"none of {given}: refused") == f"none of {shown}: refused"
+
+
 SECRETS = st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S")), max_size=12).map("Zq7".__add__)
 PARAMETERS = (
     *(

@@ -30,7 +30,8 @@ _LOGIN = re.compile(
 )
 #: In Azure's addresses, the container is in the place of a login.
 _CONTAINER = re.compile(r"(?:abfss?|wasbs?)://[^/?#@:]*@")
-_IN_TEXT = re.compile(rf"{_SCHEME}://\S*")
+#: An address in a message ends at a blank, or at a separator with another address after it.
+_IN_TEXT = re.compile(rf"{_SCHEME}://(?:(?![,;|]{_SCHEME}://)\S)*")
 #: Session ids of Java servers are part of the path: `/a;jsessionid=1F3A`.
 _PARAMETERS = re.compile(r"(?:[?#]|;(?=jsessionid=)).*", re.DOTALL | re.IGNORECASE)
 _PARAMETERS_IN_TEXT = re.compile(r"(?:[?#]|;(?=jsessionid=))[^\s\"'<>]*", re.IGNORECASE)
