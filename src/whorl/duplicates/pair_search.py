@@ -127,11 +127,11 @@ class _SpanningPairs:
                 yield self._verify_unconnected(np.repeat(rows, others.size), np.tile(others, rows.size))
 
     def probe_block(self, hash_block: Numbers) -> tuple[list[Pairs], bool]:
-        """Return spanning pairs within a block, and whether they are complete.
+        """Return the spanning pairs found within a block, and whether they are all.
 
         If most documents of the block are near-copies of each other, this takes about one comparison per document and
-        finds all spanning pairs. If a sample shows that they share only boilerplate, the pairs are not complete, and
-        the search needs more hashes of the documents.
+        finds all spanning pairs. It stops early if a sample shows that the documents share only boilerplate, or if too
+        many comparisons remain; the search then needs more hashes of the documents.
         """
         batches_found: list[Pairs] = []
         outside = self._outside_largest(hash_block[self._is_new[hash_block]], hash_block)
@@ -169,9 +169,9 @@ class _SpanningPairs:
         new, old = hash_block[is_new], hash_block[~is_new]
         return (self._outside_largest(new, hash_block), hash_block), (self._outside_largest(old, hash_block), new)
 
-    def _outside_largest(self, places: Numbers, hash_block: Numbers) -> Numbers:
+    def _outside_largest(self, documents: Numbers, hash_block: Numbers) -> Numbers:
         roots, counts = np.unique(self._components.find(hash_block), return_counts=True)
-        return places[self._components.find(places) != roots[counts.argmax()]] if counts.max() > 1 else places
+        return documents[self._components.find(documents) != roots[counts.argmax()]] if counts.max() > 1 else documents
 
     def _verify_unconnected(self, a: Numbers, b: Numbers, workers: int = 1) -> Pairs:
         require_time()

@@ -74,7 +74,7 @@ def duplicates_among(
 
     sketching = Sketching(options.scheme, FILES_SCHEME, dates, options.date, options.policy, options.within)
     with ExitStack() as opened:
-        store = _store(opened, options.state, origin_of_files(options), FILES_SCHEME)
+        store = _store(opened, options.state, description_of_options(options), FILES_SCHEME)
         if isinstance(store, PersistentSketchStore):
             store.begin_partial_scan()
             _set_options(store, options)
@@ -88,7 +88,7 @@ def duplicates_among(
         yield duplicates
 
 
-def origin_of_files(options: DuplicatesOptions) -> str:
+def description_of_options(options: DuplicatesOptions) -> str:
     """Describe the options that a sketch store of files is made with; it refuses a run whose description differs."""
     policy, within, date_column = options.policy, options.within, options.date
     return (
@@ -350,7 +350,8 @@ def _find_duplicates(
 
     Args:
         read: Returns all hashes of texts, for exact verification; None if sketches are complete.
-        properties: Returns ranks and dates of documents that the sketch store lacks.
+        properties: Returns the ranks and dates of documents, if the sketch store does not keep them.
+        spanning_everywhere: As in `JoinOptions`.
     """
     _set_options(store, options)
     stored, common = store.stored(), options.common

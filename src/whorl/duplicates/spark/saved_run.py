@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from whorl.duplicates.options import DuplicatesOptions
-from whorl.duplicates.run import FILES_SCHEME, origin_of_files
+from whorl.duplicates.run import FILES_SCHEME, description_of_options
 from whorl.duplicates.spark.clusters import components
 from whorl.duplicates.spark.load_and_sketch import LoadedDocuments, RunNumber
 from whorl.errors import ParameterError, StoreError
@@ -49,7 +49,7 @@ class SearchState:
         self._path, self._folder = path, _Folder(session, path)
         self._description: dict[str, Any] = {
             "format": _FORMAT,
-            "origin": origin_of_files(DuplicatesOptions(scheme=options.scheme, keep=options.keep)),
+            "origin": description_of_options(DuplicatesOptions(scheme=options.scheme, keep=options.keep)),
             "sketches": FILES_SCHEME.name,
             "question": f"{'links' if options.spanning_only else 'pairs'} of {options.pairs}",
         }

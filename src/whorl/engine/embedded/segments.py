@@ -512,7 +512,7 @@ def write_segment(
     Args:
         path: A file that does not exist.
         token_bits: Bits of each kind of token.
-        postings: All postings of each kind, ascending, in any portions.
+        postings: For each kind of token, its postings in ascending order, in chunks of any size.
     """
     first = int(documents.numbers[0]) if documents.numbers.size else 0
     steps = np.diff(documents.numbers, prepend=first)

@@ -307,7 +307,7 @@ class _Lines:
         self._left = self._most
 
     @property
-    def read(self) -> int:
+    def characters_read(self) -> int:
         """Number of characters read so far in the current row."""
         return self._most - self._left
 
@@ -362,7 +362,7 @@ class _Cells:
             if cells is None:
                 return
             if not cells:
-                blank += self._lines.read
+                blank += self._lines.characters_read
                 _require_few_blanks(blank)
                 continue
             blank = 0
@@ -370,7 +370,7 @@ class _Cells:
             if problem:
                 yield Row(number, "line", DocumentError(problem)), []
             else:
-                weight = self._lines.read + CELL_BYTES * len(cells)
+                weight = self._lines.characters_read + CELL_BYTES * len(cells)
                 yield Row(number, "line", dict(zip(self.names, cells, strict=True)), weight), cells
 
     def _problem(self, cells: list[str]) -> str:

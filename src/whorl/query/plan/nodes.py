@@ -353,10 +353,9 @@ def possible_ids(plan: Leaf | Bool[Leaf]) -> set[str]:
 
 
 def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
-    """Return a plan with unambiguous FINGERPRINTs.
+    """Decide for each FINGERPRINT with trailing numbers whether these belong to its id.
 
-    Trailing numbers of a reference belong to the id if a document has the whole reference as its id. `possible_ids` has
-    such references.
+    They do if `existing` has the whole reference; otherwise they are its parameters.
     """
 
     def read(leaf: ResolvedLeaf) -> ResolvedLeaf:
