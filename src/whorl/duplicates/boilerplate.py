@@ -70,12 +70,12 @@ def ask_common(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Residual:
-    """Documents without their common shingles.
+    """Sketches of documents after the hashes of common shingles are removed.
 
     Args:
         above: A shingle in more than this number of distinct documents is common. None if only boilerplate counts.
-        sketches: Sketches without the common hashes. Incomplete sketches are unchanged.
-        share: Share of common hashes in all documents, in [0, 1].
+        sketches: Remaining sketches; incomplete sketches are unchanged.
+        share: Common hashes as a fraction of all hashes, in [0, 1].
         bare: Number of documents with only common shingles.
     """
 

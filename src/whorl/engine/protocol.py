@@ -150,7 +150,7 @@ class Candidates(ABC):
 
     @abstractmethod
     def named(self, positions: Sequence[int]) -> dict[int, Hit]:
-        """Return the candidates by position, without just deleted documents."""
+        """Return the candidates at these positions, except those of documents that were just deleted."""
 
 
 @dataclass(frozen=True, slots=True)

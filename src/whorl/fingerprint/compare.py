@@ -147,7 +147,7 @@ class Passages(Sequence[Passage]):
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Size of a text.
+    """Numbers of words and shingles of a text in a comparison.
 
     Args:
         shingles: Number of distinct shingles; 0 if the text has fewer words than a shingle.

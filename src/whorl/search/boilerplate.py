@@ -36,7 +36,7 @@ _LINE = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)", re.ASCII)
 
 
 class CommonOptions(TypedDict, total=False):
-    """Options for common text.
+    """Options that decide which text is common (boilerplate), and whether it counts.
 
     Args:
         common_above: Text in more documents than this is common: a number ("50") or a share of the store ("1%", but at
@@ -52,7 +52,7 @@ class CommonOptions(TypedDict, total=False):
 
 
 class CompareOptions(TypedDict, total=False):
-    """Keywords of `Store.compare`, which add shares without common text; see `CommonOptions`."""
+    """Keywords of `Store.compare`, which add the shares after common text is left out; see `CommonOptions`."""
 
     common_above: str | None
     boilerplate: Sequence[str]

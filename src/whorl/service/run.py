@@ -300,7 +300,7 @@ _StateManager.register("parts", exposed=["call"])
 
 
 class _Parts:
-    """Calls methods of the shared state for other processes."""
+    """Calls methods of the shared state (tickets, duplicate searches) for other processes."""
 
     def __init__(self, state: SharedState) -> None:
         self._state = state
@@ -312,7 +312,7 @@ class _Parts:
 
 
 class _Remote:
-    """A part of the shared state in another process."""
+    """Stands for a part of the shared state that is in another process."""
 
     def __init__(self, parts: _Parts, part: str) -> None:
         self._parts, self._part = parts, part

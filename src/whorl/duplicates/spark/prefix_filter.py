@@ -231,7 +231,7 @@ def _home_levels(batches: Batches, scheme: SketchScheme, one: Round) -> Batches:
 
 @dataclass(frozen=True, slots=True)
 class _PairFinder:
-    """Finds the pairs of one part."""
+    """Finds the pairs of the documents in one partition."""
 
     scheme: SketchScheme
     parts: Partitioning

@@ -234,7 +234,7 @@ def _in_blocks(size: int) -> int:
 
 
 class _Tables(NamedTuple):
-    """Tables of one kind of token.
+    """Tables that locate the postings of one kind of token in a segment.
 
     Attributes:
         counts: Postings of each document.

@@ -44,7 +44,7 @@ ScoredId: TypeAlias = tuple[str, float]
 
 @dataclass(frozen=True, slots=True)
 class TextSnapshot:
-    """Consistent snapshot of the two parts for a search.
+    """Consistent snapshot of the index's main and small part, for one search.
 
     Args:
         recent: The small part; None without changes since the last commit of the main part.

@@ -236,7 +236,7 @@ class Coverage:
     Args:
         by_scheme: Documents with a sketch, by the name of the scheme.
         searchable: Documents with a non-empty sketch, by the name of the scheme.
-        without: Documents that may have a text, without a sketch of the collection's scheme.
+        without: Documents that may have a text, but have no sketch of the collection's scheme.
     """
 
     documents: int

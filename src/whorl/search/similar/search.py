@@ -234,7 +234,7 @@ _ROUGH = (
 
 
 class MinHashSearch:
-    """Calibrated search for one source among documents without sketches.
+    """Calibrated search for one source in a collection whose documents have MinHash tokens but no sketches.
 
     Args:
         signature: Tokens of the source, as the collection encodes them.
