@@ -243,8 +243,8 @@ class InputReader:
         column, dates = self._keep.column, self.options.date
         if column and not noted.has_worth and self.count:
             raise ParameterError(
-                f"no document has a {self._keep.sought} in the column {column!r}, so nobody knows which is the "
-                f"{self._keep.by}; " + self._advice()
+                f"no document has a {self._keep.sought} in the column {column!r}, so the "
+                f"{self._keep.by} is unknown; " + self._advice()
             )
         if dates and not noted.has_date and self.count:
             raise ParameterError(

@@ -484,7 +484,7 @@ def principal(members: Sequence[Member], keep: Keep) -> int:
     worths = [_worth(member, keep) for member in members]
     if all(worth is None for worth in worths):
         raise ParameterError(
-            f"nobody knows which is the {keep.by} of {members[0].id!r} and {len(members) - 1} more; name another "
+            f"the {keep.by} of {members[0].id!r} and {len(members) - 1} more is unknown; name another "
             f"column (--keep {keep.by}:COLUMN), or keep the first or the longest"
         )
     known = [-math.inf if worth is None else worth for worth in worths]

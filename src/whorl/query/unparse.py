@@ -140,9 +140,11 @@ def _wildcard(node: ast.Wildcard) -> str:
     wildcards = [piece for piece in node.pattern if isinstance(piece, WildcardCharacter)]
     pairs = zip(node.pattern, node.pattern[1:], strict=False)
     if not wildcards or "" in node.pattern or any(isinstance(a, str) and isinstance(b, str) for a, b in pairs):
-        raise ParameterError(f"a pattern has jokers, and between them texts that are not empty, got {node.pattern}")
+        raise ParameterError(
+            f"a pattern has wildcards (* or ?), and between them texts that are not empty, got {node.pattern}"
+        )
     if node.fuzziness is not None:
-        raise ParameterError(f"a pattern with jokers has no fuzziness, got {node.fuzziness}")
+        raise ParameterError(f"a pattern with wildcards has no fuzziness, got {node.fuzziness}")
     lead = node.form.value + _prefix(node.field)
     if node.is_phrase:
         return f'{lead}"{"".join(_quoted_piece(piece) for piece in node.pattern)}"'

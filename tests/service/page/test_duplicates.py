@@ -115,7 +115,7 @@ def test_versions(page: Page, url: str) -> None:
     page.get_by_label("Keep of each group").select_option("newest:cm:created")
     page.get_by_role("button", name="Find duplicates").click()
     page.wait_for_url("**keep=newest%3Acm%3Acreated**")
-    expect(page.locator("#clusters-error")).to_contain_text("nobody knows which is the newest of 'note 0' and 30 more")
+    expect(page.locator("#clusters-error")).to_contain_text("the newest of 'note 0' and 30 more is unknown")
 
 
 def test_a_quick_click_keeps_the_address(page: Page, url: str) -> None:

@@ -199,7 +199,7 @@ class SparkDuplicates:
         if self._keep.is_by_value:
             for row in clusters.where("is_unknown").limit(1).collect():
                 raise ParameterError(
-                    f"nobody knows which is the {self._keep.by} of {row.cluster!r} and {row.documents - 1} more; name "
+                    f"the {self._keep.by} of {row.cluster!r} and {row.documents - 1} more is unknown; name "
                     f"another column (--keep {self._keep.by}:COLUMN), or keep the first or the longest"
                 )
         return with_shares(clusters, self._documents)
