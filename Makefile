@@ -235,7 +235,7 @@ prove-engines: .venv/developing benchmarks/data/main.jsonl ## Compare Solr, Open
 	rm -rf benchmarks/data/same-answers
 
 prove-servers: .venv/developing ## Run the conformance suite on Solr 8.11 and 9, OpenSearch 2.11, 2.19 and 3, Elasticsearch 8.19 and 9.5 (about 20 minutes)
-	$(BIN)/python benchmarks/servers.py
+	CONFORMANCE_QUERIES=640 $(BIN)/python benchmarks/servers.py
 
 prove-kills: .venv/developing ## Kill the writer, the service and Solr 200 times while documents are sent (about 20 minutes)
 	$(BIN)/python benchmarks/kills.py

@@ -8,11 +8,12 @@ import pytest
 
 from tests.conformance.answers import collected, expected
 from tests.conformance.clauses import generated
+from tests.conformance.engines import QUERY_COUNT
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import FieldError, UnsupportedQueryError
 
-QUERIES = generated(400)
+QUERIES = generated(QUERY_COUNT)
 
 
 @pytest.mark.slow
