@@ -175,12 +175,17 @@ class SketchPlan:
 
     def _by_branch(self, sizes: npt.NDArray[np.int64]) -> Iterator[tuple[Branch, npt.NDArray[np.bool_]]]:
         for branch in self.branches:
-            is_own = sizes >= branch.smallest_size
-            # Larger documents may have been added since the largest size was read.
-            is_open = branch is self.branches[-1] and self.metric.allows_larger
-            if branch.largest_size is not None and not is_open:
-                is_own &= sizes <= branch.largest_size
-            yield branch, is_own
+            is_own, limit = sizes >= branch.smallest_size, self.size_limit(branch)
+            yield branch, is_own if limit is None else is_own & (sizes <= limit)
+
+    def size_limit(self, branch: Branch) -> int | None:
+        """Return the largest size of the documents that a branch finds; None for no limit.
+
+        If hits may be larger than the source, the last branch has no limit, because larger documents may have been
+        added since the largest size was read.
+        """
+        is_open = branch is self.branches[-1] and self.metric.allows_larger
+        return None if is_open else branch.largest_size
 
     def overlap_at(self, size: int, threshold: Fraction | None = None) -> int:
         """Return the number of shingles that a document of `size` must share to reach a threshold."""

@@ -134,15 +134,8 @@ class SketchSearch:
     def look_ups(self) -> BoundNode | None:
         """Return the query of all branches, or None without tokens to look up."""
         plan = self.plan
-        largest = max((branch.largest_size or 0 for branch in plan.branches), default=0)
         branches = tuple(
-            self._look_up(
-                branch,
-                # Larger documents may have been added in the meantime.
-                branch.largest_size if branch.largest_size != largest or not plan.metric.allows_larger else None,
-            )
-            for branch in plan.branches
-            if branch.min_should_match and not branch.by_phrases
+            self._look_up(branch) for branch in plan.branches if branch.min_should_match and not branch.by_phrases
         )
         minima = [branch.min_should_match for branch in plan.branches if branch.by_phrases]
         if minima:
@@ -152,7 +145,7 @@ class SketchSearch:
             return next(iter(branches), None)
         return Bool(should=branches, min_should_match=1)
 
-    def _look_up(self, branch: Branch, largest_size: int | None) -> SketchTokens:
+    def _look_up(self, branch: Branch) -> SketchTokens:
         tokens = self._sketch.hashes[branch.tokens.start : branch.tokens.stop]
         distinct = ascending_distinct(tokens)
         # Two shingles with the same token count as one match.
@@ -165,7 +158,7 @@ class SketchSearch:
             tuple(distinct.tolist()),
             minimum,
             branch.smallest_size,
-            largest_size,
+            self.plan.size_limit(branch),
             is_whole,
         )
 
