@@ -233,8 +233,10 @@ class _ReferenceSearch:
                 own = np.array([part_of(document, self.options.within) for document in documents], np.object_)
                 is_possible &= own[row] == index.parts[text]
             row, text, shared = row[is_possible], text[is_possible], shared[is_possible]
-            hashes = {at: together.hashes[ends[at] - together.sizes[at] : ends[at]] for at in np.unique(row).tolist()}
-            sizes = {at: sorted_distinct([own]).size for at, own in hashes.items()}
+            sizes = {
+                at: sorted_distinct([together.hashes[ends[at] - together.sizes[at] : ends[at]]]).size
+                for at in np.unique(row).tolist()
+            }
             row_sizes = np.array([sizes[at] for at in row.tolist()], np.int64)
             is_match = shared >= pairs.least_overlap(index.sizes[text], row_sizes)
             row, text, shared = row[is_match], text[is_match], shared[is_match]
