@@ -16,6 +16,7 @@ from tests.engine.solr.indexed import (
     stored,
     without_sketches,
 )
+from tests.families import shingles
 from whorl import Document, Store, open_store
 from whorl.engine.index_terms import MAX_CLAUSES
 from whorl.engine.protocol import CountedPage
@@ -311,15 +312,15 @@ def test_similar_without_sketches(client: SolrClient) -> None:
     A collection with MinHash tokens only is searched by these: long documents well above the threshold are found,
     almost all intervals contain the exact share, and the page states its precision.
     """
-    shingles = {document.id: shingles_of(document.text) for document in DOCUMENTS}
-    own = shingles.pop("big")
+    others = {document.id: shingles(document.text) for document in DOCUMENTS}
+    own = others.pop("big")
     long = {document.id for document in DOCUMENTS if document.text.count(" ") > 2_000}
     without_sketches(client)
     try:
         with open_store(client.url) as store:
             for metric in ("jaccard", "a_in_b", "b_in_a"):
                 page = store.similar("big", metric=metric, threshold=10, recall=95, rows=100)
-                exact = {name: share(own, other, metric) for name, other in shingles.items()}
+                exact = {name: share(own, other, metric) for name, other in others.items()}
                 estimates = {hit.hit.id: hit.estimate for hit in page.found}
                 assert "whorl solr check" in page.warnings[0]
                 within = store.search("FINGERPRINT:big_10_95", plan="calibrated", metric=metric, rows=100)
@@ -337,13 +338,7 @@ def test_similar_without_sketches(client: SolrClient) -> None:
         backfill(client, FieldNames())
 
 
-def shingles_of(text: str) -> set[tuple[str, ...]]:
-    """Return the shingles of a text of lower-case words."""
-    words = text.split()
-    return {tuple(words[at : at + 5]) for at in range(len(words) - 4)}
-
-
-def share(one: set[tuple[str, ...]], other: set[tuple[str, ...]], metric: str) -> float:
+def share(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]], metric: str) -> float:
     """Return the exact share of the shingles of two texts."""
     whole = {"jaccard": one | other, "a_in_b": one, "b_in_a": other}[metric]
     return len(one & other) / len(whole) if whole else 0.0
