@@ -137,18 +137,18 @@ def test_texts_scroll_together(page: Page, url: str) -> None:
         return mark.getBoundingClientRect().top - mark.closest(".text").getBoundingClientRect().top;
     })"""
 
-    def are_beside(above: float) -> bool:
+    def are_beside(top: float) -> bool:
         a, b = page.evaluate(tops, [lease.format(side) for side in "ab"])
-        return bool(a < above and abs(a - b) < 2)
+        return bool(abs(a - top) < 2 and abs(a - b) < 2)
 
     a, b = page.evaluate(tops, [lease.format(side) for side in "ab"])
     assert a - b > 1_000
     page.locator("#text-a").hover()
     page.mouse.wheel(0, a - 200)
-    until(partial(are_beside, 250))
+    until(partial(are_beside, 200))
     page.locator("#text-b").hover()
     page.mouse.wheel(0, 200)
-    until(partial(are_beside, 50))
+    until(partial(are_beside, 0))
     page.mouse.wheel(0, 100_000)
     at_end = (
         "['a', 'b'].every((side) => { const box = document.getElementById(`text-${side}`);"
