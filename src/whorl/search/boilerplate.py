@@ -26,9 +26,9 @@ from whorl.fingerprint.winnowing import PassageScheme, kept_places
 if TYPE_CHECKING:
     from whorl.engine.protocol import Engine
 
-#: Default limit if common text is ignored.
+#: Default of `common_above` if common text is ignored.
 DEFAULT_ABOVE = "1%"
-#: Minimum limit for a share; one percent of a small collection would be a single document.
+#: Minimum number of documents for a limit given as a share; one percent of a small collection would be one document.
 LEAST_DOCUMENTS = 10
 #: Minimum number of words of a passage shared with a boilerplate text.
 _LEAST_WORDS = 8

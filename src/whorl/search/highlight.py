@@ -56,7 +56,7 @@ class Snippet:
 
 
 def word_clauses(plan: ResolvedPlan, fields: Collection[str] | None = None) -> tuple[WordClause, ...]:
-    """Return the clauses for words in the given or default fields; by default, in any field."""
+    """Return a plan's clauses for words in any of `fields` or the default fields; without `fields`, in any field."""
     return tuple(dict.fromkeys(_clauses(plan, fields)))
 
 

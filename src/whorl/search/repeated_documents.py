@@ -68,7 +68,7 @@ class RepeatSearch:
         return Repeats(document.id, repeated) if repeated else None
 
     def of_stored(self, ids: Iterable[str]) -> Iterator[Repeats]:
-        """Yield the given just stored documents that repeat earlier documents; `ids` are distinct and in order."""
+        """Yield the earlier documents that each new stored document repeats; `ids` are distinct, in stored order."""
         later = dict.fromkeys(ids)
         total = len(later)
         for count, document_id in enumerate(list(later), start=1):

@@ -1,18 +1,18 @@
 """Finds documents that a text may come from: by passage hashes, or by searching overlapping windows of the text.
 
-If the store keeps passage hashes, `by_passages` finds every document with a long passage, and the other words are
-searched in windows.
+If the store keeps passage hashes, `by_passages` finds every document with a passage of `run_words` words or more, and
+`find_candidates` searches the text's other words in windows.
 
 A single search for a whole book would miss a document with one of its paragraphs. So the text is cut into windows of
 `WINDOW` shingles, and each search looks for documents that contain a small part of one window. Neighbouring windows
 overlap by a quarter, and the required part is at most a quarter of a window. So if a passage is at least as long as
 this part, at least one window contains enough of the passage.
 
-Documents keep only their winnowed passage hashes ("passage numbers"), but the search looks up every passage hash of the
-text. A document that keeps a hash contains its words. So the hashes give a lower bound of the shared words, and an
-upper bound, because any shared run of `run_words` words has a hash every few words. All documents of a rare hash become
-candidates. A hash in more than `MANY` documents is common text: only the documents that share most with that part of
-the text become candidates.
+The index holds only the winnowed hashes of a document ("passage numbers"), but the search looks up the hash of every
+run of `hashed_words` words of the text. A document with such a hash contains the words of the run, which gives a lower
+bound of the words that it shares with the text. There is also an upper bound, because any shared run of `run_words`
+words has a hash every few words. All documents with a rare hash become candidates. A hash in more than `MANY` documents
+is common text (crowded): only the documents that share most hashes with that part of the text become candidates.
 """
 
 from __future__ import annotations
@@ -148,10 +148,11 @@ class _Best:
 
 
 class _Windows:
-    """Searches each window of a text, and computes the promised recall.
+    """Searches a store for each window of a text, and computes how long a passage is found with the promised recall.
 
     Attributes:
-        promised_words: See `Promise.words`; set by the search.
+        promised_words: Words of the shortest passage with the promised recall, as in `Promise.words`; set at the end of
+            `found`.
     """
 
     def __init__(
@@ -208,7 +209,7 @@ class _Windows:
 
 
 def _promised(plan: SketchPlan | MinHashPlan, shared: int) -> float:
-    """Return the smallest number of shared shingles with the promised recall, or infinity without a promise."""
+    """Return the fewest shared shingles that make a candidate with the promised recall, or infinity."""
     if isinstance(plan, MinHashPlan):
         return shared if plan.promised else math.inf
     reaches = [reach(plan, branch) for branch in plan.branches if not branch.promised]
@@ -221,7 +222,8 @@ def _rounded_up(number: Fraction) -> int:
 
 #: Maximum number of documents with a hash; for a more frequent hash, only some of them become candidates.
 MANY = 5_000
-#: Number of candidates from each crowded part of the text, and maximum number of look-ups of these parts.
+#: Number of candidates from each crowded part of the text (neighbouring hashes, each in more than `MANY` documents),
+#: and maximum number of these parts that are looked up.
 TAKEN, _MOST_LOOK_UPS = 50, 200
 
 
@@ -262,7 +264,7 @@ def by_passages(
     *,
     left_out: BoundNode | None,
 ) -> PassageCandidates:
-    """Look up the passage hashes of a text."""
+    """Return the documents that have passage hashes of a text, in groups of documents with the same hashes."""
     in_order = all_numbers(join(of_text.words), scheme)
     numbers = list(dict.fromkeys(in_order.tolist()))
     if not numbers:
@@ -294,13 +296,14 @@ def by_passages(
 
 
 def _stretches(wanted: Collection[int], known: Iterable[int], most: int) -> list[list[int]]:
-    """Group wanted hashes by runs of neighbours among the known hashes; return the hashes of at most `most` runs."""
+    """Return the wanted hashes in groups of neighbours in `known`, the text's hashes in order; at most `most`."""
     wanted = set(wanted)
     groups = (list(group) for is_wanted, group in groupby(known, wanted.__contains__) if is_wanted)
     return [*islice(groups, most)]
 
 
 def _best(engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_out: BoundNode | None) -> Collection[str]:
+    """Return the ids of the documents with most of the passage hashes, at most `TAKEN`."""
     holders: BoundNode = PassageNumbers("the text", scheme, tuple(numbers))
     if left_out is not None:
         holders = Bool(must=(holders,), must_not=(left_out,))
@@ -340,7 +343,7 @@ def _grouped(
     owners = places // words
     starts = places - owners * words
     proven = ranges_by_owner(owners, starts, starts + scheme.hashed_words, firsts.size)
-    # The hash nearest to the end of a run is less than one window away from it.
+    # Winnowing keeps a hash in each window, so a shared run extends less than a window beyond its outermost hashes.
     edge, (starts, ends) = scheme.window - 1, concatenated(proven).T
     low, high = np.maximum(starts - edge, 0), np.minimum(ends + edge, words)
     possible = ranges_by_owner(owners_of(proven), low, high, firsts.size)

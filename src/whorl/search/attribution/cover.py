@@ -17,7 +17,7 @@ from whorl.fingerprint.compiled.kernel import loops_at_hand
 from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.int64]
-#: With more ranges, one pass over the words is faster than checking each range.
+#: If a document covers more ranges, one pass over the words is faster than checking each range.
 _MANY_RANGES = 50
 NO_RANGES: Numbers = np.empty((0, 2), np.int64)
 
@@ -51,9 +51,10 @@ def marked(ranges: Numbers, words: int) -> npt.NDArray[np.bool_]:
 
 
 def ranges_by_owner(owners: Numbers, starts: Numbers, ends: Numbers, many: int) -> list[Numbers]:
-    """Merge overlapping and adjacent ranges of each owner; return the ranges of each owner.
+    """Merge overlapping and adjacent ranges of each document, the owner of its ranges; return an array per document.
 
-    Owners are numbered from 0. `owners` ascend; `starts` and `ends` ascend for each owner.
+    Documents are numbered from 0 to `many` - 1. `owners` has the document of each range, ascending; `starts` and `ends`
+    ascend for each document.
 
     >>> a, b = ranges_by_owner(np.array([0, 0, 1]), np.array([1, 2, 5]), np.array([3, 6, 9]), 2)
     >>> a.tolist(), b.tolist()

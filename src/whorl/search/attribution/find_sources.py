@@ -1,9 +1,9 @@
 """Finds the sources of a text: looks up candidates, compares them, and chooses a few that cover the text.
 
-Passage hashes give bounds of the words that each candidate shares. A greedy cover over the known words chooses
-documents to read. Further candidates are read while they may have a word that no candidate is known to have. Sketches
-then search windows of the remaining words, unless the index of words excludes a passage there. Only likely sources are
-compared word by word.
+Passage hashes give bounds of the text's words that each candidate shares: words that it certainly has (known), and
+words that it may have (possible). A greedy cover over the known words chooses documents to read. Further candidates are
+read while they may have a word that no document read so far has. Sketches then search windows of the remaining words,
+unless the index of words shows that no document has a passage there. Only likely sources are compared word by word.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ MOST_ALSO = 300
 MOST_LOOKED_UP, _AT_ONCE = 1_000, 50
 #: Number of documents to read between two counts of the words that further documents would add.
 READ_AT_ONCE = 4
-#: Up to this number, looking up phrases is faster than searching windows of the text.
+#: Maximum number of phrases to look up in the index of words; for more, searching windows of the text is faster.
 MOST_PHRASES = 100
-#: Up to this number, reading the sketches of candidates is faster than reading one text.
+#: Up to this number of candidates, reading their sketches is faster than reading one text.
 FEW_SKETCHES = 20
 
 
@@ -124,7 +124,7 @@ def find_sources(
     if scheme is not None:
         certain = by_passages(engine, scheme, of_text, left_out=left_out)
         warnings += certain.warnings
-        # A passage hash proves a passage of at least min_words counted words.
+        # If true, the words of any passage hash are a passage: at least min_words, and all of them count.
         is_whole = min_words <= scheme.hashed_words and bool(is_counted.all())
         certain_words, crowded = scheme.run_words, certain.crowded
         groups = [group for group in certain.groups if group.ids != [own_id]]
@@ -136,7 +136,7 @@ def find_sources(
             warnings.append(_hashes_only(scheme))
         chooser.read_until_complete()
         unknown = ranges_of(chooser.uncovered())
-        # Windows find shorter passages than passage hashes do, and passages at crowded places.
+        # Windows find shorter passages than passage hashes do, and passages whose hashes too many documents have.
         is_needed = engine.keeps_texts and (min_words < certain_words or crowded > 0)
         unknown = unknown[unknown[:, 1] - unknown[:, 0] >= min_words] if is_needed else NO_RANGES
     holders = None if certain_words is None else chooser.holders(unknown, own_id)
@@ -194,7 +194,8 @@ class _Chooser:
         self.candidates: list[Candidate] = []
         #: Number of words of a passage hash, if all candidates' passages cover whole hashes; otherwise 0.
         self._proven_words = 0
-        #: Mask of the words that no unread candidate has in a passage, except candidates with `is_holder`.
+        #: Mask of the words that were looked up in the index of words; among unread candidates, only those with
+        #: `is_holder` have them in a passage.
         self._is_closed = np.zeros_like(is_counted)
 
     def add_groups(
@@ -214,13 +215,14 @@ class _Chooser:
     def add(self, ids: Iterable[str], possible: Numbers) -> None:
         """Add further documents that may contain the words in `possible`, the most promising first."""
         known = set(chain.from_iterable(candidate.ids for candidate in self.candidates))
-        # The word index finds only runs with the words of a passage hash.
+        # They may have passages without any passage hash, which the phrases of `_close_gaps` do not find.
         self.candidates += [Candidate([own], NO_RANGES, possible, is_holder=True) for own in ids if own not in known]
 
     def holders(self, gaps: Numbers, own_id: str | None) -> set[str] | None:
-        """Use the word index to find documents with a passage in a gap that are not candidates yet.
+        """Return the ids of documents with a passage in a gap, by the index of words, except the candidates.
 
-        Return None if the engine cannot look up phrases, or the gaps have too many.
+        Gaps are ranges of the text's words that no document read so far has. Return None if the engine cannot look up
+        phrases, or the gaps have too many phrases.
         """
         if not gaps.size:
             return set()
@@ -244,7 +246,7 @@ class _Chooser:
         return set(holders or ()) - {*chain.from_iterable(candidate.ids for candidate in self.candidates), own_id}
 
     def _phrase_holders(self, starts: Iterable[int], length: int) -> Collection[str] | None:
-        """Return the documents with any phrase of the text; None if the engine cannot look up phrases."""
+        """Return the documents with any phrase of `length` words at `starts` in the text; None if unknown."""
         return self._engine.phrase_holders(self._phrases(starts, length))
 
     def _phrases(self, starts: Iterable[int], length: int) -> set[tuple[str, ...]]:
@@ -256,7 +258,7 @@ class _Chooser:
         return sum(len(candidate.ids) for candidate in candidates)
 
     def covers(self, most: int = 1) -> list[Numbers]:
-        """Return the known common words of up to `most` documents of each candidate."""
+        """Return the ranges of words that each document is known to share, for up to `most` of each candidate."""
         return [candidate.cover for candidate in self.candidates for _ in candidate.ids[:most]]
 
     def chosen(self) -> list[tuple[Candidate, int]]:
@@ -314,13 +316,13 @@ class _Chooser:
         return is_any
 
     def _first(self, candidate: Candidate) -> Candidate:
-        """Reduce a candidate to its first document, unless a limit prevents reading it; return the candidate."""
+        """Move all but a candidate's first document to a new candidate, unless no more may be read; return it."""
         if not self._reader.is_exhausted:
             self._split(candidate, candidate.ids[1:])
         return candidate
 
     def compared(self) -> list[tuple[Candidate, int]]:
-        """Choose sources and compare them with the text; choose again if this changes their words."""
+        """Choose sources and compare them with the text; choose again if the comparison changes their covers."""
         while self._engine.keeps_texts and self._reader.compare(
             [candidate for candidate, _ in self.chosen() if candidate.comparison is None]
         ):
@@ -328,7 +330,7 @@ class _Chooser:
         return self.chosen()
 
     def promising(self, is_open: npt.NDArray[np.bool_], among: Sequence[Candidate]) -> list[Candidate]:
-        """Return the unread candidates that may have open words."""
+        """Return the unread candidates of `among` that may have a word of the mask `is_open`."""
         if not among or not is_open.any():
             return []
         possible = [candidate.possible for candidate in among]
@@ -339,9 +341,9 @@ class _Chooser:
         return [among[place] for place in np.flatnonzero(open_words).tolist()]
 
     def _close_gaps(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
-        """Use the word index, if any, to find candidates with words that no source covers.
+        """Find the candidates with open words (words that no document read so far has) by the index of words, if any.
 
-        Return the given candidates, and new candidates split from them.
+        Set `is_holder` of the candidates. Return the given candidates, and new candidates split from them.
         """
         # Documents without passage hashes were found by the word index or by windows.
         unknown = [candidate for candidate in promising if candidate.cover.size or not candidate.is_holder]
@@ -397,7 +399,7 @@ class _Chooser:
         return is_any
 
     def _with_runs(self, promising: Sequence[Candidate], is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
-        """Use the word index to find the candidates with a passage that has an open word."""
+        """Return the candidates that have a passage with an open word, by the index of words; rule out the others."""
         is_possible = marked(concatenated([candidate.possible for candidate in promising]), is_open.size)
         holders = self._phrase_holders(runs_with(is_open, is_possible, self._reader.run), self._reader.run)
         if holders is None:
@@ -420,11 +422,11 @@ class _Chooser:
 
 
 def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
-    """Return the starts and the length of phrases; each run that can cover a word of a gap contains one of them.
+    """Return the starts and the length of phrases; each passage of a text with a word of a gap contains a phrase.
 
     Args:
         gaps: Words that no source is known to have.
-        run: Words of the shortest run that counts.
+        run: Words of the shortest passage that counts.
         proven: Words of a passage hash, if no gap has all words of a passage hash; otherwise 0.
     """
     if proven:

@@ -43,13 +43,14 @@ _SHINGLES_AT_ONCE = 1 << 20
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """Documents that may share the same words with the text.
+    """Documents that share the same words with the text, as far as is known.
 
     Args:
         ids: The documents, ascending; one if it was read.
         cover: Known words of the text in passages that count: half-open ranges, ascending, not adjacent.
         possible: Words that may be in further passages, as ranges of the same form; empty once the text was read.
-        is_holder: Whether the documents may have words in `possible` by the word index.
+        is_holder: Whether the documents have words of `possible` by the index of words, or were found without passage
+            hashes.
         is_narrowed: Whether the sketch has been used to narrow `possible`.
         is_read: Whether the text was read, or is missing.
         words: Words of the document's text, if kept for the comparison.
@@ -97,7 +98,7 @@ class CandidateReader:
         most: Maximum number of documents to read.
 
     Attributes:
-        run: Words of a run that is compared by its hash; no passage is shorter.
+        run: Number of words in each run that is compared by its hash; no passage is shorter.
     """
 
     def __init__(
@@ -127,7 +128,8 @@ class CandidateReader:
         runs = np.empty(0, np.uint64)
         if len(of_text.words) >= self.run:
             runs = hashes_of_runs(word_hashes([join(of_text.words)]), self.run)
-        #: Positions of the runs, sorted by hash; the distinct hashes; and the range of positions of each hash.
+        #: Start of each run in the text, sorted by the hash of the run; the distinct hashes; and for each hash, the
+        #: index of its first run in this order, and the number of its runs.
         self._run_places = np.argsort(runs, kind="stable")
         runs = runs[self._run_places]
         self._run_starts = run_starts(runs)

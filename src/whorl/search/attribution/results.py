@@ -64,8 +64,8 @@ class Common:
         limit: Text in more documents than this is boilerplate; None if only given boilerplate texts count.
         words: Known boilerplate words of the text: a lower bound, because up to twelve words at either end of
             boilerplate may go unrecognised.
-        covered_words: Other words in a passage of a source.
-        is_ignored: Whether the sources account only for other words.
+        covered_words: Words in a passage of a source that are not boilerplate.
+        is_ignored: Whether boilerplate is ignored, so that the sources account only for the other words.
     """
 
     limit: int | None
@@ -84,7 +84,7 @@ class Promise:
             the requested chance, whatever its size. None if no chance can be promised.
         certain_words: Minimum length in words of a passage that certainly makes a document a candidate, except at
             `crowded` places of the text. None if the store keeps no passage hashes.
-        crowded: Number of places of the text whose words are in too many documents; only some of them become
+        crowded: Number of passage hashes of the text that too many documents have; only some of these documents become
             candidates.
     """
 

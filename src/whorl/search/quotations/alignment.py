@@ -32,7 +32,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Place in a document with the smallest edit distance, in words, to a quotation; `end` is exclusive."""
+    """Words `start` to `end` (exclusive) of a document, with the smallest edit distance in words to a quotation."""
 
     start: int
     end: int
@@ -68,10 +68,11 @@ def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
 
 
 def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_]) -> _Numbers:
-    """Return the distances after the next word of the quotation.
+    """Return the next row of edit distances, for one more word of the quotation.
 
     Args:
-        row: Distance of the words so far for each end in the document; int32 array of shape (words + 1,).
+        row: Smallest distance of the quotation's words so far to a run of the document, for each end of the run; int32
+            array of shape (words + 1,).
         differs: Whether each word of the document differs from the next word of the quotation.
     """
     following = row + 1
@@ -82,7 +83,7 @@ def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_]) -> _Numbers:
 
 
 def _traced(rows: Sequence[_Numbers], quote: _Numbers, document: _Numbers) -> tuple[list[Edit], int]:
-    """Return the edits on the cheapest path through the distances, and the first word of the place."""
+    """Return the edits on the cheapest path through the rows of distances, and the start of the run in the document."""
     at, to = len(rows) - 1, rows[-1].size - 1
     steps: list[tuple[bool, tuple[int, int], tuple[int, int]]] = []
     while at:

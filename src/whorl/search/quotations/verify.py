@@ -155,9 +155,9 @@ class _Run:
     """A run of words common to a quotation and a document.
 
     Args:
-        start: First word of the quotation.
-        end: Word after the last one.
-        at: First word in the document.
+        start: Index of the run's first word in the quotation.
+        end: Index after its last word in the quotation.
+        at: Index of its first word in the document.
     """
 
     start: int
@@ -170,7 +170,8 @@ class _Match:
     """A document compared with a quotation.
 
     Args:
-        at: First word of the whole quotation, or of each of its parts in order; empty if a part is missing.
+        at: Index in the document of the first word of the whole quotation, or of each of its parts (between ellipses)
+            in order; empty if a part is missing.
         alignments: The best place of each part; empty without an alignment.
         runs: Runs of the quotation's words in the document.
     """
@@ -267,7 +268,8 @@ class _Verifier:
     def _placed(self, match: _Match, unexplained: int) -> tuple[Verdict, tuple[QuotedPlace, ...]] | None:
         """Return the verdict and the places if one document has the quotation; otherwise None.
 
-        `unexplained` is the number of words in no run; if it is small and the edits are many, the result is None.
+        `unexplained` is the number of the quotation's words in no run. If it is small and the edits are many, runs
+        explain the quotation better, and the result is None.
         """
         if match.at:
             return self._in_one_piece(match)
@@ -288,7 +290,7 @@ class _Verifier:
         )
 
     def _edited(self, match: _Match) -> tuple[QuotedPlace, ...]:
-        """Return the best place of each part, with the differences."""
+        """Return the most similar place in the document for each part of the quotation, with the differences."""
         places = []
         for (low, high), aligned in zip(pairwise(self._bounds), match.alignments, strict=True):
             if aligned.start == aligned.end:
@@ -376,7 +378,7 @@ class _Verifier:
                     yield match
 
     def _phrases(self, is_open: npt.NDArray[np.bool_]) -> list[str]:
-        """Return runs of open words, spread evenly over the quotation."""
+        """Return runs of `_LOOKED_UP_WORDS` words that are marked in `is_open`, spread evenly over the quotation."""
         places = [
             (part, start)
             for number, part in enumerate(self._parts)
@@ -407,7 +409,7 @@ class _Verifier:
         return _Match(document_id, document, (), tuple(alignments), tuple(runs))
 
     def _in_order(self, document: CanonicalText) -> tuple[int, ...]:
-        """Return the first word of each part in a document; empty unless it has all parts in order."""
+        """Return the index in a document of each part's first word; empty unless it has all parts in order."""
         starts, start = [], 0
         for part in self._parts:
             at = document.find(part.words, start)

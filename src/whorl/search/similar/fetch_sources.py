@@ -20,6 +20,8 @@ SOURCE = "source"
 
 @dataclass(frozen=True, slots=True)
 class Source:
+    """The source of a search: a document of the store (`document_id`), or a text given with the query."""
+
     name: str
     document_id: str | None = None
     text: str | None = None

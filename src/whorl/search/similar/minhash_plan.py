@@ -1,9 +1,13 @@
 """Plans which MinHash tokens to look up for a stated recall, on an index that has no sketches.
 
-Among the m tokens looked up, G ~ Hypergeometric(a, I, m) come from shared shingles. The hit has each of these tokens,
-unless one of its b - I other shingles has a smaller hash in the bucket. If a token survives with average probability s,
-then P(X >= c) = sum over g of P(G = g) P(Binomial(g, s) >= c). The true distribution is slightly narrower, so the true
-recall is slightly higher.
+A source with a shingles and a document with b share I of them. Among the m tokens looked up, G ~ Hypergeometric(a, I,
+m) come from shared shingles. The document has each of these tokens, unless one of its b - I other shingles has a
+smaller hash in the bucket. If a token survives with average probability s, then at least c tokens match with the
+probability
+
+    the sum over g of P(G = g) P(Binomial(g, s) >= c).
+
+The true distribution is slightly narrower, so the true recall is slightly higher.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from whorl.fingerprint.statistics.hypergeometric import Counts, Floats, binomial
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_fraction, sizes_for
 
 BUDGET = 256
-#: Share of the allowed misses that the look-ups may cause.
+#: Share of the allowed misses (1 - recall) that the look-ups may cause; the verification may cause the others.
 _FIRST_SHARE = Fraction(1, 5)
 #: Number of document sizes for which the recall is computed.
 _GRID = 24
@@ -128,7 +132,7 @@ def make_minhash_plan(
 
 
 class _TokensAtThreshold:
-    """Distribution of the number of tokens in documents just at a threshold, by document size."""
+    """Distribution of the number of looked-up tokens in a document just at the threshold, for each document size."""
 
     def __init__(
         self, source: Buckets, buckets: Counts, metric: Metric, threshold: Fraction, size: int, grid: Counts

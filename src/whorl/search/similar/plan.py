@@ -96,8 +96,9 @@ class Branch:
 
     Args:
         smallest_size, largest_size: Distinct shingles of the smallest and largest document; None for no limit.
-        level: Coarsest look-up level of the documents of the branch.
-        tokens: Range of the sketch's hashes to look up, the smallest first.
+        level: Coarsest look-up level of the documents of the branch; the index has at least the fraction
+            2**-level of their hashes.
+        tokens: Indices in the source's ascending sketch of the hashes to look up, from the smallest hash on.
         min_should_match: Number of tokens that a document of the smallest size must have; 0 without tokens.
             `SketchPlan.is_candidate` then filters by size.
         recall: Probability that a document of the smallest size just at the threshold becomes a candidate, in [0, 1].
@@ -174,6 +175,7 @@ class SketchPlan:
         return is_passing
 
     def _by_branch(self, sizes: npt.NDArray[np.int64]) -> Iterator[tuple[Branch, npt.NDArray[np.bool_]]]:
+        """Yield each branch with a mask of the documents in its range of sizes."""
         for branch in self.branches:
             is_own, limit = sizes >= branch.smallest_size, self.size_limit(branch)
             yield branch, is_own if limit is None else is_own & (sizes <= limit)
@@ -214,7 +216,7 @@ def make_plan(
         budget: Tokens to look up in a branch, at least 1; 64 suit two phases, 128 to 256 a single one. The plan uses up
             to four times as many if the recall requires it, and all tokens if the metric allows smaller hits.
         phases: 1 for look-ups only, 2 to compare the sketches of candidates after them.
-        asks: Maximum number of queries to the index: with this plan, or also with another one.
+        asks: Maximum number of queries to the index; 2 if a plan with more tokens may be looked up after this one.
         costs: Costs of a look-up and a candidate, for the cheapest number of tokens. By default, the plan has the
             fewest unwanted candidates.
         largest_size: Distinct shingles of the largest document in the index, if known.
@@ -262,6 +264,7 @@ def with_phrases(plan: SketchPlan) -> SketchPlan:
 
 @lru_cache
 def _phases(recall: Fraction, asks: int) -> tuple[Fraction, Fraction]:
+    """Return the recall of the first and of the second phase."""
     return 1 - _FIRST_SHARE / asks * (1 - recall), 1 - (1 - _FIRST_SHARE) * (1 - recall)
 
 
@@ -351,6 +354,7 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
 
 
 def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None) -> range:
+    """Return the numbers of tokens to choose from for a range of document sizes."""
     most = size_range.token_count
     # Looking up all shingles is exact, so fewer tokens would only save costs.
     is_within = plan.metric is Metric.B_IN_A or (
@@ -427,6 +431,7 @@ class ResidualPlan:
 
     @property
     def left(self) -> int:
+        """Number of distinct shingles of the source that are not common."""
         return self.candidates.source_size
 
     @property

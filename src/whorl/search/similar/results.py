@@ -89,7 +89,7 @@ class RankedHits(Sequence[SimilarHit]):
     def of_estimates(
         cls, candidates: Candidates, positions: Iterable[Sequence[int]], estimates: Estimates, metric: Metric
     ) -> RankedHits:
-        """Return hits, given the positions of the candidates with each estimate."""
+        """Return hits from estimates; `positions` has the positions of the candidates with each estimate."""
         ranks = map(_rank, *map(estimates.shares, (order_of(metric), Metric.JACCARD, metric)))
         columns = zip(ranks, estimates.lowest_shares(metric), positions, strict=True)
         return cls(
@@ -172,7 +172,7 @@ def _by_id(groups: Sequence[HitGroup], most: int) -> list[tuple[HitGroup, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Verified candidates of one request."""
+    """Candidates of one request to the engine, and the hits among them."""
 
     candidates: Candidates
     hits: RankedHits
@@ -192,7 +192,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """All hits of a search, in order; `seen` of its `candidates` were verified."""
+    """Hits of a search, best first, after `seen` of its `candidates` were verified."""
 
     hits: RankedHits
     candidates: int
@@ -205,6 +205,7 @@ class Verified:
 
     @property
     def projected(self) -> int:
+        """Number of hits, extrapolated to the candidates that were not verified."""
         if self.is_whole or not self.seen:
             return len(self.hits)
         return round(len(self.hits) * self.candidates / self.seen)

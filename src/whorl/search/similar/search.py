@@ -77,7 +77,7 @@ AT_ONCE = 2_000
 FEW = 100
 #: Maximum size of a source to look up as phrases, in shingles.
 MOST_PHRASES = 128
-#: Each page of hits needs the same plan.
+#: Cached, because each page of hits needs the same plan.
 _plan = lru_cache(64)(make_plan)
 
 
@@ -129,6 +129,7 @@ class SketchSearch:
         return MOST_VERIFIED
 
     def at_once(self, look_ups: BoundPlan) -> int:
+        """Return the number of candidates to fetch in one request."""
         return MOST_VERIFIED if self.engine.reads_candidates_later(look_ups) else AT_ONCE
 
     def look_ups(self) -> BoundNode | None:
@@ -182,6 +183,7 @@ class SketchSearch:
         return Batch(candidates, self._judged(candidates, seen if own is None else seen | {own}))
 
     def _judged(self, candidates: Candidates, left_out: Set[str]) -> RankedHits:
+        """Return the candidates that are hits by their sketches, without the documents in `left_out`."""
         positions, overlaps = candidates.compare(self._sketch, left_out)
         if not positions:
             return RankedHits()
@@ -404,6 +406,7 @@ def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> S
 
 
 def look_ups(search: SimilarSearch, only: BoundNode = MatchAll()) -> BoundPlan:  # noqa: B008 - frozen
+    """Return the query for a search's candidates among the documents that match `only`."""
     plan = search.look_ups()
     if plan is None:
         return BoundPlan(Nothing("the source has no tokens to look for"))
@@ -411,6 +414,7 @@ def look_ups(search: SimilarSearch, only: BoundNode = MatchAll()) -> BoundPlan: 
 
 
 def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # noqa: B008 - frozen
+    """Fetch the candidates of a search in batches, and return the hits among them, by sketches and texts."""
     plan = look_ups(search, only)
     if isinstance(plan.root, Nothing):
         return Verified(RankedHits(), 0, 0, search.warnings)
@@ -463,7 +467,7 @@ def find_similar(
 
 
 def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> DocumentIds | Nothing:
-    """Return verified hits and the source as a node that scores each percentage times a weight."""
+    """Return a query node for the verified hits and the source; each scores its percentage times `weight`."""
     groups: dict[int, list[str]] = {}
     for similar in verified.hits:
         # Round the scores, because the engine's query has a group for each score.

@@ -159,6 +159,7 @@ class Residuals:
 
 
 def residuals(engine: Engine, source: Source, ids: Sequence[str], detector: BoilerplateDetector) -> Residuals:
+    """Compare a source with documents; return the content that they share by id, without common text."""
     own = text_of(engine, source)
     if own is None:
         return Residuals({}, (f"{source.name!r} has no stored text, so its common text cannot be left out",))
