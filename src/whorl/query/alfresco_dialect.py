@@ -119,6 +119,7 @@ def bad_character_error(query: str, at: int, before: Sequence[Token]) -> Mistake
 
 
 def misplaced_token(query: str, got: Token, before: Sequence[Token]) -> Mistake:
+    """Return the error for a token that Alfresco's grammar does not allow after the tokens `before`."""
     if before and before[-1].type == "FIELD":
         return _stopped(query, span_of(got), before)
     if got.type in ("_OR", "_AND") or (got.type == "RPAR" and sum(_parenthesis(token) for token in before) == 0):
@@ -129,6 +130,7 @@ def misplaced_token(query: str, got: Token, before: Sequence[Token]) -> Mistake:
 
 
 def at_end(query: str, before: Sequence[Token]) -> Mistake:
+    """Return the error for a query that ends too early."""
     span = Span(len(query), len(query))
     if before[-1].type in _STARTS_OF_A_TEST or before[-1].type == "FIELD":
         return _stopped(query, span, before)

@@ -36,7 +36,7 @@ class TokenReaders(NamedTuple):
 
 
 class _Lead(NamedTuple):
-    """The prefix of a leaf, and the leaf's tokens without it."""
+    """The form and field that begin a leaf of the tree (`=cm:name:`), and the leaf's tokens after them."""
 
     form: ast.Form
     field: str | None
@@ -54,6 +54,7 @@ class Piece:
 
 
 def _over(node: ast.Node, span: Span, *below: Piece) -> Piece:
+    """Return a piece for a node above other pieces; raise `Mistake` if the tree becomes too deep."""
     depth = 1 + max(piece.depth for piece in below)
     if depth > ast.MAX_DEPTH:
         raise too_deep(span, ast.MAX_DEPTH)
@@ -110,7 +111,8 @@ class Builder:
 
     def __init__(self, query: str, options: ParseOptions, readers: TokenReaders) -> None:
         self._query, self._options, self._readers = query, options, readers
-        # Fields of the open groups; None for a group without a field.
+        # Fields of the open parentheses, as in `cm:name:(a b)`, the innermost last; None for parentheses without a
+        # field.
         self._fields: list[str | None] = []
         self._leaves = 0
 
@@ -331,7 +333,7 @@ class Builder:
         return Piece(ast.Template(names, span), span)
 
     def _lead(self, tokens: Sequence[Token], *, is_bare: bool = False) -> _Lead:
-        """Split a leaf into form, field and tokens; raise for a bare leaf with a form or the field FINGERPRINT."""
+        """Split a leaf into form, field and tokens; with `is_bare`, refuse a form and the field FINGERPRINT."""
         field = self._fields[-1] if self._fields else None
         at = int(tokens[0].type in ("FORM", "TILDE"))
         # Alfresco ignores a ~ except in the group of a field.

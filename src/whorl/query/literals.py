@@ -271,6 +271,7 @@ def _fraction(part: Typed, name: str, hint: str) -> Decimal:
 
 
 def _of_the_id(typed: str) -> str:
+    """Return the hint for an id with underscores, which otherwise separate the id from numbers."""
     if not typed:
         return ""
     escaped = with_quoted_id(typed) or PREFIX + _escape_underscores(typed)

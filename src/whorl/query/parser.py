@@ -215,6 +215,8 @@ _PARTS = frozenset({"BOUND", "ID", "REFERENCE"})
 
 
 class _Language(NamedTuple):
+    """A grammar, with functions that read its tokens and explain errors."""
+
     grammar: str
     readers: TokenReaders
     bad_character_error: Callable[[str, int, Sequence[Token]], Mistake]

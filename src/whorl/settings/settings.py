@@ -575,10 +575,12 @@ def all_settings() -> tuple[Setting, ...]:
 
 
 def _by_attribute() -> dict[str, Setting]:
+    """Return all settings by the names of their attributes of `Settings`."""
     return {attribute.name: attribute.metadata["setting"] for attribute in fields(Settings)}
 
 
 def _require_known(environ: Mapping[str, str]) -> None:
+    """Raise ParameterError for a variable with whorl's prefix that is not a setting."""
     known = {CONFIG, *(about.variable for about in all_settings() if about.variable)}
     for name in environ:
         if name.startswith(PREFIX) and not (
@@ -594,6 +596,7 @@ def _require_known(environ: Mapping[str, str]) -> None:
 
 
 def _config(named: str | None) -> tuple[Path, dict[str, Any]]:
+    """Return the path and the content of the settings file; without a file, no content."""
     path = Path(named or "whorl.toml")
     if not named and not path.is_file():
         return path, {}

@@ -177,7 +177,7 @@ class SharedTokens:
 
 @dataclass(frozen=True, slots=True)
 class SharedBands:
-    """At least one band; scores the number of matching bands times `weight`."""
+    """At least one band (tokens that must all match); scores the number of matching bands times `weight`."""
 
     reference: str
     bands: tuple[tuple[int, ...], ...]
@@ -267,11 +267,20 @@ def make_plan(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda cla
 
 
 def make_filter(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
+    """Return the plan of a filter, which selects documents and scores 0."""
     return _Planner(placed, 0.0, 0.0).plan(node)
 
 
 @dataclass(frozen=True, slots=True)
 class _Planner:
+    """Makes the plan of a syntax tree.
+
+    Args:
+        placed: Makes the plan of a clause for the fields that it names.
+        word_weight: Score of a clause without a boost, unless it is a FINGERPRINT.
+        scale: Factor of boosts, and score of a FINGERPRINT without a boost: 0 in a filter, otherwise 1.
+    """
+
     placed: Callable[[FieldClause], Plan]
     word_weight: float
     scale: float

@@ -108,6 +108,8 @@ def _nothing_in(name: str) -> str:
 
 
 class _Resolver:
+    """Resolves the clauses of one query, and collects warnings for the user."""
+
     def __init__(
         self, fields: Fields, query: str, now: datetime, names: Mapping[str, str], empty: Collection[str]
     ) -> None:
@@ -137,6 +139,7 @@ class _Resolver:
         return []
 
     def _one_of(self, clause: ast.Leaf, all_places: list[Places]) -> list[_FieldTest]:
+        """Return the tests of a clause in each field where it is valid; without such a field, raise the first error."""
         tests: list[_FieldTest] = []
         errors = []
         for places in all_places:
@@ -149,7 +152,7 @@ class _Resolver:
         return tests
 
     def _places(self, name: str, span: Span) -> list[Places]:
-        """Return the fields that a name refers to; empty for a field without values."""
+        """Return the types and engine fields of each field that a name refers to; empty for a field without values."""
         if name not in self._names:
             if name in DATA_TYPES and self._fields.find(name) is None:
                 if places_of_type := list(self._fields.of_kinds(DATA_TYPES[name])):
@@ -189,6 +192,7 @@ class _Resolver:
 
     @staticmethod
     def _weighed(tests: list[_FieldTest], weight: float) -> ResolvedPlan:
+        """Return a plan that scores `weight` once if any of the tests matches."""
         tests = list(dict.fromkeys(tests))
         if len(tests) > 1:
             return either(tuple(tests), weight)
@@ -280,7 +284,7 @@ class _Resolver:
         return tests
 
     def _in_split_names(self, clause: ast.Leaf) -> list[_FieldTest]:
-        """Return tests for the split clause in the default fields whose words are split at `_` and `.`."""
+        """Return tests of a clause, split at `_` and `.`, in the default fields whose words are also split there."""
         if _split(clause) == clause:
             return []
         tests: list[_FieldTest] = []
@@ -291,6 +295,7 @@ class _Resolver:
         return tests
 
     def _in_words(self, clause: ast.Leaf, field: str | None, *, is_lenient: bool = False) -> list[_FieldTest]:
+        """Return tests of a clause on the words of a field; `is_lenient` omits patterns that words cannot express."""
         clause = _split(clause) if field in self._fields.split else clause
         match clause:
             case ast.Term(text=text):
@@ -322,6 +327,7 @@ class _Resolver:
     def _row(
         self, row: Iterable[tuple[str | ast.WildcardCharacter, ...]], slop: int, field: str | None, clause: ast.Leaf
     ) -> list[_FieldTest]:
+        """Return the test for words or patterns in order; without any, a test that matches nothing."""
         words = tuple(row)
         if not words:
             reason = f"there is no word in {self._typed(clause.span)!r:.80}, so it matches nothing"
@@ -512,6 +518,7 @@ def bind(
 
 
 def _inexact(clauses: Sequence[FingerprintClause], signatures: Mapping[str, Signature]) -> Iterator[str]:
+    """Yield warnings if the index does not know the order of a source's tokens, or how often they repeat."""
     remedy = "name the field that stores the texts (content under [fields] in whorl.toml) to know"
     inexact = [
         clause
@@ -632,6 +639,7 @@ class QueryDefaults:
         return tree
 
     def _placed(self, node: FieldClause) -> Plan:
+        """Return the plan of a clause in its own field, or in the default fields if it has none."""
         name = node.clause.field
         if name is None and self.default_field != TEXT:
             name = self.default_field

@@ -187,6 +187,7 @@ def _meanings(typed: str, names: Mapping[str, str]) -> Iterator[str]:
 
 
 def _local(typed: str) -> Iterator[str]:
+    """Yield a field's name without its namespace, as typed and unescaped; nothing without a namespace."""
     prefix, _, after = typed.partition("_")
     if in_braces := _IN_BRACES.fullmatch(typed):
         local = in_braces[1]
@@ -291,6 +292,7 @@ def _between(
 
 
 def _end(end: Bound | None, read: Callable[[str], Value]) -> tuple[Value, bool] | None:
+    """Return a bound and whether the range includes it; None for an open bound."""
     return None if end is None else (read(end.text), end.is_inclusive)
 
 
@@ -308,6 +310,7 @@ def _float(text: str) -> float:
 
 
 def _date(end: Bound | None, now: datetime, *, is_low: bool) -> tuple[int, bool] | None:
+    """Return the first or last moment of a date as a bound, and whether the range includes it."""
     if end is None:
         return None
     moments = read_date(end.text, now)
@@ -315,6 +318,7 @@ def _date(end: Bound | None, now: datetime, *, is_low: bool) -> tuple[int, bool]
 
 
 def _whole(end: Bound | None, *, is_low: bool) -> tuple[int, bool] | None:
+    """Return a bound as an integer, and whether the range includes it; None if it excludes no integer."""
     if end is None:
         return None
     number = _number(end.text)
