@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: Exit code of shells for a command ended by SIGTERM.
 _EXIT_CODE = 128 + signal.SIGTERM
-#: Maximum share of lost documents; above it, the command fails.
+#: Maximum share of documents that could not be read; above it, the command fails.
 _MOST_LOST = 0.01
 
 
@@ -118,6 +118,7 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
 
 
 def _write_beside(result: Duplicates, command: DuplicatesCommand, reading: InputReader) -> list[str]:
+    """Write the delete list, the copies of the files, and the cluster labels, as requested; return lines to print."""
     from whorl.cli.render.write_duplicates import write_list
 
     keep, new = command.keep_policy, command.shows_only_new
@@ -176,6 +177,7 @@ def _find_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
 
 
 def _write(result: Duplicates, command: DuplicatesCommand, reading: InputReader) -> list[str]:
+    """Write clusters or pairs to the output; return lines to print, a summary first."""
     from whorl.cli.render.write_duplicates import clusters_line, write_clusters_to, write_lines_to, write_pairs_to
     from whorl.duplicates.result import with_words
     from whorl.output.duplicates import ClusterPreview, redundancy_line
@@ -245,6 +247,7 @@ def _notes(command: DuplicatesCommand, result: Duplicates, problems: Problems) -
 
 
 def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
+    """Find passages that documents share, write them as requested, and return the number of compared documents."""
     from whorl.cli.render.console import problem_lines, reading_bar
     from whorl.cli.render.write_duplicates import (
         clusters_line,
@@ -300,6 +303,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
 
 
 def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -> int:
+    """Find reference texts in documents, write the matches as requested, and return the number of documents."""
     from whorl.cli.render.console import problem_lines, reading_bar
     from whorl.cli.render.write_duplicates import (
         print_lines,
@@ -364,7 +368,7 @@ def _rewrite(
 
 
 def is_too_much_lost(problems: Problems, count: int, *, strict: bool) -> bool:
-    """Check whether too many documents were lost (any, if `strict`); if so, print a message."""
+    """Check whether too many documents could not be read (any, if `strict`); if so, print a message."""
     from whorl.output.formatting import counted
 
     lost, whole_files = problems.lost, problems.whole_files

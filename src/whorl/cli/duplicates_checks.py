@@ -41,7 +41,7 @@ _OF_SPARK = ("input", "name_column", "checkpoints")
 
 @dataclass(frozen=True, kw_only=True)
 class DuplicatesCommand(DuplicatesOperation):
-    """Options of the operation, with the inputs of the command line.
+    """Options of `whorl duplicates`, with the inputs that the command line names.
 
     Properties are derived from the options, and raise ParameterError if these are invalid.
     """
@@ -77,6 +77,7 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @property
     def form(self) -> str:
+        """Output format: the requested format, otherwise by the suffix of the output file."""
         by_name = "table" if self.file is None else _FORMATS.get(self.file.suffix.lower(), "table")
         return self.format or by_name
 
@@ -87,10 +88,12 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @property
     def folders(self) -> Mapping[Path, bool]:
+        """Folders for copies of the input files, mapped to whether the copies get additional columns."""
         named = {self.filtered: False, self.annotated: True}
         return {Path(folder): has_columns for folder, has_columns in named.items() if folder is not None}
 
     def require_consistent(self) -> None:
+        """Raise ParameterError for flags that do not fit together, or for an invalid value."""
         if self.paths and self.store is not None:
             raise ParameterError("give PATHs or a --store, not both")
         if self.new and self.state is None:

@@ -105,6 +105,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
 
 
 def _warn(repeats: RepeatSearch, stored: Collection[str], options: IndexOperation) -> None:
+    """Print the stored documents that repeat earlier documents."""
     metric, count = metric_named(options.metric, METRICS), 0
     with reported_progress("documents"):
         for repeated in repeats.of_stored(stored):

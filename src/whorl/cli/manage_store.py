@@ -57,6 +57,7 @@ def status(store: str | None, verify: bool) -> None:
 
 
 def _missing(engine: Engine, name: str, flag: str) -> Iterator[str]:
+    """Yield the parts that a store lacks, each with the command that adds it."""
     kind = "opensearch" if name.startswith(("opensearch+", "elasticsearch+")) else "solr"
     if engine.sketch_scheme is None:
         yield f"sketches, so percentages are rough; 'whorl {kind} check {name}' says how documents get them"

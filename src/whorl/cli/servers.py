@@ -61,6 +61,7 @@ def passage_scheme(passages: int | None) -> PassageScheme | None:
 
 
 def named(fields: FieldNames, content: str | None, name: str | None = None) -> FieldNames:
+    """Return the fields of a collection, with the fields for texts and names that the user chose."""
     return replace(fields, content=content or fields.content, name=name or fields.name)
 
 

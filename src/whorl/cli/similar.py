@@ -29,7 +29,7 @@ from whorl.search.similar.options import make_criteria
 from whorl.search.similar.results import SimilarHit
 from whorl.store import Store
 
-#: Threshold for the nearest miss: a tenth of a percent, as a fraction.
+#: Threshold of the search for the nearest miss (the best document, if none is a hit): a tenth of a percent.
 _LOWEST = "0.001"
 _ONE_PERCENT = 0.01
 #: Options that have no effect with `--plan stock`.
@@ -119,6 +119,7 @@ def _nearest(store: Store, name: str, source: str | None, options: SimilarOperat
 
 
 def _command() -> list[str]:
+    """Return the user's command without its threshold."""
     words = iter(click.get_current_context().find_root().meta.get(WORDS, ()))
     others = []
     for word in words:
