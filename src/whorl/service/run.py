@@ -60,6 +60,8 @@ def give_back() -> None:
 
 
 def keep_giving_back() -> None:
+    """Start a thread that calls `give_back` regularly."""
+
     def run() -> None:
         while True:
             time.sleep(_SECONDS)

@@ -1,7 +1,7 @@
 """Stores uploaded JSON lines part by part, no faster than the store can take them.
 
-A part takes a slot only while it is stored. So a fast client must wait, a slow client blocks no slot, and an upload of
-any length needs memory for only one part.
+A part has at most some thousand lines. It takes a slot (of a limited number) only while it is stored. So a fast client
+must wait, a slow client blocks no slot, and an upload of any length needs memory for only one part.
 """
 
 from __future__ import annotations
@@ -111,9 +111,11 @@ class LineSplitter:
 
     @property
     def kept(self) -> int:
+        """Number of bytes in memory of the line that has not ended."""
         return self._size if self._pieces else 0
 
     def of(self, chunk: bytes) -> Iterator[Line]:
+        """Yield the lines that end in a chunk of the body."""
         *ended, remainder = chunk.split(b"\n")
         for piece in ended:
             self._add(piece)
@@ -170,6 +172,7 @@ class Uploads:
         return report
 
     async def _in_slot(self, part: list[Line], work: Callable[[list[Line]], None]) -> None:
+        """Process a part in a thread, which holds a slot of the semaphore."""
         if part:
             async with self._semaphore.slot(self._settings.request_timeout_seconds):
                 await to_thread.run_sync(work, part)

@@ -140,7 +140,7 @@ class _FacetTranslator:
         self.warnings: list[str] = []
 
     def add(self, request: FacetRequest) -> _Read:
-        """Add a request's facets; return the function that reads its answer, to be called in order."""
+        """Add the engine's facets for a request; return the function that reads their results, in this order."""
         match request:
             case FilterCount(filter=chosen):
                 return self._filter(chosen)
@@ -335,6 +335,7 @@ def _step(low: Bound, high: Bound) -> Step:
 
 
 def _ends(facet: FacetRange) -> Iterator[str]:
+    """Yield the bounds of the steps of a range, at least two."""
     place = f"the range of {facet.field!r:.60}"
     following = _numbers(facet) if _NUMBER.fullmatch(facet.gap) else _dates(facet)
     count = 0

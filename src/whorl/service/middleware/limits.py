@@ -1,7 +1,8 @@
 """Limits requests: the number that run and wait, their time, and the media type, size and speed of their bodies.
 
-Each request to the store occupies a thread, which cannot be stopped, so their number is limited. If a request times out
-or its client disconnects, the thread keeps its slot until its next call of `require_time()`, which raises an error.
+Each request to the store occupies a thread, which cannot be stopped, so each takes one of a limited number of slots. If
+a request times out or its client disconnects, the thread keeps its slot until its next call of `require_time()`, which
+raises an error.
 
 A request takes a slot only after its whole body was read. Uploads may have any length; only their speed is checked, and
 the route reads them. Parsing a large body would block all other requests, so the keys and values of JSON are counted
@@ -28,7 +29,7 @@ from whorl.request_context import cancellation, deadline
 from whorl.service.request_paths import brings_text, header, is_log_in, is_of_the_store, is_upload
 from whorl.settings.settings import Settings
 
-#: Time in seconds after the deadline for the thread to report a reason.
+#: Time in seconds that the thread has after its deadline to report its own error.
 _GRACE_SECONDS = 0.5
 #: Time in seconds after which the next request begins, even if the current one has not ended.
 _TURN_SECONDS = 0.01
@@ -158,7 +159,8 @@ class Turns:
 class Admission:
     """Runs each request in a slot when it is its turn, until its deadline or until the client disconnects.
 
-    Uploads bypass this: each part takes a slot of a separate semaphore. `seconds` limits waiting and running together.
+    Uploads bypass this: each part of an upload takes a slot of a separate semaphore. `seconds` limits waiting and
+    running together.
     """
 
     def __init__(
@@ -310,7 +312,7 @@ class JsonMeter:
 
 #: Minimum average speed of a client in bytes a second, beyond the permitted silence.
 LEAST_BYTES_A_SECOND = 1_000
-#: Maximum size of unnecessary bodies, and of bodies with only a name and a password.
+#: Maximum number of bytes of a body that its route does not need, and of a log-in.
 _FEW_BYTES = 4_096
 #: Maximum total size of the bodies of log-ins, which need no key.
 _LOG_IN_BYTES = 1_000_000
@@ -331,6 +333,7 @@ class BodyMemory:
         self._kept += count
 
     def give(self, count: int) -> None:
+        """Release the memory of a number of bytes."""
         self._kept -= count
 
 

@@ -201,7 +201,7 @@ def _forget_ended_processes(folder: Path) -> None:
             mark_process_dead(process, str(folder))  # type: ignore[no-untyped-call]
 
 
-#: Header for a request id from the client, for the logs of all services on its way.
+#: Header for a request id from the client, to find the request in the logs of all services that handle it.
 REQUEST_ID = "X-Request-Id"
 _REQUEST_ID = REQUEST_ID.lower().encode()
 #: Default headers of every response, against content sniffing, embedding and caching.

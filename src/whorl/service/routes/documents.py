@@ -262,6 +262,7 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
 
 
 def _named(typed: str, store: Store) -> str:
+    """Return the query for documents whose name or id contains each typed word."""
     places = {field: store.engine.fields().named(field, store.names) or {} for field in ("name", "id")}
     profile = store.engine.scheme.profile
     queries = []
