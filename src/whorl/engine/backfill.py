@@ -68,7 +68,8 @@ def fill_batches(
 ) -> BackfillReport:
     """Update documents in batches; after an error, another run continues.
 
-    `progress` is called with the counts so far, before the first batch and after each batch.
+    `fill` updates a batch, `commit` commits all updates so far, and `lacking` counts the documents that still lack
+    whorl's fields. `progress` is called with the counts so far, before the first batch and after each batch.
     """
     done, committed = BackfillReport(total), 0
     progress(done)

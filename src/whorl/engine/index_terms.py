@@ -117,6 +117,7 @@ def joined_terms(field: str, words: JoinedWords) -> str:
 
 
 def text_terms(field: str, text: str, profile: str) -> str:
+    """Return the terms of a text's words in a field, separated by blanks."""
     if len(text) > SHORT_TEXT:
         return joined_terms(field, joined_words(text, profile))
     return BETWEEN_WORDS.join([word_term(field, word) for word in tokens(text, profile)])
@@ -171,6 +172,7 @@ def decode_sortable(kind: Kind, spelled: str) -> Value:
 
 
 def _shortened(text: str) -> str:
+    """Return a field name or word as a part of a term: without blanks, and shortened to a digest if it is long."""
     if len(text) > _LONGEST_PART or _ODD.search(text):
         digest = hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
         text = f"{_ODD.sub('', text[:_BEGINNING])}{_DIGEST}{digest}"
@@ -178,6 +180,7 @@ def _shortened(text: str) -> str:
 
 
 def encode_pattern(pattern: Pattern) -> Pattern:
+    """Return a pattern for words with blanks, as the index writes these."""
     return tuple(
         piece if isinstance(piece, WildcardCharacter) else piece.replace(BETWEEN_WORDS, _BLANK) for piece in pattern
     )
@@ -247,11 +250,13 @@ def _prefixed(letter: str, alternatives: Iterable[str]) -> list[str]:
 
 
 def _above(low: str, *, is_included: bool) -> list[str]:
+    """Return expressions that together match all strings above `low`, and `low` if it is included."""
     greater = [_literal(low[:at]) + more for at, letter in enumerate(low) for more in _one_of(_next(letter), _LAST)]
     return [*greater, _literal(low) + (_ANY if is_included else _ONE + _ANY)]
 
 
 def _below(high: str, *, is_included: bool, has_empty: bool) -> list[str]:
+    """Return expressions that together match all strings below `high`, with the empty string only if `has_empty`."""
     less = [_literal(high[:at]) + more for at, letter in enumerate(high) for more in _one_of(_FIRST, _previous(letter))]
     beginnings = [_literal(high[:at]) for at in range(0 if has_empty else 1, len(high))]
     is_there = is_included and (has_empty or high)
@@ -259,6 +264,7 @@ def _below(high: str, *, is_included: bool, has_empty: bool) -> list[str]:
 
 
 def _one_of(first: str | None, last: str | None) -> list[str]:
+    """Return the expression for strings that begin with a character in a range; none for an empty range."""
     if first is None or last is None or first > last:
         return []
     return [f"[{_literal(first)}-{_literal(last)}]{_ANY}"]

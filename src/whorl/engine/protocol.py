@@ -486,7 +486,7 @@ def lag_message(lag: int) -> str:
     )
 
 
-#: Meaning of a reference: "key" is the id, "dbid" DBID, "noderef" LID.
+#: Property that a reference may name: "key" is the id, "dbid" the property DBID, "noderef" the property LID.
 Role: TypeAlias = Literal["key", "dbid", "noderef"]
 
 #: Prefix of Alfresco's references to nodes of its main store.

@@ -67,7 +67,7 @@ MOST_TERMS = 100_000
 _LONGEST_EXPRESSION = 4000
 #: Number of doublings of an expression's states that tantivy's limit usually allows.
 _MOST_DOUBLINGS = 4
-#: Number of look-ups without a rehearsal; they take at most a few tenths of a second.
+#: Number of look-ups without a rehearsal (`IndexReader.rehearse`); they take at most a few tenths of a second.
 _FEW_LOOK_UPS = 4
 
 
@@ -236,6 +236,7 @@ class ClauseQueries:
     def _listed_terms(
         self, reader: IndexReader, field: str, prefix: str, literal: str, fits: Callable[[str], bool], clause: str
     ) -> Query:
+        """Match the terms of a field that fit, after reading all of its terms that begin with the literal."""
         terms = reader.terms(field, prefix + literal, MOST_TERMS - self._terms)
         self._terms += len(terms)
         if self._terms > MOST_TERMS:
@@ -266,6 +267,7 @@ class ClauseQueries:
         return query
 
     def _filtered(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> Query:
+        """Match the hits of a query with a field whose stored values pass `is_match`."""
         if self._reader is None:
             return query
         return Query.term_set_query(SCHEMA, "id", self._reader.filter_hits(query, fields, is_match))
@@ -339,6 +341,7 @@ class IndexReader:
         return self._index.terms(field, prefix, most)
 
     def filter_hits(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> list[str]:
+        """Return the ids of a query's hits with a field whose stored values pass `is_match`."""
         self.require_time_for_all()
         _, hits = self._index.matches(query, 0, self._records.count(), is_ranked=False)
         passing = []
@@ -352,7 +355,7 @@ class IndexReader:
         return passing
 
     def rehearse(self, query: Query) -> None:
-        """Schedule a separate run of a part of a query before the whole query."""
+        """Schedule a separate run of a part of a query before the whole query, to measure how long it takes."""
         self._pending.append(query)
 
     def require_time_for_all(self) -> None:

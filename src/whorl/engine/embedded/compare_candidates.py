@@ -32,8 +32,8 @@ class StoredCandidates(Candidates):
     """Candidates of a search, by document number.
 
     Args:
-        found: Candidates with their scores, ascending.
-        changed: Numbers of documents whose records are newer than the snapshot.
+        found: Numbers of the candidates, ascending, with their scores.
+        changed: Numbers of documents whose records are newer than the snapshot of the index.
         require_deleted: Raises StoreError if a document is missing although it was not deleted.
     """
 

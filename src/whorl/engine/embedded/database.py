@@ -1,7 +1,8 @@
 """SQLite database of an embedded store: the documents, and a journal of changes.
 
 The database is the source of truth. One transaction writes documents and their journal entries; the journal serves to
-update the index. Every blob ends with a checksum of itself and its label, so that a flipped bit raises an error.
+update the index. Every blob ends with a checksum of itself and its label (the part of the document, its number and id),
+so that a flipped bit or a blob in a wrong row raises an error.
 """
 
 from __future__ import annotations
@@ -295,7 +296,7 @@ class Records:
 
     @contextmanager
     def writing(self, texts: Iterable[str] = ()) -> Iterator[None]:
-        """Run the `with` block in a transaction; `texts` of its documents train the dictionary."""
+        """Run the `with` block in a transaction; `texts` of its documents train the dictionary for compression."""
         try:
             with self._transaction():
                 self._field_changes.clear()
@@ -387,7 +388,7 @@ class Records:
         return head.number
 
     def _next_number(self) -> int:
-        """Return the number of the next journal entry, never used by a document."""
+        """Return the number for a new document: that of the next journal entry, which no document has had."""
         last = self._writer.execute("SELECT seq FROM sqlite_sequence WHERE name = 'journal'").fetchone()
         number = int(last[0]) + 1 if last else 1
         highest = self._writer.execute("SELECT max(number) FROM document").fetchone()[0]
@@ -445,6 +446,7 @@ class Records:
                 yield NumberedDocument(number, known.document(), passages)
 
     def _head(self, number: int, document_id: str, head: object) -> Head:
+        """Return a document without its text, from the columns of its row."""
         raw = self._decompress(_label("head", number, document_id), head)
         # JSON has no line break here.
         own, is_short, text = raw.partition("\n")
@@ -498,6 +500,7 @@ class Records:
         return self._fields[1]
 
     def ids(self, numbers: Sequence[int]) -> dict[int, str]:
+        """Return the ids of existing documents by number."""
         known = self._remember(numbers).ids
         missing = [number for number in numbers if number not in known]
         known.update((number, document_id) for number, document_id, _ in self._select("NULL", "number", missing))
@@ -578,6 +581,7 @@ class Records:
         return None if document_id is None else str(document_id)
 
     def _select(self, columns: str, key: _Key, values: Iterable[str] | Iterable[int]) -> Iterator[tuple[Any, ...]]:
+        """Yield number, id and the given columns of existing documents by numbers or ids, in any order."""
         known = [value for value in values if isinstance(value, int) or value == well_formed(value)]
         for chunk in batches(known, _CHUNK):
             require_time()

@@ -236,6 +236,7 @@ class EmbeddedEngine:
         self._store(documents)
 
     def _store(self, documents: Iterable[Document], *, is_again: bool = False) -> None:
+        """Store documents; with `is_again`, skip documents that another writer has changed since they were read."""
         self._require_writable()
         # Take the lock after preparing the documents, which is most of the work. The last document with an id wins.
         batch = list({document.id: document for document in documents}.values())
@@ -279,6 +280,7 @@ class EmbeddedEngine:
                 self._make_searchable()
 
     def _make_searchable(self) -> None:
+        """Commit the open writer or apply the journal, if the index lacks changes, and release the write lock."""
         with self._writing:
             last = self._records.last_change()
             if self._writer is not None or not self._is_up_to_date():
@@ -361,6 +363,7 @@ class EmbeddedEngine:
         return self._index.reached() == (last, last)
 
     def _start_writer(self) -> IndexWriter:
+        """Return a writer of the index, after applying the journal entries that it lacks, or rebuilding it."""
         reached = self._index.reached()
         is_possible = reached is not None and reached[1] <= self._records.last_change()
         changed = self._records.changed_since(reached[0]) if reached and is_possible else None
@@ -389,6 +392,7 @@ class EmbeddedEngine:
         writer.commit(self._records.last_change(), self._records.count())
 
     def _finish(self, writer: IndexWriter) -> None:
+        """Commit and close a writer; a thread waits for tantivy's merges."""
         self._commit(writer)
         if merged := writer.close():
             self._merged.clear()
@@ -399,7 +403,7 @@ class EmbeddedEngine:
                 self._merge(merged)
 
     def _merge(self, merged: Callable[[], None]) -> None:
-        """Wait for the merge of the main part, and release the write lock. This engine may write during the merge."""
+        """Wait for tantivy's merges and release the write lock; this engine may write in the meantime."""
         try:
             with suppress(IndexBrokenError):
                 # A failed merge may be ignored: unmerged segments stay valid, and a search that meets a broken one
@@ -410,6 +414,7 @@ class EmbeddedEngine:
             self._merging_ended()
 
     def _merging_ended(self) -> None:
+        """Release the write lock after a merge, unless a writer uses it."""
         with self._writing:
             if self._is_open and self._writer is None:
                 self._release()
@@ -423,6 +428,7 @@ class EmbeddedEngine:
             self._lock.release()
 
     def _rebuild(self, cause: IndexBrokenError | None = None) -> None:
+        """Take the write lock and build the index."""
         with self._writing:
             self._release()
             if not self._lock.acquire(self._wait_seconds):
@@ -436,6 +442,7 @@ class EmbeddedEngine:
                 self._lock.release()
 
     def _build(self, cause: IndexBrokenError | None = None) -> None:
+        """Build the index from the records, under the write lock; raise StoreError if the disk is full."""
         if cause is not None and cause.is_full:
             raise self._index_failed(cause) from cause
         if cause is not None:

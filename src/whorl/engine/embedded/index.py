@@ -1,8 +1,8 @@
 """The index of an embedded store: words in tantivy, tokens in whorl's own segments.
 
-A write changes both parts and commits the tokens first. After a crash between the commits, both parts are updated from
-the journal, starting at the number of the words. A lost or broken index is rebuilt from the records in a new folder,
-which then replaces the old one.
+A write changes both parts and commits the tokens first. Each part has the number of the last journal entry that it
+contains. After a crash between the commits, both parts are updated from the journal, starting after the entry of the
+words. A lost or broken index is rebuilt from the records in a new folder, which then replaces the old one.
 """
 
 from __future__ import annotations

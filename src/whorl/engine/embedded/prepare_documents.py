@@ -57,6 +57,7 @@ class DocumentPreparation:
         return [minhash, self.sketch_scheme.bits, *([self.passage_scheme.bits] if self.passage_scheme else [])]
 
     def prepare(self, documents: Sequence[Document]) -> list[tuple[Record, IndexEntry]]:
+        """Return the record and the index entry of each document."""
         prepared = []
         for document, fingerprints in zip(documents, self._hash(documents), strict=True):
             if self.keeps_texts:
@@ -151,8 +152,8 @@ def _schema() -> tantivy.Schema:
     for name in (*OWN_FIELDS, _OTHER_WORDS):
         builder.add_text_field(name, tokenizer_name="words", index_option="position")
     builder.add_text_field("values", tokenizer_name="raw", index_option="basic")
-    # Id of each changed or deleted document, only in the small part of the index. A field of bytes takes no space in
-    # other documents; a text field would take a byte each.
+    # Id of each changed or deleted document, only in the part of the index for recent documents (see `text_index`). A
+    # field of bytes takes no space in other documents; a text field would take a byte each.
     builder.add_bytes_field("changed", stored=True, indexed=True)
     # One special document in each part has the name of the store and the range of applied journal numbers.
     builder.add_bytes_field("store", indexed=True)
@@ -176,6 +177,7 @@ def words_field(field: str) -> str:
 
 
 def fill(document: tantivy.Document, document_id: str, number: int, entry: IndexEntry) -> None:
+    """Add the indexed data of a document to a tantivy document."""
     document.add_text("id", document_id)
     document.add_unsigned("number", number)
     for name, words in entry.values:

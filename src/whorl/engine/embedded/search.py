@@ -81,6 +81,7 @@ class PlanRunner:
         page: tuple[int, int],
         changed: Mapping[int, str],
     ) -> StoredCandidates:
+        """Return a page of candidates that are compared by the index, except documents deleted since its snapshot."""
         found, total, (start, rows) = matches, matches.numbers.size, page
         if start or rows < total:
             numbers = [hit.number for hit in best_page(matches, start, rows, self._records.ids)]
@@ -114,6 +115,7 @@ class PlanRunner:
     def holders(
         self, counts: Mapping[int, int], most: int, among: Collection[str], left_out: BoundPlan | None
     ) -> PassageHolders:
+        """Return the documents with passage hashes, as described at `Engine.passage_holders`."""
         wanted = np.array(list(counts), np.int64)
         numbers, documents = token_holders(self._index.tokens(), PASSAGES, wanted)
         is_rare = np.array(list(counts.values()), np.int64) <= most
@@ -147,6 +149,7 @@ class PlanRunner:
         return _ids(self._all_matches(plan)[1])
 
     def _all_matches(self, plan: BoundPlan) -> tuple[int, list[ScoredId], tuple[str, ...]]:
+        """Return the number of matching documents, the ids and scores of all of them, and warnings."""
         if not is_countable(plan.root):
             return self._match_page(plan, 0, self._records.count())
         matches = match_tokens(plan.root, self._index.tokens())

@@ -46,7 +46,8 @@ class DocumentTokens(NamedTuple):
 
     Attributes:
         size: Number of distinct shingles in the document.
-        kinds: Tokens of each kind; sorted distinct uint64 arrays.
+        kinds: MinHash tokens, look-up hashes and passage hashes, as far as the store has them; sorted distinct uint64
+            arrays.
     """
 
     size: int
@@ -155,6 +156,7 @@ class TokenIndex:
         return known[name] if name in known else Segment(self._folder / name)
 
     def _snapshot(self, applied: int, segments: Sequence[Segment]) -> TokenSnapshot:
+        """Return a snapshot of segments; known masks of living documents come from the cached snapshot."""
         known = dict(zip(self._cached[1].segments, self._cached[1].alive, strict=True)) if self._cached else {}
         known_segments = set(self._cached[1].segments) if self._cached else set()
         alive = []
@@ -221,6 +223,7 @@ class TokenIndex:
                 self._idle.set()
 
     def abandon(self) -> None:
+        """Discard uncommitted changes, and delete their segments."""
         self._buffered.clear()
         for segment in self._unpublished:
             (self._folder / segment.name).unlink(missing_ok=True)
@@ -235,6 +238,7 @@ class TokenIndex:
         self._idle.wait()
 
     def _flush(self) -> None:
+        """Write the buffered documents to a segment, which the next commit publishes."""
         if not self._buffered:
             return
         stored = {number: document for number, document in sorted(self._buffered.items()) if document is not None}
@@ -257,6 +261,7 @@ class TokenIndex:
             raise
 
     def _publish(self, applied: int, segments: Sequence[Segment]) -> None:
+        """Replace the manifest: list these segments, with the journal number `applied`."""
         names = [segment.name for segment in segments]
         content = json.dumps({"mark": self._store_id, "applied": applied, "runs": names}).encode()
         aside = self._folder / f"{_MANIFEST}.new"

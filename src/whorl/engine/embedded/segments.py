@@ -196,6 +196,8 @@ class SegmentDocuments:
 
 
 class _BitLayout(NamedTuple):
+    """Numbers of bits in the postings of one kind of token, and the number of postings."""
+
     token_bits: int
     bucket_bits: int
     ordinal_bits: int
@@ -217,6 +219,7 @@ class _BitLayout(NamedTuple):
 
     @property
     def width(self) -> int:
+        """Number of bits of a posting in the file."""
         return self.suffix_bits + self.ordinal_bits
 
     @property
@@ -342,7 +345,7 @@ class Segment:
         return _join_small(self._look_up_originals(kind, tokens))
 
     def with_copies(self, values: Numbers, ordinals: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
-        """Yield pairs of a value and a document, then a pair for each copy of these documents, in portions."""
+        """Yield portions of pairs: values (such as a token's index) with documents, then with their copies."""
         yield values, ordinals
         is_copied = self._is_copied[ordinals]
         if is_copied.any():
@@ -362,7 +365,7 @@ class Segment:
                 yield token_indices[is_shared], ordinals[is_shared]
 
     def token_keys(self) -> Tokens:
-        """Return a 64-bit hash of each document's size and tokens.
+        """Return a 64-bit hash of each document's size and tokens, so that a merge finds copies.
 
         A hash is a sum over postings, so the postings are read once, in order.
         """
@@ -401,7 +404,7 @@ def _token_ranges(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]
 
 
 def _join_small(portions: Iterable[tuple[Numbers, Numbers]]) -> Iterator[tuple[Numbers, Numbers]]:
-    """Join portions of pairs to at most `READ_AT_ONCE` pairs."""
+    """Join successive portions of pairs into portions of at most `READ_AT_ONCE` pairs."""
     pending: list[tuple[Numbers, Numbers]] = []
     for portion in portions:
         require_time()
@@ -421,6 +424,8 @@ def _concatenated(portions: Sequence[tuple[Numbers, Numbers]]) -> tuple[Numbers,
 
 
 class PostingsReader:
+    """Reads the postings of one kind of token in a segment."""
+
     def __init__(
         self, blocks: _Blocks, layout: _BitLayout, begin: int, raw: npt.NDArray[np.uint8], tables: _Tables
     ) -> None:
@@ -466,6 +471,7 @@ class PostingsReader:
             yield token_indices[is_own], ordinals.view(np.int64)
 
     def _first_posting(self, buckets: Numbers) -> Numbers:
+        """Return the position of the first posting of each bucket among the postings of this kind."""
         skip_blocks = buckets >> _SKIP_BITS
         positions: Numbers = self._starts[skip_blocks].astype(np.int64) + self._before[buckets]
         if self._overfull.size:
@@ -546,7 +552,7 @@ def write_segment(
 
 
 def _write_postings(file: BinaryIO, at: int, layout: _BitLayout, postings: Iterable[Postings]) -> list[Numbers]:
-    """Write the blocks of a kind at an offset of the file, and return its tables."""
+    """Write the buckets and postings of a kind of token at an offset; return its tables without the counts."""
     in_buckets = np.zeros(layout.buckets, np.uint32)
     file.seek(at + layout.bytes[0])
     pending = np.empty(0, np.uint64)
@@ -726,7 +732,10 @@ def _token_intervals(kind: Sequence[PostingsReader]) -> Iterator[tuple[int, int]
 
 
 def _merge_postings(kind: Sequence[PostingsReader], new_ordinals: Sequence[Numbers]) -> Iterator[Postings]:
-    """Yield the postings of several segments with new ordinals, in portions; leave out dropped documents."""
+    """Yield the postings of a kind of token in several segments, with the documents' ordinals in the merged segment.
+
+    `new_ordinals` has, for each segment, the new ordinal of each document, or -1 for a document to leave out.
+    """
     for low, high in _token_intervals(kind):
         parts = [reader.postings_between(low, high) for reader in kind]
         tokens = np.concatenate([portion.tokens for portion in parts])

@@ -132,7 +132,7 @@ def regroup(
 
 
 def _match_all(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[ScoredDocuments]:
-    # The branches of one search look up the same tokens.
+    # The branches of one search look up the same tokens, so look up all branches at once.
     sketch_plans = [plan for plan in plans if isinstance(plan, SketchTokens)]
     if plans and len(sketch_plans) == len(plans):
         return _match_sketches(snapshot, sketch_plans)
@@ -150,7 +150,7 @@ def document_frequencies(snapshot: TokenSnapshot, kind: int, wanted: Numbers) ->
 
 
 def shared_counts(snapshot: TokenSnapshot, kind: int, wanted: Tokens, numbers: Numbers) -> Numbers:
-    """Count the tokens of each document.
+    """Return the number of wanted tokens that each document has.
 
     Args:
         wanted: Distinct tokens, ascending; uint64 array of shape (n,).
@@ -234,7 +234,7 @@ def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQ
 
 
 def _with_copies(segment: Segment, counts: Numbers, ordinals: Numbers) -> tuple[Numbers, Numbers]:
-    """Add the copies of documents, with the counts of their originals; return counts and ordinals by ordinal."""
+    """Add the copies of documents (documents with the same tokens), with the same counts; sort by ordinal."""
     portions = list(segment.with_copies(counts, ordinals))
     if len(portions) == 1:
         return portions[0]
@@ -244,6 +244,7 @@ def _with_copies(segment: Segment, counts: Numbers, ordinals: Numbers) -> tuple[
 
 
 def _token_array(tokens: Sequence[int]) -> Tokens:
+    """Return tokens as an array, without tokens of more than 64 bits, which no document has."""
     try:
         return np.array(tokens, np.uint64)
     except OverflowError:
@@ -271,7 +272,7 @@ def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers
     return multiplicities
 
 
-#: Maximum number of elements per ordinal of an array for counting; beyond it, sort the ordinals.
+#: Maximum size of an array for counting, as a multiple of the number of ordinals; otherwise, the ordinals are sorted.
 _DENSE = 8
 #: Distinct ordinals of documents, ascending, and their current counts.
 _Totals: TypeAlias = tuple[Numbers, Numbers]

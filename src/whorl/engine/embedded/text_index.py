@@ -1,9 +1,10 @@
-"""Indexes the words and whole values of all documents in tantivy: a main part, and a small part for recent documents.
+"""Indexes the words and whole values of documents in tantivy: most documents in one index, recent ones in another.
 
-tantivy may merge 16,000 documents for a single new one: no setting prevents merges of small with large segments. So the
-index has two parts in separate folders. The small part has the documents changed or deleted since the last commit of
-the main part. A search queries both, and the small part overrides the main part. When the small part is full, the main
-part is updated from the records.
+tantivy may merge 16,000 documents for a single new one: no setting prevents merges of small with large segments. So
+there are two tantivy indexes in separate folders. The main part has all documents at the time of its last commit. The
+small part has only the documents that were changed or deleted since then, at most `MOST_RECENT`. A search queries both;
+in the main part, it ignores the documents that the small part has. When the small part is full, the main part is
+updated from the records.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ class TextSnapshot:
 
     Args:
         recent: The small part; None without changes since the last commit of the main part.
-        base: Journal number of the main part.
-        applied: Journal number of both parts together.
+        base: Number of the last journal entry in the main part.
+        applied: Number of the last journal entry in either part.
         changed: Ids of the documents that the small part overrides.
         known: Ids of documents in the main part already read, by address.
     """
@@ -151,6 +152,7 @@ class TextIndex:
         return base, applied, documents
 
     def _searcher(self, part: str) -> tantivy.Searcher:
+        """Return a searcher for the current state of a part, after verifying its new files."""
         files = self._readers[part][1] if part in self._readers else SegmentFiles(self._folder / part)
         files.require_sound()
         reader = self._readers[part][0] if part in self._readers else _open(self._folder / part)
@@ -332,6 +334,7 @@ class TextIndexWriter:
         return _MAIN if self._is_new or _MAIN in self._writers else _RECENT
 
     def replace(self, changes: Sequence[Change]) -> None:
+        """Add, replace or delete documents; if the small part is full, write its documents to the main part."""
         ids = {change.id for change in changes}
         with index_errors(self._folder):
             if self._part == _RECENT and len(self._changed | ids) > MOST_RECENT:
@@ -403,6 +406,7 @@ class TextIndexWriter:
         self._writers.clear()
 
     def _writer(self, part: str) -> tantivy.IndexWriter:
+        """Return the open writer of a part, or open one."""
         if part not in self._writers:
             if part == _MAIN:
                 self._before_main()

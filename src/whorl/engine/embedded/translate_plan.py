@@ -50,6 +50,8 @@ class TantivyQuery:
 
 @dataclass(frozen=True, slots=True)
 class _TranslatedNode:
+    """A tantivy query for a node of a plan, with its description."""
+
     query: Query
     description: _Json
     #: Score of every match, or None if scores can differ.
@@ -68,6 +70,8 @@ def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> Tant
 
 
 class _NodeTranslator:
+    """Translates the nodes of a plan; without a reader, only describes them."""
+
     def __init__(self, profile: str, reader: IndexReader | None) -> None:
         self.warnings: list[str] = []
         self.profile, self.reader = profile, reader
@@ -168,10 +172,12 @@ def _nothing(reason: str) -> _TranslatedNode:
 
 
 def _unless_counting(weight: float) -> float | None:
+    """Return the score of each match, or None if it depends on the number of shared tokens."""
     return None if weight else 0.0
 
 
 def _number_queries(numbers: list[int]) -> list[Query]:
+    """Return queries that match documents by number, whichever is faster: one for all, or one for each."""
     if len(numbers) > _FEW_NUMBERS:
         return [Query.term_set_query(SCHEMA, "number", numbers)]
     return [Query.term_query(SCHEMA, "number", number, "basic") for number in numbers]

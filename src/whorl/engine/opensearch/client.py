@@ -37,6 +37,7 @@ RESULT_WINDOW = 10_000
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
 logging.getLogger("opensearch").propagate = False
 _SCHEMES = re.compile(r"(?:(opensearch|elasticsearch)\+)?(https?)")
+#: Statuses of temporary failures.
 _PASSING = frozenset({429, 502, 503, 504})
 _NO_INDEX = "index_not_found_exception"
 #: Number of documents per read request; some requests include whole texts.

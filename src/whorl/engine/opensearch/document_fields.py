@@ -262,6 +262,8 @@ def spelled_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
     return letters.tobytes().decode("ascii").split()
 
 
+#: Control characters in terms: after the name of a field, before the digest of a shortened text, before a letter that
+#: stands for white space, and for a blank within a word.
 _AFTER_FIELD, _AFTER_BEGINNING, _SPACE, _BLANK = "\x01", "\x02", "\x03", "\x04"
 #: Number of UTF-16 units at which the analyser cuts terms; longer words and field names become a prefix and a digest.
 _LONGEST_TERM, _LONGEST_FIELD, _BEGINNING = 255, 80, 40

@@ -1,7 +1,7 @@
 """Engine for an OpenSearch or Elasticsearch index.
 
-Searches use only fields that whorl fills (`documents`), so they do not depend on the server's version, analysers and
-plug-ins. FINGERPRINT also works on an index with its own MinHash field (`foreign_minhash`).
+Searches use only fields that whorl fills (`document_fields`), so they do not depend on the server's version, analysers
+and plug-ins. FINGERPRINT also works on an index with its own MinHash field (`foreign_minhash`).
 """
 
 from __future__ import annotations
@@ -200,6 +200,7 @@ class OpenSearchEngine(Engine):
                     yield reference, hit
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
+        """Return the fields and values to look up for a reference; the first matching one counts."""
         names = {"dbid": self._names.dbid, "noderef": self._names.noderef}
         return [
             (ID, value) if role == "key" else (HANDLE, handle(names[role], value))

@@ -254,6 +254,7 @@ class ForeignTokens:
         return signatures
 
     def _recovered(self, repeats: Mapping[str, int], *, order_matters: bool) -> Signature:
+        """Return the signature of a document or text from its tokens, with their frequencies."""
         # The cluster makes tokens for each value of the text, but a fingerprint covers all values together.
         smallest = smallest_in_buckets(repeats, self.scheme)
         has_several = len(smallest) < len(repeats)

@@ -157,6 +157,8 @@ def leaf_clauses(node: BoundLeaf) -> int:
 
 
 class _Translator:
+    """Translates the nodes of a plan to queries, and collects warnings for the user."""
+
     def __init__(self, scheme: Scheme, apart: frozenset[int], tokens: TokenField | None) -> None:
         self._scheme, self._apart, self._tokens = scheme, apart, tokens
         self._minhash = tokens.name if tokens else MINHASH
@@ -215,6 +217,7 @@ class _Translator:
                 raise TypeError(f"a plan must be bound before it is sent, got {node!r}")
 
     def _terms(self, numbers: Sequence[int]) -> Sequence[str]:
+        """Return tokens as terms of the token field."""
         if self._tokens:
             return spell_integers(numbers, self._tokens.spelling)
         # Tokens of other collections may have more than 64 bits, and then match nothing here.
@@ -250,6 +253,7 @@ def _one_of(field: str, values: Iterable[str]) -> Json:
 
 
 def _terms_apart(field: str, terms: Sequence[str]) -> list[tuple[Json, int]]:
+    """Return a query for each distinct term, with the number of its repetitions."""
     return [(_term(field, term), count) for term, count in Counter(terms).items()]
 
 

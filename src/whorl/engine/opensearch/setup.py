@@ -151,6 +151,7 @@ def _require_scheme(client: IndexClient, present: Json, wanted: PassageScheme | 
 
 
 def _missing(client: IndexClient, present: Json, wanted: Json) -> Json:
+    """Return the wanted fields that the mapping lacks; raise SchemaError if an existing field differs."""
     require_alike(client, present)
     return {name: field for name, field in wanted.items() if not described(present, name)}
 

@@ -120,6 +120,7 @@ def backfill(
 
 
 def _fill(client: SolrClient, collection: Collection, documents: list[SolrResponse]) -> BackfillReport:
+    """Compute and send the fields that documents lack; return the counts of documents."""
     unreadable = _unreadable(client, collection, documents)
     name, key = stored_name(collection.scheme, SketchScheme()), collection.names.key
     passages = collection.passage_scheme
@@ -246,6 +247,8 @@ def require_safe(client: SolrClient, collection: Collection) -> None:
 
 
 class _Losses:
+    """Describes the fields of a collection whose values an atomic update would lose."""
+
     def __init__(self, client: SolrClient, collection: Collection) -> None:
         self._client, self._collection = client, collection
         self._dynamic = collection.schema.dynamic
@@ -263,6 +266,7 @@ class _Losses:
         yield from self._nested()
 
     def _unreadable(self, names: list[str]) -> Iterator[str]:
+        """Describe fields in use whose values Solr cannot read back."""
         for name in sorted(names):
             field = self._describe(name)
             is_made = name in _NOT_LOST or _PART_OF_A_FIELD in name or self._is_destination(name)

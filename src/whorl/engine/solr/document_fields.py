@@ -116,6 +116,7 @@ def whole_values(values: list[tuple[str, Kind, Value]], collection: Collection) 
 
 
 def as_typed(name: str, text: str, collection: Collection) -> str:
+    """Return a property's text for its field; a date in Solr's format, if the field holds dates."""
     described = collection.schema.describe(name)
     moment = date_of(text)
     if moment is not None and described is not None and kind_of(described, collection.schema.types) is Kind.DATE:
@@ -153,11 +154,13 @@ def _sent_value(kind: Kind, value: Value) -> Value:
 
 
 def _is_hidden(name: str, collection: Collection) -> bool:
+    """Check whether a field belongs to whorl, so that queries cannot name it."""
     is_ours = name.startswith(("whorl_", "_")) and name not in (CLUSTER, IS_PRINCIPAL)
     return is_ours or name == collection.names.minhash
 
 
 def _whole_places(used: Sized[str]) -> Iterator[tuple[str, Kind, str]]:
+    """Yield the property, the type and the name of each dynamic field for whole values."""
     for place in used:
         for kind, beginning in WHOLE_PREFIXES.items():
             if place.startswith(beginning):

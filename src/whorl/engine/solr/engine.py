@@ -111,7 +111,8 @@ _LATEST_SECONDS = 1.0
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
 #: Number of segments to assume if Solr does not report it: one tier of TieredMergePolicy.
 _SEGMENTS = 10
-#: Number of sketches of sources to recall, of at most 128 KB each, and largest page of candidates with their versions.
+#: Number of sketches of sources to keep for `recalled_sketch`, of at most 128 KB each, and largest page of candidates
+#: to read with their versions.
 _MOST_RECALLED, _VERSIONED = 64, 100
 #: Number of update requests at once.
 CONNECTIONS = 2
@@ -560,6 +561,7 @@ class SolrEngine(Engine):
         return self.collection.sources[0]
 
     def _signature(self, document: Json, repeats: Mapping[str, int], order_matters: bool) -> Signature:
+        """Return the signature of a document from its tokens; from its text, if the tokens do not determine it."""
         collection, source = self.collection, self._token_source
         scheme, spelling, names = collection.scheme, collection.spelling, collection.names
         stored = texts(document.get(names.minhash))
@@ -629,6 +631,7 @@ class SolrEngine(Engine):
             yield fields
 
     def _solr_document(self, document: Document) -> dict[str, Any]:
+        """Return the fields to send for a document, without fingerprints; raise if the schema lacks a field."""
         collection = self.collection
         names, text_field = collection.names, self._wanted_fields.content
         if collection.schema.describe(text_field) is None:

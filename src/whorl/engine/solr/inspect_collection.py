@@ -38,6 +38,8 @@ _PARAMETERS = {"bucketCount": 512, "hashCount": 1, "hashSetSize": 1}
 
 
 class TokenSource(Enum):
+    """Stored data that whorl reads the tokens of a document from."""
+
     STORED = "a stored token field"
     TERM_VECTORS = "term vectors"
     DOC_VALUES = "a token field with docValues"
@@ -136,6 +138,13 @@ class Collection:
 
     The word-break profile comes from the collection's analysis of a text if `profile_is_seen`; otherwise, it is a guess
     from the Lucene version.
+
+    Args:
+        dbid, noderef: Fields of Alfresco's node numbers and node references; None if the schema lacks them.
+        content: Field of the texts; None if Solr does not return it.
+        sources: Available sources of a document's tokens, the cheapest and most exact first.
+        spelling: Encoding of the tokens.
+        vector_handler: Path of a request handler that returns term vectors; None without one.
     """
 
     names: SolrFields
@@ -411,6 +420,7 @@ def _token_sources(
 
 
 def _spelling(chain: list[Json]) -> Spelling:
+    """Return the encoding of the tokens that filters make; raise SchemaError for an unsupported length."""
     truncate = find_filter(chain, TRUNCATE)
     if truncate is None:
         return Spelling.UNITS_8
@@ -434,6 +444,7 @@ def _spelling_seen(client: SolrClient, field: str) -> Spelling:
 
 
 def _scheme(chain: list[Json], profile: str) -> Scheme:
+    """Return the scheme of the tokens that filters make; raise SchemaError for an unsupported scheme."""
     minhash, shingle = find_filter(chain, MINHASH), find_filter(chain, _SHINGLE)
     if minhash is None or shingle is None:
         return Scheme(profile=profile)

@@ -342,6 +342,7 @@ class _Builder:
         return self._in_functions(parts, [*filters, one_of(SAMPLE, tokens)], least=minimum)
 
     def _chosen(self, groups: Sequence[tuple[float, tuple[str, ...]]], *, is_apart: bool) -> Json:
+        """Return the query for documents by id, in groups of the same score."""
         scored = [
             {"boost": {"b": _decimal(score), "query": one_of(self._names.key, ids)}} for score, ids in groups if ids
         ]

@@ -40,6 +40,7 @@ from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
 
 _ICU = "icu"
+#: Change of a collection: path of the API, name of the command, and its argument.
 _Step: TypeAlias = tuple[str, str, Json]
 
 
