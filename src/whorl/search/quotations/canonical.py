@@ -3,7 +3,7 @@ r"""Reduces a text to its canonical words, which an exact quotation and its sour
 Case, line breaks, hyphenation, quotation marks, loose punctuation, footnote marks and the targets of links do not
 count. Digits with their signs and units, operators, and apostrophes inside words count.
 
->>> CanonicalText("Infor-\n mation, “The tenant’s” – 1.5 %").words
+>>> CanonicalText("Infor-\n mation – “The tenant’s”, 1.5 %").words
 ['information', 'the', "tenant's", '1.5%']
 """
 
