@@ -34,7 +34,7 @@ RIDDLES = re.compile(
 SUFFIXES = (".py", ".md", ".js")
 
 #: Largest number of riddles in each tree. Lower it after rewriting sentences; never raise it.
-CEILINGS = {"src": 0, "tests": 0, "benchmarks": 0, "tools": 0, "docs/decisions": 7, "Makefile": 0}
+CEILINGS = {"src": 0, "tests": 0, "benchmarks": 0, "tools": 0, "docs/decisions": 0, "Makefile": 0}
 
 
 def sentences(path: Path) -> Iterator[str]:
