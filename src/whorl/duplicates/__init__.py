@@ -10,7 +10,9 @@ A search (`run`) has these stages, each in one module:
 6. pair_search    run 4 and 5, and skip pairs of documents that are already connected
 7. clusters       group the pairs; result yields pairs and clusters, rewrite_files writes copies of the files
 
-spark runs the same stages on data frames. boilerplate, passages and contamination are separate searches.
+`run` calls the stages; `spark` has the same stages for data frames. `boilerplate` removes text that many documents
+share before stage 4. `passages` (repeated runs of words) and `contamination` (reference texts inside documents) are
+searches of their own.
 """
 
 from typing import TYPE_CHECKING

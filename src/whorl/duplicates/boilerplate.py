@@ -21,7 +21,7 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.request_context import require_time
 from whorl.search.boilerplate import DEFAULT_ABOVE, common_limit
 
-#: Number of hashes to process at a time.
+#: Approximate number of hashes, over all documents, to hold in memory at a time.
 _AT_ONCE = 1 << 23
 
 _Hashes = npt.NDArray[np.uint64]
@@ -29,13 +29,14 @@ _Hashes = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class BoilerplateOptions:
-    """Definition of common text, and whether the search ignores it.
+    """Which shingles count as common text (boilerplate), and whether the search ignores them.
 
     Args:
         above: A shingle is common above this frequency: a number of documents ("50") or a share of the distinct
             documents ("1%"), as `whorl.search.boilerplate.common_limit` reads it. None if only `boilerplate` counts.
-        boilerplate: Texts whose shingles are all common.
-        is_ignored: Ignore common text, instead of reporting the shares with and without it.
+        boilerplate: Texts, such as a licence or a menu; all of their shingles are common.
+        is_ignored: Search for pairs without the common text. If false, pairs are found with it, and each is also
+            reported with the shares that remain without it.
 
     Raises:
         ParameterError: No definition is given, or the frequency is invalid.
@@ -70,12 +71,13 @@ def ask_common(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Residual:
-    """Sketches of documents after the hashes of common shingles are removed.
+    """Sketches without the hashes of common shingles, and how much was removed.
 
     Args:
         above: A shingle in more than this number of distinct documents is common. None if only boilerplate counts.
-        sketches: Remaining sketches; incomplete sketches are unchanged.
-        share: Common hashes as a fraction of all hashes, in [0, 1].
+        sketches: Sketches without common hashes. An incomplete sketch (a sample of a very long document) is unchanged.
+        shingles: Number of distinct common shingles.
+        share: Removed hashes as a fraction of all hashes of the sketches, in [0, 1].
         bare: Number of documents with only common shingles.
     """
 
@@ -103,7 +105,10 @@ def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: Boilerplate
 
 
 def frequent_hashes(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
-    """Return the hashes in more than `limit` documents with complete sketches, ascending."""
+    """Return the hashes that more than `limit` of these documents contain, ascending.
+
+    All of the documents have complete sketches.
+    """
     total = int(sketches.counts[places].sum())
     portions = max(1, -(-total // _AT_ONCE))
     frequent, taken = [np.empty(0, np.uint64)], np.zeros(places.size, np.int64)

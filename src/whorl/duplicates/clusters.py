@@ -1,7 +1,10 @@
 """Groups duplicate pairs into clusters: connected components, complete groups, or stars around kept documents.
 
-Also orders the versions in a cluster by date. A document without a date precedes the first document with more shingles,
-because versions usually grow.
+In a complete group, any two documents are a pair; a star is a kept document with its duplicates. Labels are an array
+with one element per document: the index of the document that stands for its group.
+
+Also orders the documents of a cluster as versions of one text, by date. A document without a date precedes the first
+document with more shingles, because versions usually grow.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from whorl.fingerprint.shingling import Scheme
 
 
 class UnionFind:
-    """Finds connected components by union-find. The root of a component is its smallest index."""
+    """Finds connected components of documents by union-find. The root of a component is its smallest document index."""
 
     def __init__(self, count: int) -> None:
         self._parents = np.arange(count)
@@ -60,7 +63,7 @@ def groups_by_label(labels: Numbers) -> list[Numbers]:
 
 
 def complete_labels(count: int, pairs: Pairs) -> Numbers:
-    """Return labels of complete groups (complete-linkage clustering): any two documents of a group are a pair.
+    """Label each document with its complete group (complete linkage): any two documents of a group are a pair.
 
     Pairs are processed by descending similarity; ties by index. A pair joins the groups of its documents if each member
     of one group is a pair with each member of the other.
@@ -73,7 +76,7 @@ def complete_labels(count: int, pairs: Pairs) -> Numbers:
 
 
 def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.bool_]) -> Numbers:
-    """Return labels of stars around earlier documents, and of complete groups of the other documents.
+    """Label new documents with the earlier document that they join, the others with their complete group.
 
     A new document joins the most similar earlier document among its pairs; ties by index. Pairs of two earlier
     documents are ignored.
@@ -92,11 +95,12 @@ def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.boo
 
 
 def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDArray[np.bool_]) -> Numbers:
-    """Return labels of stars: documents to keep, each with its duplicates to remove.
+    """Label each document with the document that is kept in its place, or with itself if it is kept.
 
-    In the given order, a document is kept unless it is a duplicate of a kept document. Every other document gets the
-    label of the most similar document kept before it; ties by order. Documents marked by `stays` come first in the
-    order, and are always kept; their duplicates get the label of the most similar one.
+    Documents are decided in the given `order`: a document is kept unless it is a duplicate of a document already kept.
+    Every other document gets the label of the most similar of these; ties by order. Documents marked by `stays` come
+    first in the order, and are always kept; a duplicate of several gets the label of the most similar one, even if
+    another kept document is more similar.
     """
     ends, others = np.concatenate([pairs.a, pairs.b]), np.concatenate([pairs.b, pairs.a])
     shares = np.concatenate([pairs.jaccard, pairs.jaccard])
@@ -131,10 +135,10 @@ def _components(pairs: Pairs) -> Iterator[tuple[Numbers, Numbers, npt.NDArray[np
 
 
 def _complete(firsts: list[int], seconds: list[int]) -> dict[int, int]:
-    """Return a label for each document of a component: the smallest index in its group."""
+    """Divide a connected component into complete groups; return each document's label: its group's smallest index."""
     members: dict[int, list[int]] = {}
     label: dict[int, int] = {}
-    #: Number of pairs between two groups.
+    #: Number of pairs with one document in each of two groups, by the labels of the groups.
     links: dict[int, dict[int, int]] = {}
     for a, b in zip(firsts, seconds, strict=True):
         for one, other in ((a, b), (b, a)):
@@ -160,7 +164,13 @@ def _complete(firsts: list[int], seconds: list[int]) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class OwnText:
-    """Words of a text that are in no shingle of another text; `places` has their character ranges, ascending."""
+    """The words of a text that are in no shingle shared with another text.
+
+    Args:
+        words: Number of these words.
+        places: Character ranges of their runs of consecutive words, ascending.
+        passages: Text of each range.
+    """
 
     words: int = 0
     places: tuple[tuple[int, int], ...] = ()
@@ -168,7 +178,7 @@ class OwnText:
 
 
 def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[int]:
-    """Return the indices of documents ordered by version; ties by index.
+    """Return the indices of documents in the order of their versions, oldest first; ties by index.
 
     >>> version_order([2.0, 1.0, None], [10, 30, 20])
     [2, 1, 0]
@@ -184,7 +194,7 @@ def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[i
 def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, OwnText, OwnText]:
-    """Compare two texts; also return each text's words that the other text lacks."""
+    """Compare two versions of a text; also return the words that only the old and only the new one has."""
     # A comparison has only the passages of its first text, so compare in both directions.
     forward = compare_words(before[1], after[1], scheme)
     backward = compare_words(after[1], before[1], scheme)

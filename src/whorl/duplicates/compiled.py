@@ -1,7 +1,8 @@
-"""Compiled loops that index shared hashes and select the prefixes of documents.
+"""Compiled loops of the prefix filter: collect the hashes that documents share, and mark each document's rarest hashes.
 
-An entry is a 64-bit integer: a hash in the upper bits, and a document's (member's) number in the lower bits. A part
-consists of the entries with the same leading bits.
+A member is a document that takes part in the comparison; its number is its position in the order of sizes. An entry
+says that a member has a hash: a 64-bit integer, with the hash in the upper bits and the member's number in the lower
+bits. Entries are sorted part by part; a part has the entries with the same leading bits.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ def take(
     hashes: Any, numbers: Any, cursors: Any, ends: Any, state: Any, upto: int, last: Any, bits: Any, parts: Any,
     entries_read: Any,
 ) -> None:  # fmt: skip
-    """Write the members' entries up to a given hash, member by member; count the entries of each part.
+    """Write the entries of all members for the hashes up to `last`, member by member; count the entries of each part.
 
     Args:
-        hashes: Ascending for each member.
-        numbers: Number of each member in the entries.
+        hashes: Hashes of all members, one member after another, ascending within each.
+        numbers: Number of each member, to be written into its entries.
         cursors: Offset of each member's first remaining hash; updated.
         ends: End of each member's hashes.
         state: First member to read and number of entries written; updated. The loop stops when `entries_read` is full.
         upto: Index after the last member.
         last: Largest hash to read.
         bits: Right shift of the hashes, bits of a member number, and leading bits that all entries share.
-        parts: Numbers of entries; the entries of part i are added to element i + 1. The size is a power of two, plus
-            one.
+        parts: Receives the numbers of entries per part: the entries of part i are added to element i + 1. There are a
+            power of two parts, so the array has one element more.
         entries_read: Receives the entries.
     """
     shift, part_shift = uint64(bits[0]), _part_shift(parts)
@@ -53,7 +54,10 @@ def take(
 
 @cached
 def distribute(entries_read: Any, bits: Any, parts: Any, entries: Any) -> None:
-    """Copy the entries of `take` to `entries`, grouped by part; the offset of each part becomes its end."""
+    """Copy the entries written by `take` to `entries`, grouped by part.
+
+    On entry, `parts` has the offset of each part in `entries`; on return, the end of each part.
+    """
     part_shift, lead = _part_shift(parts), uint64(bits[2])
     for i in range(entries_read.size):
         key = get(entries_read, i)
@@ -67,9 +71,12 @@ def select_shared(
     entries: Any, bits: Any, parts: Any, first: int, upto: int, last_indexable: Any, is_larger: Any, heads: Any,
     keys: Any, frequencies: Any, indexable: Any,
 ) -> Any:  # fmt: skip
-    """Write the entries of the hashes that may make a pair; return their number.
+    """Write the entries of the hashes that can lead to a pair of members; return their number.
 
-    At least one member with the hash may index it, and another may be the larger document of a pair.
+    The entries of the parts from `first` to `upto` are read. A hash is used if at least two members have it, it is
+    indexable for one of them (`last_indexable` has each member's largest indexable hash), and one of them may be the
+    larger document of a pair (`is_larger`). For each entry written to `keys`, `frequencies` gets the number of members
+    with its hash, and `indexable` whether its member may index it. `heads` is scratch space.
     """
     part_shift, member_bits, lead = _part_shift(parts), uint64(bits[1]), int64(bits[2])
     of_members = (uint64(1) << member_bits) - uint64(1)
@@ -108,10 +115,11 @@ def mark_prefixes(
     keys: Any, frequencies: Any, indexable: Any, member_bits: int, index_lengths: Any, probe_lengths: Any, begins: Any,
     slots: Any, aside: Any, is_indexed: Any, is_probed: Any,
 ) -> None:  # fmt: skip
-    """Mark the entries in the prefixes: the rarest entries of each member; ties by hash.
+    """Mark the entries of each member's index prefix and probe prefix: those with its rarest hashes; ties by hash.
 
-    The entries are the result of `select_shared`. `index_lengths` counts only indexable entries. `begins` has the
-    offset of each member's entries, and is overwritten. `slots` and `aside` are scratch space.
+    The entries are the result of `select_shared`. `index_lengths` and `probe_lengths` have the numbers of entries in
+    each member's prefixes; only indexable entries count for the index prefix. `begins` has the offset at which each
+    member's entries begin when they are grouped by member, and is overwritten. `slots` and `aside` are scratch space.
     """
     of_members = (uint64(1) << uint64(member_bits)) - uint64(1)
     # Each offset in `begins` has advanced to the start of the next member.

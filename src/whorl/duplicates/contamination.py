@@ -34,12 +34,14 @@ from whorl.model import Document
 from whorl.operations import DuplicatesOperation
 from whorl.request_context import report_progress, require_time
 
-#: Size of the filter: slots per hash of the reference, and binary logarithms of the fewest and most slots.
+#: Size of the bit filter (see `ReferenceIndex`): bits per hash of the reference, and binary logarithms of the smallest
+#: and largest number of bits.
 _SLOTS, _LEAST_BITS, _MOST_BITS = 8, 16, 28
 #: Number of shingle occurrences in reference texts to count at a time.
 _COUNTED_AT_ONCE = 1 << 22
-#: Maximum number of positions of a repeated shingle to try for the longest shared passage; fewer in long documents,
-#: where up to `_TRIED_AT_ONCE` pairs of positions are tried.
+#: To find the longest shared passage, a shingle of the document is tried at up to this number of positions in the
+#: reference text (it may repeat the shingle). In a long document, fewer are tried: `_TRIED_AT_ONCE` pairs of positions
+#: in all.
 _PLACES, _TRIED_AT_ONCE = 64, 1 << 20
 #: Maximum length of a displayed passage, in characters.
 _SHOWN = 100
@@ -65,7 +67,10 @@ def unnumbered(texts: Sequence[str]) -> list[str]:
 
 
 class ReferenceIndex:
-    """Index of the shingles of reference texts; `sizes` has the number of distinct shingles of each text."""
+    """Inverted index of reference texts: for each shingle's hash, the texts with it, and its positions there.
+
+    `sizes` has the number of distinct shingles of each text; `parts` its part of the collection (see `part_of`).
+    """
 
     def __init__(self, documents: Sequence[Document], scheme: Scheme, within: str | None = None) -> None:
         self.documents, self.scheme = documents, scheme
@@ -77,23 +82,26 @@ class ReferenceIndex:
         texts = np.repeat(np.arange(counts.size), counts)
         order = np.lexsort((texts, ordered))
         hashes, texts = ordered[order], texts[order]
-        #: Positions of the shingles in their texts, and for each distinct hash of a text its range of positions.
+        #: Positions of the shingles in their texts, in shingles. For each pair of a hash and a text that contains it,
+        #: the range of its positions follows.
         self._places = (order - np.cumsum(np.append(0, counts))[texts]).astype(np.int32)
         self._place_starts = run_starts(hashes, texts)
         self._place_counts = np.diff(self._place_starts, append=texts.size)
         hashes, self._texts = hashes[self._place_starts], texts[self._place_starts]
         self.sizes = np.bincount(self._texts, minlength=counts.size)
-        #: For each distinct hash, the range in `_texts` of the texts with this hash.
+        #: For each distinct hash, the range of elements of `_texts` that has the texts with this hash.
         self._starts = run_starts(hashes)
         self._counts = np.diff(self._starts, append=hashes.size)
         self._hashes = hashes[self._starts]
-        #: Number of the hash and text of each element of `_texts`, as one ascending number.
+        #: For each element of `_texts`, its hash (as an index in `_hashes`) and its text, combined into one number;
+        #: ascending.
         self._keys = np.repeat(np.arange(self._hashes.size), self._counts) * len(documents) + self._texts
         bits = min(max(_LEAST_BITS, (_SLOTS * self._hashes.size).bit_length()), _MOST_BITS)
         self._shift = np.uint64(64 - bits)
-        #: Cache of the ranges of words of matched reference texts.
+        #: Cache of the character ranges of the words of reference texts that were found in a document.
         self._known_spans = dict[int, npt.NDArray[np.int64]]()
-        #: Bit filter of the hashes' upper bits; excludes nearly all hashes of documents.
+        #: For each value of a hash's upper bits, whether the reference has a hash with them. This excludes nearly all
+        #: hashes of documents before the slower binary search.
         self._filter = np.zeros(1 << bits, np.bool_)
         self._filter[self._slots(self._hashes)] = True
 
@@ -101,7 +109,12 @@ class ReferenceIndex:
         return (hashes >> self._shift).view(np.int64)
 
     def look_up(self, hashes: _Hashes) -> tuple[Numbers, Numbers]:
-        """Return the positions of the hashes that are in the reference, and their indices in the reference."""
+        """Find the given hashes that the reference contains.
+
+        Returns:
+            The positions of these hashes in `hashes`, and their hash numbers (indices in the reference's distinct
+            hashes).
+        """
         positions = np.flatnonzero(self._filter[self._slots(hashes)])
         sought = hashes[positions]
         numbers = np.minimum(np.searchsorted(self._hashes, sought), max(self._hashes.size - 1, 0))
@@ -111,8 +124,9 @@ class ReferenceIndex:
     def count_shared(self, rows: Numbers, numbers: Numbers) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
         """Count the distinct hashes that documents share with each reference text.
 
-        `rows` has the document of each hash, ascending; `numbers` has the hashes, distinct within a document. Yields
-        batches of documents, reference texts, and numbers of shared hashes.
+        `rows` has the document of each hash, ascending; `numbers` has the hash numbers from `look_up`, distinct within
+        a document. Yields batches of three arrays, one element per pair: document, reference text, number of shared
+        hashes.
         """
         counts = self._counts[numbers]
         begins = run_starts(rows)
@@ -128,17 +142,18 @@ class ReferenceIndex:
             yield (*np.divmod(pairs, len(self.documents)), shared)
 
     def longest_runs(self, texts: Numbers, begins: Numbers, ends: Numbers, shared: tuple[Numbers, Numbers]) -> Numbers:
-        """Return the longest run of shingles that each reference text shares with a document.
+        """Return the longest run of consecutive shingles that each reference text shares with a document.
 
         Args:
             texts: Reference text of each pair.
             begins: First element of `shared` in the document of each pair.
             ends: Last element, exclusive.
-            shared: Positions and hash numbers from `look_up`.
+            shared: Positions and hash numbers from `look_up`, for all shingles of a batch of documents.
 
         Returns:
-            Array of shape (pairs, 3): first shingle in the reference text, position of the first shingle in the
-            document, and number of shingles. The first of equally long runs in the document counts.
+            Array of shape (pairs, 3): position of the run's first shingle in the reference text, its position among the
+                shingles of the batch of documents, and the number of shingles. The first of equally long runs in the
+                document counts.
         """
         runs = [np.empty((0, 3), np.int64)]
         counts = ends - begins
@@ -225,7 +240,8 @@ class _ReferenceSearch:
         order = np.lexsort((numbers, rows))
         firsts = order[run_starts(rows[order], numbers[order])]
         rows, numbers = rows[firsts], numbers[firsts]
-        # The number of shingles that a document shares with the reference is a lower bound of its size.
+        # A document has at least as many distinct shingles as it shares with the reference. This bound excludes most
+        # pairs before the documents' sizes are computed.
         least_sizes = np.bincount(rows, minlength=len(documents))
         for row, text, shared in index.count_shared(rows, numbers):
             is_possible = shared >= pairs.least_overlap(index.sizes[text], least_sizes[row])
@@ -267,7 +283,9 @@ class _ReferenceSearch:
 
 
 def item_of(text: Member) -> str:
-    """Return the id of a reference text's item, or its own id if it is not part of an item.
+    """Return the id of the item that a reference text is a column of, or its own id if it is a whole item.
+
+    An item is a row of the reference, such as a question with its answer.
 
     >>> item_of(Member("tests.jsonl:17#answer", "answer", 12))
     'tests.jsonl:17'
@@ -279,7 +297,8 @@ def item_of(text: Member) -> str:
 class ReferenceItem:
     """An item of the reference, such as a question with its answer, and the documents that contain a part of it.
 
-    `documents` has, for each document, its pairs: a part of the item (A) and the document (B).
+    A part is the text of one column, or of all columns together. `documents` has a list of pairs for each document: a
+    part of the item (A) and the document that contains it (B).
     """
 
     id: str
@@ -287,7 +306,7 @@ class ReferenceItem:
 
 
 class ReferenceMatches:
-    """Documents that contain reference texts.
+    """Result of the search: the documents that contain reference texts, as pairs, as items or as clusters.
 
     Args:
         on_repeated: Called with each repeated id; the last document with an id counts.
@@ -337,7 +356,7 @@ class ReferenceMatches:
         return map(self._pair, sorted(self._matches, key=self._order))
 
     def items(self) -> list[ReferenceItem]:
-        """Return the reference items with a part in a document; the item in most documents comes first."""
+        """Return the reference items with a part that a document contains; the item in most documents comes first."""
         items: dict[str, dict[str, list[Pair]]] = {}
         for pair in self.pairs():
             items.setdefault(item_of(pair.a), {}).setdefault(pair.b.id, []).append(pair)
@@ -345,11 +364,11 @@ class ReferenceMatches:
         return sorted(together, key=lambda item: -len(item.documents))
 
     def clusters(self) -> Iterator[Cluster]:
-        """Yield each reference text with its documents; the text in most documents comes first."""
+        """Yield a cluster for each reference text found: the text and its documents; the most frequent text first."""
         return self._clusters(self._matches)
 
     def clusters_by_document(self) -> Iterator[Cluster]:
-        """Yield the clusters, with each document only in the cluster of the reference text with the largest share."""
+        """Yield the clusters with each document only once: with the reference text of its largest share."""
         best: dict[str, ReferenceMatch] = {}
         for match in sorted(self._matches, key=self._order):
             best.setdefault(match.document.id, match)

@@ -34,7 +34,8 @@ class DeduplicationSummary:
 
     Args:
         too_short: Texts with fewer words than a shingle; not compared, and kept.
-        removed: Texts that repeat a text that stays.
+        clusters: Clusters of near-duplicates, of two or more texts.
+        removed: Texts that repeat a kept text.
         text_bytes: Size of all texts in UTF-8.
         removed_bytes: Size of the removed texts in UTF-8.
     """
@@ -65,8 +66,11 @@ class Deduplication:
     """Near-duplicates among texts. A text is identified by its row number, from 0.
 
     Args:
-        firsts: For each text, the first text that is equal to it; int64 array of shape (texts,).
-        order: All texts, the texts to keep first; int64 array of shape (texts,).
+        pairs: Pairs of different texts; of equal texts, only the first is in a pair.
+        firsts: For each text, the first text that is equal to it (itself if none is before it); int64 array of shape
+            (texts,).
+        order: All texts, ordered by the retention policy, the best first; int64 array of shape (texts,).
+        sizes, lengths: Number of distinct shingles, and of bytes in UTF-8, of each text.
     """
 
     def __init__(
@@ -83,7 +87,7 @@ class Deduplication:
         """For each text, the row of the text to keep in its place (its own row if it stays); int64 array."""
         _, at = np.unique(self._firsts[self._order], return_index=True)
         preferred = self._order[np.sort(at)]
-        # Equal texts have the rank of the best one.
+        # Among equal texts, the best one by the policy is kept, and its rank counts for all.
         best = np.empty(self._sizes.size, np.int64)
         best[self._firsts[preferred]] = preferred
         firsts = self._firsts[preferred]
@@ -140,7 +144,7 @@ class Deduplication:
         )
 
     def at(self, threshold: Percent) -> Deduplication:
-        """Return the result for a higher threshold, from the known pairs.
+        """Return the result for a higher threshold without another search: its pairs are among the known pairs.
 
         Args:
             threshold: Percentage; a number up to 1 is a fraction.

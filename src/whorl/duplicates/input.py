@@ -1,7 +1,8 @@
 """Reads the documents to compare from files, as whole documents, paragraphs or lines.
 
-A piece is a paragraph or line of a document. `report#3` is the id of the third paragraph of `report`. Pieces without a
-word are left out but numbered. The id of a passage contains its range of characters instead: `report#120-480`.
+A piece is a paragraph or line of a document. `report#3` is the id of the third paragraph of `report`. Blank pieces are
+not compared, but count in this numbering. A passage (a repeated run of words) is cut out by its range of characters,
+and its id contains this range: `report#120-480`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _BETWEEN = {
     Granularity.PARAGRAPH: re.compile(r"\r?\n(?:[^\S\r\n]*\r?\n)+"),
     Granularity.LINE: re.compile(r"\r?\n"),
 }
-#: White space and punctuation.
+#: Text without any word: only white space and punctuation.
 _NO_WORD = re.compile(r"[\s!-/:-@\[-`{-~\u2010-\u205e\u3001-\u301f]*")
 #: White space within a line, and white space with the following line break.
 _BLANKS, _EMPTY_LINE = re.compile(r"[^\S\r\n]*"), re.compile(r"[^\S\r\n]*(?:\r\n|[\r\n])?")
@@ -56,7 +57,7 @@ def pieces(text: str, level: Granularity) -> list[tuple[int, int, int]]:
 
 
 def pieces_of(document: Document, level: Granularity) -> list[Document]:
-    """Return pieces with the document's name and properties; raise DocumentError if their ids are too long."""
+    """Return the pieces of a document, with its name and properties; raise DocumentError if their ids are too long."""
     if level not in _BETWEEN:
         return [document]
     cut = (document.text[begin:end] for begin, end, _ in pieces(document.text, level))
@@ -77,7 +78,7 @@ def piece_id(document_id: str, number: int) -> str:
 
 
 def without(text: str, document_id: str, superfluous: Collection[str], level: Granularity) -> str | None:
-    """Return a text without the superfluous pieces, or None if only white space remains."""
+    """Remove the pieces with ids in `superfluous` from a document's text; return None if only white space remains."""
     remaining = [
         text[begin:after]
         for number, (begin, _, after) in enumerate(pieces(text, level), start=1)
@@ -100,7 +101,7 @@ def span_of(passage: str) -> tuple[str, int, int]:
 
 
 def by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
-    """Return the character ranges of passages by document id, in the order of the text."""
+    """Group the ids of passages by document: return each document's character ranges, in the order of its text."""
     ranges: dict[str, list[tuple[int, int]]] = {}
     for passage in passages:
         document_id, begin, end = span_of(passage)
@@ -113,8 +114,9 @@ def by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
 def without_ranges(text: str, ranges: Sequence[tuple[int, int]]) -> str | None:
     r"""Remove ranges of characters from a text; return None if no word is left.
 
-    A cut also removes the following blanks, unless a word precedes it, and at the beginning of a line the following
-    line break. A blank replaces a cut between two words. The ranges ascend and may overlap.
+    White space that a removed range leaves doubled is removed too: the blanks after it, unless it directly follows a
+    word or a sign, and at the beginning of a line also the following line break. If two words would touch, a blank
+    separates them. The ranges ascend and may overlap.
 
     >>> without_ranges("one two three, four\n$five", [(4, 7), (15, 19)])
     'one three, \n$five'
@@ -139,13 +141,16 @@ def _end_of_cut(left: str, text: str, end: int) -> int:
 
 
 class InputReader:
-    """Reader of the files of a run; each file is read once.
+    """Reads all input files of a run, each once; counts documents and bytes, and collects the problems met.
 
     Args:
-        options: Columns named by the options become properties of the documents. A folder keeps the dates of files for
-            later runs.
+        named: Files, folders and addresses to search.
+        options: Columns named by the options become properties of the documents. With a folder for later runs
+            (`state`), the dates of files are read too.
+        reference: Files and folders of the reference.
         reference_columns: Columns of the texts in rows of the reference; empty for the column of `columns`.
-        is_rewritten: Whether the files are rewritten, so that ids must identify rows.
+        is_rewritten: Whether copies of the files will be written without their duplicates, so that each id must belong
+            to one row only.
         follow_links: Whether to follow links that lead out of the named folders.
     """
 
@@ -193,7 +198,7 @@ class InputReader:
         return InputPart(place.file, span, columns, self.options, is_reference, texts)
 
     def _columns_to_read(self, place: Place, *, is_reference: bool) -> tuple[RowColumns, tuple[str, ...]]:
-        """Return the columns of a file, and the columns with texts that become separate documents."""
+        """Return a file's columns to read, and the names of its text columns if each becomes a separate document."""
         if not is_reference:
             return self.columns, ()
         columns, names = replace(self.columns, text_option="--reference-column"), self.reference_columns
@@ -204,7 +209,7 @@ class InputReader:
         return columns, names
 
     def note_bytes(self, done: int, at: int = 0) -> None:
-        """Record `done` more bytes read, up to position `at` of the current file."""
+        """Record progress: `done` more bytes of finished files, and the position `at` in the current file."""
         self._done, self._at = self._done + done, at
 
     def note(self, report: ReadReport) -> None:
@@ -212,7 +217,7 @@ class InputReader:
         self.problems.extend(report.problems)
 
     def note_without_text(self, place: Place, rows: int, *, is_reference: bool) -> None:
-        """Record a file without any text; it is a problem if its rows lack the text column."""
+        """Handle a file whose rows had no text: if they lack the text column, report this and do not count them."""
         try:
             names = self._columns_of(place)
             if names:
@@ -257,7 +262,7 @@ class InputReader:
             )
 
     def texts(self, ids: Sequence[str]) -> dict[str, str]:
-        """Read texts of whole files again; skip rows."""
+        """Read the texts of documents that are whole files again; leave out ids of rows."""
         texts: dict[str, str] = {}
         for document_id in ids:
             if place := self._files.get(document_id):
@@ -266,7 +271,7 @@ class InputReader:
         return texts
 
     def row_texts(self, ids: Sequence[str]) -> dict[str, str]:
-        """Read texts of rows and pieces of small files again."""
+        """Read the texts of rows and pieces again, by id; return none if the input is too large to read twice."""
         if self._bytes > _SMALL_BYTES:
             return {}
         wanted, texts = set(ids), dict[str, str]()
@@ -293,7 +298,7 @@ class InputReader:
         return self._keep.is_by_value and not self._keep.column
 
     def date(self, document: Document) -> float | None:
-        """Return a file's time of change in seconds since 1970, or None if unknown.
+        """Return the time of change of a document that is a whole file, in seconds since 1970; None if unknown.
 
         Raises:
             ParameterError: The retention policy needs dates of files, and the document is a row of a file.
@@ -351,12 +356,12 @@ class ReadReport:
 
 @dataclass(slots=True)
 class InputPart:
-    """A file, or a range of its bytes, read by one process.
+    """The documents of a file, or of a range of its bytes; one process reads them.
 
     Args:
         texts: Columns whose texts are separate documents; the first is also in `columns`.
         at_byte: Called from time to time with the position in the file.
-        report: Findings, which are complete when the part has been read.
+        report: Counts and problems; complete when all documents have been read.
     """
 
     file: File
@@ -400,7 +405,7 @@ class InputPart:
                 report.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 
     def _split_columns(self, document: Document) -> list[Document]:
-        """Return a document for each text column of a row, with its name, and a document for all columns together."""
+        """Return a document for each text column of a row, named like it, and one with the texts of all of them."""
         texts = {self.texts[0]: document.text}
         for name in self.texts[1:]:
             value = document.properties.get(name, "")
@@ -417,12 +422,12 @@ class InputPart:
 
 
 class InputDocuments:
-    """Documents of files, readable in sequence or in parts by several processes."""
+    """The documents of several files, read in sequence, or in parts by several processes (`DivisibleDocuments`)."""
 
     def __init__(self, reading: InputReader, of: Sequence[Place], *, is_reference: bool = False) -> None:
         self._reading, self._places, self._is_reference = reading, of, is_reference
         self._noted = ReadReport()
-        #: Number of rows read from each file whose rows have had no text.
+        #: Number of rows read of each file, for files whose rows have had no text so far.
         self._without_text: dict[str, int] = {}
         self._with_text: set[str] = set()
 

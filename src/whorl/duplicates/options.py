@@ -37,12 +37,13 @@ METRICS = (Metric.JACCARD, Metric.CONTAINMENT)
 
 @dataclass(frozen=True, slots=True)
 class PairOptions:
-    """Options of the all-pairs search.
+    """Definition of a pair of near-duplicates, and how many of the pairs the search must find.
 
     Args:
         threshold: Fraction in (0, 1], in steps of a millionth.
-        recall: Minimum share of the pairs just at the threshold that the search finds; fraction in (0, 1].
-        notes: Notes on how ambiguous numbers were read.
+        recall: Minimum share of the pairs just at the threshold that the search finds; fraction in (0, 1]. Pairs above
+            the threshold are found more often.
+        notes: Notes to the user on how ambiguous numbers were read, such as 1, which means 100 %, not 1 %.
 
     Raises:
         ParameterError: The metric is not in METRICS, or a fraction is outside its range.
@@ -106,15 +107,15 @@ def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> Pair
     return PairOptions(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), notes)
 
 
-#: Policies, and whether each must, may or cannot have a column. Without a date column, the file's time of change
-#: counts.
+#: Retention policies, and whether each must, may or cannot name a column. If a policy by date has none, the file's time
+#: of change counts.
 _COLUMNS = {"first": "none", "longest": "none", "newest": "may", "oldest": "may", "largest": "must", "smallest": "must"}
 _DATES, _DESCENDING = ("newest", "oldest"), ("oldest", "smallest")
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Retention policy: selects the document of a cluster to keep; ties by order.
+    """Retention policy: selects the document of a cluster to keep. Of equally good documents, the first is kept.
 
     Args:
         by: "first", "longest" (with most distinct shingles), "newest", "oldest", "largest" or "smallest".
@@ -167,7 +168,7 @@ class Keep:
 
 
 def seconds_of(value: object) -> float | None:
-    """Return a field's first value in seconds since 1970, or None if it is not a date."""
+    """Convert a field's value, or its first value, to seconds since 1970; return None if it is not a date."""
     first = value[0] if isinstance(value, list | tuple) and value else value
     if not isinstance(first, str):
         return _number(first)
@@ -187,7 +188,7 @@ def _number(value: object) -> float | None:
 
 
 class Granularity(StrEnum):
-    """Compared units."""
+    """The unit of text that is compared: whole documents, or the paragraphs, lines or repeated passages in them."""
 
     DOCUMENT = "document"
     PARAGRAPH = "paragraph"
@@ -200,15 +201,16 @@ class DuplicatesOptions:
     """Options of a search for near-duplicates.
 
     Args:
-        scheme: Scheme of words and shingles of documents outside a store.
+        scheme: How documents outside a store are cut into words and shingles; a store has its own scheme.
         keep: Retention policy; its column is a property, or a field of the store. None keeps the first document.
         date: Property or field with the dates of documents; None for the dates of files.
         within: Property in which compared documents must agree. Documents without the property are compared with each
             other.
-        level: Compared units; the same in all runs with a folder.
+        level: Unit of text that is compared; the same in all runs with a folder.
         common: Boilerplate options. With a folder, the documents of all runs count. If common text is ignored, each run
             searches for all pairs again, because new documents can make shingles common.
-        spanning_only: Find only clusters; the search may skip pairs of documents that are already connected.
+        spanning_only: Find the clusters, but not all pairs: the search may skip pairs of documents that other pairs
+            already connect.
         state: Folder of the persistent sketch store. The next run continues from it: it completes an interrupted run,
             and compares new documents with all earlier documents. None for a temporary store.
         reference_only: Compare documents with the reference only, not with each other.
@@ -235,7 +237,7 @@ class DuplicatesOptions:
 
     @classmethod
     def of(cls, options: PairOptions | DuplicatesOperation | DuplicatesOptions) -> DuplicatesOptions:
-        """Convert options of pairs or of a front end to search options; raise ParameterError for invalid options."""
+        """Convert `PairOptions` or a front end's operation to search options; raise ParameterError if invalid."""
         if isinstance(options, DuplicatesOptions):
             return options
         if isinstance(options, PairOptions):
@@ -261,7 +263,7 @@ class DuplicatesOptions:
 
 
 def _keep_of(operation: DuplicatesOperation) -> Keep | None:
-    """Return the retention policy of an operation; None if it has none and no file is rewritten."""
+    """Return the retention policy of an operation; None if the user named none and no copies of files are written."""
     keep = None if operation.keep is None else Keep.named(operation.keep)
     if keep in (Keep("newest"), Keep("oldest")):
         return Keep(operation.keep or "", operation.date or "")

@@ -16,14 +16,18 @@ from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.verification import Pairs, verify_pairs
 from whorl.request_context import report_progress, require_time
 
-#: Number of pivots: documents of a block that are compared with the whole block before any other pair.
+#: A block is a set of documents that share a frequent hash (`HashBlock`). This number of its documents, the pivots, are
+#: compared with the whole block before any other pair.
 _PIVOTS = 16
-#: Number of documents in the sample that shows whether a block is one cluster.
+#: Number of documents of a block to sample, to see whether most of the block is one cluster.
 _SAMPLE = 64
 
 
 def first_of_equals(keys: Numbers, sizes: Numbers) -> Numbers:
-    """Return the index of each document's first equal document; a document without shingles equals only itself."""
+    """For each document, return the index of the first document equal to it, perhaps itself.
+
+    Documents with equal `keys` are equal. A document without shingles equals only itself.
+    """
     order = np.argsort(keys, kind="stable")
     is_first = np.ones(order.size, np.bool_)
     is_first[1:] = keys[order[1:]] != keys[order[:-1]]
@@ -41,14 +45,14 @@ def find_pairs(
     is_known: npt.NDArray[np.bool_],
     keys: Numbers | None = None,
 ) -> Pairs:
-    """Return all pairs of different documents.
+    """Return all pairs of documents with different shingles.
 
     Args:
         firsts: Result of `first_of_equals`. Only the first of equal documents are compared.
         known: Pairs found by an earlier run.
         is_known: Mask of the documents among which all pairs are in `known`.
-        keys: As in `first_of_equals`. They order documents of one size, so the result does not depend on the input
-            order.
+        keys: Keys of the documents as in `first_of_equals`. Documents of one size are compared in the order of their
+            keys, so that the result does not depend on the order of the input.
     """
     places = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     if keys is not None:
@@ -64,7 +68,7 @@ def find_pairs(
         return known
     spanning = _SpanningPairs(compared, options.pairs, is_new)
     if options.spanning_only:
-        # The indices in known pairs refer to all documents.
+        # Known pairs have indices among all documents; convert them to indices among the compared documents.
         index_of = np.full(len(sketches), -1)
         index_of[places] = np.arange(places.size)
         spanning.add(known.at(index_of))
@@ -93,7 +97,10 @@ def find_pairs(
 
 
 class _SpanningPairs:
-    """Finds spanning pairs: enough pairs to connect each component of the graph of similar documents."""
+    """Finds spanning pairs: not all pairs, but enough to connect every two documents that all pairs would connect.
+
+    Documents already connected by pairs are in one component, and need not be compared.
+    """
 
     def __init__(self, sketches: Sketches, pair_options: PairOptions, is_new: npt.NDArray[np.bool_]) -> None:
         self._sketches, self._pair_options, self._is_new = sketches, pair_options, is_new
@@ -103,10 +110,10 @@ class _SpanningPairs:
         self._components.join(pairs.a, pairs.b)
 
     def among_candidates(self, a: Numbers, b: Numbers, workers: int) -> Iterator[Pairs]:
-        """Yield spanning pairs among candidates.
+        """Yield spanning pairs among candidate pairs of `a` and `b`.
 
-        Each document is compared with one partner, then two more, then four, and so on, but never within its own
-        component. So n near-copies take about n comparisons. Equal documents are adjacent in `a`.
+        Each document of `a` is compared with one candidate of `b`, then two more, then four, and so on, but never
+        within its own component. So n near-copies take about n comparisons. Equal elements of `a` must be adjacent.
         """
         most = 1
         while a.size:
@@ -127,11 +134,11 @@ class _SpanningPairs:
                 yield self._verify_unconnected(np.repeat(rows, others.size), np.tile(others, rows.size))
 
     def probe_block(self, hash_block: Numbers) -> tuple[list[Pairs], bool]:
-        """Return the spanning pairs found within a block, and whether they are all.
+        """Try to find the spanning pairs within a block cheaply; return the pairs found, and whether they are enough.
 
-        If most documents of the block are near-copies of each other, this takes about one comparison per document and
-        finds all spanning pairs. It stops early if a sample shows that the documents share only boilerplate, or if too
-        many comparisons remain; the search then needs more hashes of the documents.
+        If most documents of the block are near-copies of each other, this takes about one comparison per document, and
+        the pairs are enough. It gives up if a sample shows that the documents share only boilerplate, or if too many
+        comparisons remain; the search must then separate the documents by more of their hashes.
         """
         batches_found: list[Pairs] = []
         outside = self._outside_largest(hash_block[self._is_new[hash_block]], hash_block)
@@ -160,10 +167,11 @@ class _SpanningPairs:
             left = left[1:]
 
     def _products_left(self, hash_block: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
-        """Return the remaining comparisons within a block: two pairs of groups, to compare each document with each.
+        """Return the comparisons that remain within a block: two pairs of groups whose documents are to be compared.
 
         Most documents were compared only with the pivots. If two documents are not connected, one of them is outside
-        the block's largest component, so it suffices to compare the documents outside this component with all others.
+        the block's largest component, so it is enough to compare the documents outside this component with all others.
+        Two documents that are not new need no comparison.
         """
         is_new = self._is_new[hash_block]
         new, old = hash_block[is_new], hash_block[~is_new]

@@ -1,15 +1,16 @@
-"""Finds passages: runs of words that occur more than once in a collection.
+"""Finds passages that are repeated word for word: runs of words that occur more than once in a collection.
 
 A window is N consecutive words of one text. It *repeats* another window if the same words occur earlier, in the same
 text or in an earlier text. A passage is a maximal run of consecutive windows that repeat consecutive windows; its
 source is the first occurrence of its words. So passages cover exactly the repeated words.
 
-Winnowing (`fingerprint.winnowing`) keeps at least one hash of any N consecutive words, and the same hash wherever these
-words occur. So the search hashes and sorts only windows around repeated hashes, then compares the words of each passage
-with the words of its source.
+Winnowing (`fingerprint.winnowing`) hashes runs of N/2 words and keeps at least one of these hashes in any N consecutive
+words, the same one wherever these words occur. So a repeated window contains a kept hash that occurs more than once.
+The search hashes and sorts only the windows around such hashes, then compares the words of each passage with the words
+of its source.
 
-A `TemporarySketchStore` holds the hashes of each text's words in place of a sketch. It also holds the text and its
-length in bytes, to locate the words of passages.
+A `TemporarySketchStore` holds the texts: in place of a sketch, each document has the hashes of all its words in their
+order, then the length of its text in bytes, and the text itself, to find the characters of passages.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def passages_among(
         documents: Documents, read lazily. If documents share an id, the last one counts.
         words: Smallest number of words of a passage; 2 to 999.
         options: Only scheme, `reference_only`, `within` and `workers` apply.
-        reference: Documents that precede the others; passages that they repeat are not reported.
+        reference: Documents that precede the others, so that their passages can be sources. Passages that they repeat
+            themselves are not reported.
 
     Raises:
         ParameterError: The number of words is out of range.
@@ -93,7 +95,7 @@ def passages_among(
 
 @dataclass(frozen=True, slots=True)
 class _WordReader:
-    """Converts documents to columns of a sketch store: hashes of words, and texts."""
+    """Converts documents to the columns of a sketch store as passages need them: hashes of words, and texts."""
 
     scheme: Scheme
     within: str | None
@@ -131,7 +133,7 @@ class _WordReader:
 
 
 class _WordStream:
-    """Words of all texts as one sequence, addressed by position.
+    """The words of all texts as one sequence; a position is the index of a word in it.
 
     `begins` has the position of each text's first word, and the total number of words at the end.
     """
@@ -149,9 +151,10 @@ class _WordStream:
             begin = max(begin + 1, end)
 
     def words(self, texts: slice) -> tuple[_Hashes, _Bools]:
-        """Return the word hashes of some texts, and a mask of the words at which a window starts.
+        """Return the hashes of the words of some texts, and a mask of the words that start a window.
 
-        The mask ends with the last word that can start a window.
+        A word starts a window if all words of that window are in one text. The mask is shorter than the hashes, because
+        no window can start at the last words.
         """
         places = np.arange(texts.start, texts.stop)
         words, owners = self._sketches.gathered(places, np.zeros_like(places), self._sketches.counts[places])
@@ -173,14 +176,18 @@ class _WordStream:
 
 
 def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numbers:
-    """Return each window's source position plus 1, or 0 without a source, in a memory-mapped sparse file."""
+    """Return, for each position, 1 plus the position of its window's source, or 0 without a source.
+
+    The array is mapped from a sparse file in `folder`. Windows are sorted by hash in several passes, each over a range
+    of hash values, to bound the memory.
+    """
     total = int(stream.begins[-1])
     if not total:
         return np.zeros(0, np.int64)
     sources = np.memmap(folder / "sources.i64", np.int64, "w+", shape=(total,))
     places = _shared_places(stream)
     half = (stream.window + 1) // 2
-    # This is an upper bound, because a window may be around several positions.
+    # The number of windows is at most this, because one window may be around several positions.
     most = min(total, places.size * (stream.window - half + 1))
     parts = max(1, -(-most // _WINDOWS_AT_ONCE))
     for part in range(parts):
@@ -206,7 +213,7 @@ def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numb
 
 
 def _shared_places(stream: _WordStream) -> Numbers:
-    """Return the positions of winnowed hashes that occur more than once."""
+    """Return the positions of the winnowed hashes that occur more than once in the collection."""
     half = (stream.window + 1) // 2
     numbers, places = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
     for texts in stream.portions():
@@ -227,7 +234,7 @@ def _shared_places(stream: _WordStream) -> Numbers:
 
 
 def _windows_around(places: Numbers, before: int, is_window: _Bools) -> _Bools:
-    """Return the windows with a position of `places` among their first `before` + 1 words."""
+    """Return a mask of the windows with a position of `places` among their first `before` + 1 words."""
     steps = np.zeros(is_window.size + 1, np.int64)
     np.add.at(steps, np.maximum(0, places - before), 1)
     np.subtract.at(steps, np.minimum(is_window.size, places + 1), 1)
@@ -237,7 +244,7 @@ def _windows_around(places: Numbers, before: int, is_window: _Bools) -> _Bools:
 def _record_sources(
     stream: _WordStream, hashes: _Hashes, windows: Numbers, sources: Numbers, *, reference_only: bool
 ) -> None:
-    """Record the sources of windows; all windows with equal words must be in the same call."""
+    """Write the source of each window into `sources`; all windows with equal words must be in the same call."""
     order = np.argsort(hashes, kind="stable")
     # Windows ascend, so the first of equal windows is the source.
     starts = run_starts(hashes[order])
@@ -254,7 +261,7 @@ def _record_sources(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RepeatedRanges:
-    """Positions of passages and of their sources, and lengths in words, in the order of the texts."""
+    """Passages as columns: position of the first word, position of the source's first word, and length in words."""
 
     places: Numbers
     sources: Numbers
@@ -289,7 +296,7 @@ def _cover_windows(stream: _WordStream, sources: Numbers) -> _RepeatedRanges:
 
 
 class Passages:
-    """Repeated passages; valid while the folder with the texts exists."""
+    """Result of the search: repeated passages as pairs or clusters; usable while the folder with the texts exists."""
 
     def __init__(
         self,
@@ -300,7 +307,7 @@ class Passages:
         scheme: Scheme,
     ) -> None:
         self._store, self._stored, self._stream, self.scheme = store, stored, stream, scheme
-        # Passages with one source and one length are adjacent, in the order of their positions.
+        # Sort passages by source and length, so that repetitions of the same words are adjacent.
         self._ranges = ranges.only(np.lexsort((ranges.places, ranges.words, ranges.sources)))
         self.documents = len(stored.sketches)
         #: Number of documents with fewer words than a passage.
@@ -313,7 +320,7 @@ class Passages:
             yield from cluster.matches[1:]
 
     def clusters(self) -> Iterator[Cluster]:
-        """Yield a cluster for each passage, the most frequent passage first. The first occurrence is the principal."""
+        """Yield a cluster of the occurrences of each passage, the most frequent first; the source is the principal."""
         groups = self._groups()
         yield from self._describe_clusters(np.argsort(-np.diff(groups), kind="stable"), groups)
 

@@ -40,7 +40,7 @@ from whorl.duplicates.token_index import (
 from whorl.duplicates.verification import is_fast
 from whorl.request_context import require_time
 
-#: Approximate number of pairs to yield at a time; bounds the memory.
+#: Approximate number of candidate pairs to yield at a time; bounds the memory.
 AT_ONCE = 1 << 22
 
 
@@ -61,10 +61,13 @@ class HashBlock(NamedTuple):
 def find_candidates(
     sketches: Sketches, options: JoinOptions, connect_block: Callable[[Numbers], bool] = lambda places: False
 ) -> Iterator[CandidatePairs | HashBlock]:
-    """Yield the pairs that may reach the threshold, a few pairs several times.
+    """Yield the candidate pairs in batches: the pairs that may reach the threshold, a few of them several times.
 
-    If only spanning pairs are needed, yield blocks instead of their pairs. `connect_block` may decide a block before
-    more of its hashes are used: if it returns True, the block is dropped.
+    With `options.spanning_only`, the caller needs only enough pairs to connect each cluster. Documents that still share
+    a hash with too many pairs in the last round are then yielded as one block instead of all their pairs, and the
+    caller connects the documents. `connect_block` gets the documents of such a hash in an earlier round, before they
+    are deferred to the next; it returns True if it has connected them itself, so that they need not be compared by more
+    of their hashes.
     """
     places = np.flatnonzero(sketches.sizes > 0)
     if options.rounds is None:
@@ -101,7 +104,7 @@ class _FilterRound:
             yield from self._compare(*self._participants(places, levels, level), level)
 
     def _participants(self, places: Numbers, levels: Numbers, level: int) -> tuple[Numbers, Bools]:
-        """Return the documents to compare at a level, and whether it is their home level."""
+        """Return the documents to compare at a level, and a mask of those for which it is the home level."""
         is_home, sizes = levels == level, self._sketches.sizes[places]
         participates = self._round.participants(sizes, levels, level, int(sizes[is_home].min()))
         return places[participates], is_home[participates]
@@ -127,7 +130,7 @@ class _FilterRound:
         )
 
     def _mark_prefixes(self, members: LevelMembers, tokens: IndexedTokens, member_bits: int) -> tuple[Hashes, Hashes]:
-        """Return the keys of the index prefixes and of the probe prefixes."""
+        """Return the keys (see `TokenEntries`) of all index prefixes, and those of all probe prefixes."""
         entries = tokens.entries
         index_lengths, probe_lengths = members.lengths.prefixes(members.is_larger, tokens.counts, tokens.indexable)
         if is_fast(entries.keys.size):
@@ -161,7 +164,7 @@ class _FilterRound:
             else:
                 continue
             is_left[group] = False
-        # Process all partners of a larger document in one batch, so that no pair is yielded twice.
+        # Put all partners of a larger document into one batch, where repeated pairs can be removed.
         left = np.flatnonzero(is_left)
         left = left[np.argsort(larger[left], kind="stable")]
         ends = np.cumsum(counts[left])
@@ -180,9 +183,10 @@ class _FilterRound:
 
 
 def oversized_groups(groups: npt.NDArray[Any], counts: Numbers, most: int) -> list[Numbers]:
-    """Return the entries with pairs of each group that has more than `most` pairs.
+    """For each group with more than `most` pairs, return the indices of its entries that have pairs.
 
-    `counts` has the number of pairs of each entry. The entries of a group are adjacent.
+    `groups` has the group of each entry (here: its hash); entries of a group are adjacent. `counts` has the number of
+    pairs of each entry.
 
     >>> [group.tolist() for group in oversized_groups(np.array([4, 4, 4, 6, 6]), np.array([3, 0, 2, 1, 1]), most=2)]
     [[0, 2]]
@@ -198,7 +202,10 @@ def oversized_groups(groups: npt.NDArray[Any], counts: Numbers, most: int) -> li
 def _candidate_pairs(
     members: LevelMembers, index_keys: Hashes, low: Numbers, counts: Numbers, larger: Numbers, member_bits: int
 ) -> CandidatePairs:
-    """Pair each larger document with the documents in its range of index entries; return each pair once."""
+    """Pair each larger document with the members in its ranges of index entries; return each pair once.
+
+    `low` and `counts` have the start and length of a range in `index_keys`, `larger` the member to pair with it.
+    """
     smaller = owners_of(index_keys[spread(low, counts)], member_bits)
     half = np.uint64(32)
     pairs = np.sort((smaller.astype(np.uint64) << half) | np.repeat(larger, counts).astype(np.uint64))
@@ -212,9 +219,9 @@ def _candidate_pairs(
 def mark_prefixes(
     owners: Numbers, frequency: npt.NDArray[Any], is_indexable: Bools, index_lengths: Numbers, probe_lengths: Numbers
 ) -> tuple[Bools, Bools]:
-    """Return two masks of entries: the index prefixes and the probe prefixes of the members.
+    """Return two masks of the entries (a hash of a member): in the member's index prefix, and in its probe prefix.
 
-    A prefix has the rarest entries of a member; ties by hash.
+    A prefix has a member's entries with the rarest hashes; ties by hash.
 
     Args:
         owners: Member of each entry; the entries of a member are in the order of their hashes.
@@ -249,7 +256,7 @@ def _mark_prefixes_compiled(
 
 
 def _ranks(groups: Numbers, counts: Bools) -> Numbers:
-    """Return the number of counted entries before each entry in its group. The entries of a group are adjacent."""
+    """For each entry, return how many entries before it in its group are marked in `counts`. Groups are adjacent."""
     if not groups.size:
         return groups
     before: Numbers = np.cumsum(counts) - counts

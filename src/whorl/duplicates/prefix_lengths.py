@@ -1,7 +1,9 @@
 """Chooses the prefix lengths for each round of the prefix filter, on one machine and on Spark.
 
-A prefix length depends only on the document and on the size of the largest sketch, so every machine of a cluster
-computes the same lengths. `prefix_filter` describes the algorithm.
+A prefix consists of a document's rarest hashes, and only these are used to look up its partners; `prefix_filter`
+describes the algorithm. A level is a bound of hash values; each level has half of the hashes of the level below it. A
+prefix length depends only on the document and on the size of the largest sketch, so every machine of a cluster computes
+the same lengths.
 """
 
 from __future__ import annotations
@@ -24,10 +26,11 @@ from whorl.fingerprint.statistics.metric import Metric
 FIRST_AIM = 64
 #: Number of pairs that one hash may produce before its documents are deferred to the next round.
 MOST_PAIRS = 20_000
-#: Share of the allowed misses that the candidate search may cause; verification may cause the others.
+#: A search with recall r may miss the share 1 - r of the pairs at the threshold. The candidate search may cause this
+#: fraction of the misses; verification may cause the others.
 _OF_MISSES = Fraction(1, 5)
 _GROWTH = 4
-#: Population size for which the hypergeometric distribution is practically binomial.
+#: Number of shingles for which the hypergeometric distribution is practically binomial.
 _ENDLESS = 1 << 39
 
 
@@ -35,11 +38,11 @@ class PrefixLengths(NamedTuple):
     """For each document, the numbers of hashes that determine its prefix lengths at one level.
 
     Attributes:
-        counts: Hashes below the bound of the level.
+        counts: Number of the document's hashes below the bound of the level.
         indexable: Number of these hashes, the smallest first, that may be in the index prefix.
-        min_indexable_shared: Minimum number of indexable hashes that a larger partner has, with probability
+        min_indexable_shared: Number of the indexable hashes that a larger partner has at least, with probability
             `Round.recall`.
-        min_shared: Minimum number of hashes that a smaller partner has, with probability `Round.recall`.
+        min_shared: Number of the hashes that a smaller partner has at least, with probability `Round.recall`.
     """
 
     counts: Numbers
@@ -48,13 +51,16 @@ class PrefixLengths(NamedTuple):
     min_shared: Numbers
 
     def used_hashes(self, is_larger: npt.NDArray[np.bool_]) -> Numbers:
-        """Return the number of used hashes: all if the document may be the larger one, otherwise the indexable ones."""
+        """Return each document's number of hashes to read: all if it may be the larger one, else the indexable ones."""
         return np.where(is_larger, self.counts, self.indexable)
 
     def prefixes(
         self, is_larger: npt.NDArray[np.bool_], shared: Numbers, shared_indexable: Numbers
     ) -> tuple[Numbers, Numbers]:
-        """Return the lengths of the index prefixes and of the probe prefixes; a prefix of length 0 or less is empty.
+        """Return the lengths of each document's index prefix and probe prefix; a prefix of length 0 or less is empty.
+
+        A document as the smaller one of a pair is indexed under the hashes of its index prefix. As the larger one, it
+        looks up partners by those of its probe prefix.
 
         Args:
             shared: For each document, the number of hashes shared with other documents.
@@ -66,7 +72,7 @@ class PrefixLengths(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One pass of the prefix filter, over sketches of about `aim` hashes.
+    """One pass of the prefix filter, which uses about `aim` hashes of each sketch.
 
     A pair just at the threshold is found with probability `recall`.
     """
@@ -83,7 +89,7 @@ class Round:
 
     def home_levels(self, sketches: Sketches, sizes: Numbers) -> Numbers:
         """Return each document's home level: the level at which it may be the larger document of a pair."""
-        # A level below the sketch's own level would add no hashes.
+        # A lower level would add no hashes, because a sketch has none above the bound of its own level.
         own = sketches.scheme.levels(sizes)
         return np.maximum(own, level_beyond(sizes, self.aim)) if self.is_jaccard else own
 
@@ -108,7 +114,10 @@ class Round:
         return PrefixLengths(counts, indexable, min_indexable_shared, least)
 
     def _min_shared(self, sizes: Numbers, counts: Numbers, share: Fraction) -> Numbers:
-        """Return the number of hashes that a partner with this share of the shingles has, with probability `recall`."""
+        """Return the number of each document's `counts` hashes that a partner has at least, with probability `recall`.
+
+        The partner contains `share` of the document's shingles.
+        """
         part, whole = share.as_integer_ratio()
         distinct = np.flatnonzero(np.bincount(counts, minlength=1))
         good = -(-part * _ENDLESS // whole)
@@ -123,7 +132,7 @@ class Round:
 
 
 def rounds(pair_options: PairOptions, largest: int) -> list[Round]:
-    """Return the rounds of a search over sketches of at most `largest` hashes."""
+    """Return the rounds of a search, with more and more hashes; the largest sketch has `largest` hashes."""
     # Raise the aim until a pair at the threshold shares at least half of FIRST_AIM hashes.
     aim = FIRST_AIM
     while aim * pair_options.threshold < FIRST_AIM // 2 or (pair_options.recall == 1 and aim < largest):
@@ -137,12 +146,13 @@ def rounds(pair_options: PairOptions, largest: int) -> list[Round]:
 
 @dataclass(frozen=True, slots=True)
 class JoinOptions:
-    """Options of the similarity join.
+    """Options of the search for pairs of similar documents (similarity join).
 
     Args:
-        spanning_only: Find only spanning pairs within a block of near-copies, in linear instead of quadratic time.
-        spanning_everywhere: Find only spanning pairs among all documents. Exact verification must not reject pairs
-            later.
+        spanning_only: Within a block of near-copies, find only enough pairs to connect it (spanning pairs), in linear
+            instead of quadratic time.
+        spanning_everywhere: Find only spanning pairs among all documents. This is wrong if exact verification rejects
+            pairs later, because the pairs that would connect the same documents were skipped.
         most: Number of pairs that one hash may produce in a round. In the last round, the documents of a hash with more
             pairs become a block.
         rounds: Remaining rounds, if earlier rounds ran elsewhere; None for all rounds.

@@ -34,7 +34,7 @@ from whorl.fingerprint.statistics.metric import Intervals, Shares
 
 #: Number of pairs, and of members of clusters, to describe at a time.
 _PAIRS_AT_ONCE, _MEMBERS_AT_ONCE = 1 << 15, 1 << 18
-#: Number of texts to read at a time for the words that versions add and lose.
+#: Number of texts to read at a time, to find the words that each version adds and loses.
 _TEXTS_AT_ONCE = 32
 #: Function that reads texts by id; it leaves out documents without a text.
 ReadTexts: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
@@ -44,7 +44,7 @@ ReadProperties: TypeAlias = Callable[[Sequence[str]], Mapping[str, tuple[float |
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A document.
+    """A document in a pair or cluster.
 
     Args:
         name: Name for display, or "".
@@ -67,9 +67,9 @@ class Pair(NamedTuple):
 
     Args:
         a: The earlier document, or the principal of a cluster.
-        shares: Shares of the two texts; estimates if they come from sketches.
-        low, high: Ends of their 95 % intervals; equal to the shares if all shingles were compared.
-        residual: Shares without common text, if boilerplate is separated.
+        shares: How much the two texts share (Jaccard, A in B, B in A); estimates if they come from incomplete sketches.
+        low, high: Ends of the shares' 95 % confidence intervals; equal to the shares if all shingles were compared.
+        residual: Shares of the texts without boilerplate, if the options define boilerplate.
         spans: Half-open character ranges of the longest shared passage in A and in B, if the search looked for it.
         passage: Beginning of that passage.
     """
@@ -125,7 +125,7 @@ class Cluster:
     """Documents connected by pairs.
 
     Args:
-        matches: Pairs of the principal with each member, itself included, in order of arrival.
+        matches: Pairs of the principal (A) with each member (B), itself included, in order of arrival.
         pairs: Pairs among the members, if requested and searched for.
         versions: Members in the order of their versions, if requested.
     """
@@ -146,7 +146,7 @@ class Cluster:
 
 
 class Duplicates:
-    """Results of a run. Documents are addressed by index, in order of arrival."""
+    """Results of a search: pairs, clusters and counts. Documents are addressed by index, in order of arrival."""
 
     def __init__(
         self,
@@ -159,13 +159,13 @@ class Duplicates:
         residual: Residual | None = None,
     ) -> None:
         self._properties = properties
-        #: Options and result of the last call of `_groups`.
+        #: Cache: options and result of the last call of `_groups`.
         self._grouped: tuple[tuple[bool, bool, Keep | None], tuple[Numbers, list[Numbers]]] | None = None
         self._store, self._stored, self._pairs, self._firsts = store, stored, pairs, firsts
         self._is_new, self.scheme, self.residual = stored.is_new, scheme, residual
         #: Numbers of documents left out because they have no sketch, or no text.
         self.without_sketch = self.without_text = 0
-        #: Name of the compared units.
+        #: Name of the unit that was compared: document, paragraph, line or passage.
         self.kind = "document"
         #: Reads texts by id.
         self.read_texts: ReadTexts = lambda ids: {}
@@ -173,7 +173,8 @@ class Duplicates:
         #: Number of documents with fewer words than a shingle, which cannot be compared.
         self.too_short = int(np.count_nonzero(stored.sketches.sizes == 0))
         inside = np.flatnonzero(np.bincount(firsts, minlength=1)[firsts] > 1)
-        #: Exact copies, grouped by text, and the start of each group.
+        #: All documents that have exact copies, grouped by text; the first document of each group; the start of each
+        #: group.
         self._copies = inside[np.argsort(firsts[inside], kind="stable")]
         self._copied, begins = np.unique(firsts[self._copies], return_index=True)
         self._begins = np.append(begins, self._copies.size)
@@ -193,12 +194,12 @@ class Duplicates:
 
     @property
     def is_counted(self) -> bool:
-        """Whether all counts of pairs are exact and boilerplate is not separated."""
+        """Whether all pairs have exact counts of shared shingles, and no shares without boilerplate."""
         sketches = self._stored.sketches
         return self.residual is None and not sketches.scheme.levels(sketches.sizes).any()
 
     def pairs_in_columns(self, *, new: bool = False) -> Iterator[PairColumns]:
-        """Yield batches of the pairs as columns. `is_counted` must be true."""
+        """Yield the pairs in batches, as columns, which is faster than `pairs`. `is_counted` must be true."""
         for batch in self._by_similarity(self._pairs, self._copied):
             for a, b, rows in self._expand_copies(batch, new=new):
                 yield self._in_columns(a, b, batch.shared[rows])
@@ -211,9 +212,10 @@ class Duplicates:
         return PairColumns(ids, names, self._stored.sketches.sizes[places], index[: a.size], index[a.size :], shared)
 
     def _by_similarity(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
-        """Yield batches of pairs, most similar first, including a pair of each document of `firsts` with itself.
+        """Yield batches of pairs, most similar first, and with them a pair of each document of `firsts` with itself.
 
-        Ignored common text does not count for the similarity.
+        The pair of a document with itself stands for the pairs among its exact copies. Ignored boilerplate does not
+        count for the order.
         """
         is_ignored = self.residual is not None and self.residual.options.is_ignored
         compared = self.residual.sketches if self.residual is not None and is_ignored else self._stored.sketches
@@ -241,7 +243,10 @@ class Duplicates:
         return [Shares.of_counts(*pair_counts) for pair_counts in counts]
 
     def _expand_copies(self, pairs: Pairs, *, new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
-        """Yield batches of the pairs of all copies: both indices, and the index of the given pair."""
+        """Replace the documents of pairs by all their exact copies, in batches.
+
+        Yields the indices of both documents of each resulting pair, and the index in `pairs` of the pair it comes from.
+        """
         counts_b = self._copies_of(pairs.b)[1]
         counts = self._copies_of(pairs.a)[1] * counts_b
         ends = np.cumsum(counts)
@@ -257,7 +262,7 @@ class Duplicates:
             yield np.minimum(one, other), np.maximum(one, other), rows
 
     def _copy(self, places: Numbers, which: Numbers) -> Numbers:
-        """Return copy number `which` of each document."""
+        """For each document, return its exact copy with the number in `which`."""
         begins, counts = self._copies_of(places)
         copies = places.copy()
         copied = np.flatnonzero(counts > 1)
@@ -265,7 +270,7 @@ class Duplicates:
         return copies
 
     def _copies_of(self, places: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the start and length of each document's range in the array of exact copies."""
+        """Return the start and length of each document's range in `_copies`; length 1 for a document without copies."""
         at = np.searchsorted(self._copied, places)
         is_copied = np.append(self._copied, -1)[at] == places
         counts = np.diff(self._begins, append=self._begins[-1])[at]
@@ -283,14 +288,15 @@ class Duplicates:
         """Yield the clusters, the largest first; ties by first document.
 
         Args:
-            complete: Make any two members a pair; otherwise, clusters are connected components. With `keep`, clusters
-                are stars: every member is a duplicate of the kept document, and no two kept documents are a pair.
+            complete: Build clusters in which any two members are a pair; otherwise, clusters are connected components.
+                With `keep`, complete clusters are stars: every member is a duplicate of the kept document, and no two
+                kept documents are a pair.
             new: Leave out clusters without a new document, and keep all earlier documents. In complete clusters, a new
                 document joins the most similar earlier document that it duplicates; the other new documents form
                 complete clusters.
             keep: Retention policy. Members are compared with the kept document; without a policy, with the first.
             with_pairs_up_to: Include the pairs of clusters up to this size.
-            versions: Include the versions; `with_words` adds the changed words.
+            versions: Include the members in the order of their versions; `with_words` adds the words that changed.
         """
         labels, groups = self._groups(complete=complete, new=new, keep=keep)
         inside = np.flatnonzero(labels[self._pairs.a] == labels[self._pairs.b])
@@ -324,7 +330,7 @@ class Duplicates:
                 yield Cluster(tuple(matches_of_cluster), tuple(pairs), ordered)
 
     def clusters_in_columns(self, *, complete: bool = False, new: bool = False) -> Iterator[ClusterColumns]:
-        """Yield batches of the clusters as columns. `is_counted` must be true."""
+        """Yield the clusters in batches, as columns, which is faster than `clusters`. `is_counted` must be true."""
         _, groups = self._groups(complete=complete, new=new)
         for batch in chunks(groups, len, _MEMBERS_AT_ONCE):
             places, counts = np.concatenate(batch), np.array([group.size for group in batch], np.int64)
@@ -333,7 +339,7 @@ class Duplicates:
             yield ClusterColumns(counts, self._in_columns(firsts, places, measured.shared))
 
     def redundancy(self, *, complete: bool = False, keep: Keep | None = None) -> tuple[int, float]:
-        """Return the number of superfluous documents, and their share of all shingles."""
+        """Return the number of documents that could be deleted, and their share of all shingles."""
         labels, groups = self._groups(complete=complete, new=False, keep=keep)
         members = np.concatenate([np.empty(0, np.int64), *groups])
         sizes = self._stored.sketches.sizes
@@ -342,7 +348,7 @@ class Duplicates:
         return removed.size, float(sizes[removed].sum() / max(1, sizes.sum()))
 
     def _groups(self, *, complete: bool, new: bool, keep: Keep | None = None) -> tuple[Numbers, list[Numbers]]:
-        """Return each document's cluster label, and the documents of each cluster."""
+        """Return each document's cluster label (the index of a member), and the documents of each cluster."""
         options = complete, new, keep
         # Cache the result, because several outputs need the same clusters.
         if self._grouped is None or self._grouped[0] != options:
@@ -398,7 +404,7 @@ class Duplicates:
                 losses[begin : begin + len(portion)] = [math.inf if worth is None else -worth for worth in worths]
         if new:
             losses[~self._is_new[places]] = -math.inf
-        # Equal documents have the rank of the best one.
+        # Documents with equal texts all have the rank of the best one.
         firsts = self._firsts[places[np.argsort(losses, kind="stable")]]
         _, begins = np.unique(firsts, return_index=True)
         return labels_around_kept(self.documents, self._pairs, firsts[np.sort(begins)], stays)[self._firsts]
@@ -421,13 +427,13 @@ class Duplicates:
 
 
 def arrays_of(duplicates: Duplicates) -> tuple[Pairs, Numbers, Numbers]:
-    """Return the pairs of different texts, the first document with each document's text, and all sizes."""
+    """Return the pairs of different texts, the first document with each document's text, and all documents' sizes."""
     # This is not a method, because `Duplicates` is public and `Pairs` is not.
     return duplicates._pairs, duplicates._firsts, np.array(duplicates._stored.sketches.sizes)
 
 
 def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
-    """Add the words that each version of a cluster adds and loses, if the texts are readable."""
+    """Complete the versions of a cluster by the words that each adds and loses, if `read` returns the texts."""
     versions: list[Version] = []
     before: tuple[str, TextWords] | None = None
     if scheme.unit != "words":

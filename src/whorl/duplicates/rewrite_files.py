@@ -29,14 +29,14 @@ from whorl.request_context import report_progress, require_time
 ADDED = {"cluster": str, "is_principal": bool, "similarity": float}
 #: Values of these columns for a row outside clusters.
 _UNIQUE = {"cluster": None, "is_principal": True, "similarity": None}
-#: Metadata files of Hugging Face's library, and their entries about all rows, which are wrong if rows are missing.
+#: Metadata files of Hugging Face's library, and the entries in them that are wrong if rows are missing.
 _NOTES = ("state.json", "dataset_info.json", "dataset_dict.json")
 _OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "download_checksums")
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionDecisions:
-    """Documents to remove, and the values of the added columns by document id."""
+    """Ids of the documents to remove, and the values of the columns of ADDED by document id."""
 
     to_delete: set[str] = field(default_factory=set)
     added_columns: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class RetentionDecisions:
 def decide_retention(
     clusters: Iterable[Cluster], *, with_columns: bool, metric: Metric = Metric.JACCARD
 ) -> RetentionDecisions:
-    """Decide which members of clusters to remove, and compute their values of the added columns."""
+    """Decide which members of clusters to remove; `with_columns` also computes the columns of ADDED for all members."""
     decisions = RetentionDecisions()
     for cluster in clusters:
         for match in cluster.matches:
@@ -116,9 +116,9 @@ def write_filtered(
 ) -> tuple[int, int]:
     """Rewrite files, and return the number of documents written and the number read.
 
-    Superfluous rows, broken rows and unreadable files are left out. Superfluous paragraphs, lines or passages are cut
-    out of the texts. `with_columns` writes all rows instead, with the columns of ADDED. A temporary folder gets the
-    final name when it is complete.
+    Rows to be deleted, broken rows and unreadable files are left out. Paragraphs, lines or passages to be deleted are
+    cut out of the texts. `with_columns` writes all rows instead, with the columns of ADDED. The files are written into
+    a temporary folder, which is renamed when it is complete.
 
     Raises:
         ParameterError: The folder cannot be written.
@@ -180,7 +180,7 @@ class _OutputWriter:
                     form.rewrite(opened, out, self._reading.columns, decide, self._added)
 
     def _filtered_text(self, raw: bytes, file: str) -> bytes | None:
-        """Return a text file without its superfluous parts, or None to leave out the file."""
+        """Return the bytes of a text file without the parts to delete, or None to leave out the whole file."""
         self.read += 1
         if file in self._decisions.to_delete:
             return None
@@ -200,7 +200,7 @@ class _OutputWriter:
         return without(text, document_id, self._decisions.to_delete, self._reading.options.level)
 
     def _values(self, row: Row, file: str) -> Mapping[str, object] | None:
-        """Return the values of a row's added columns, or None to leave out the row."""
+        """Return the values of a row's changed or added columns, or None to leave out the row."""
         columns = self._reading.columns
         try:
             if isinstance(row.values, DocumentError):
@@ -212,7 +212,7 @@ class _OutputWriter:
             text = self._without_pieces(document.text, document.id)
             if text is None:
                 return None
-            # A row without superfluous pieces stays unchanged.
+            # A row without any piece to delete stays unchanged.
             return {} if text == document.text else {columns.text: text}
         if not self._with_columns:
             return None if document.id in self._decisions.to_delete else {}

@@ -1,4 +1,4 @@
-"""Runs a duplicate search: loads documents from a store or files, and finds their pairs."""
+"""Runs a duplicate search: reads documents or a store, makes or loads sketches, and finds the pairs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ from whorl.model import Document, Stored
 from whorl.query.plan.values import value_named
 from whorl.request_context import report_progress, require_time
 
-#: Sketch scheme of documents outside a store. Documents of up to `k` shingles are compared exactly.
+#: Sketch scheme of documents outside a store. Sketches of documents of up to `k` shingles hold all hashes, so that
+#: these documents are compared exactly.
 FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
 #: Maximum number of documents to compare in a request; larger stores need the command line.
 MOST_DOCUMENTS = 200_000
@@ -55,14 +56,15 @@ def duplicates_among(
 
     Args:
         documents: Documents, read lazily. If documents share an id, the last one counts.
-        reference: Documents to compare with the others, but not with each other, as documents of an earlier run. Cannot
-            be combined with a folder.
-        dates: Returns a document's time of creation or change in seconds since 1970, or None.
-        texts: Reads texts by id, for the words that versions add and lose.
+        reference: Documents to compare with the others, but not with each other, as if an earlier run had compared
+            them. Cannot be combined with a folder (`state`).
+        dates: Returns a document's time of creation or change in seconds since 1970, or None; for documents without a
+            date column.
+        texts: Reads texts by id, to find the words that versions add and lose.
 
     Raises:
         StoreError: The folder cannot be used.
-        ParameterError: The folder belongs to another origin, or two options cannot be combined.
+        ParameterError: The folder was made for other input or options, or two options cannot be combined.
     """
     options = DuplicatesOptions.of(options)
     if options.within and options.common and options.common.boilerplate:
@@ -111,14 +113,16 @@ def duplicates_in(
     """Find the near-duplicates in a store, by its sketches, and by texts where sketches cannot decide.
 
     Args:
-        options: Fields are named as in a query. Boilerplate options read all texts, with a folder only new texts.
-            Documents deleted from the store are also deleted from the folder.
-        names: Maps field names to field names in the store, as in a query.
+        options: Fields are named as in a query. With boilerplate options, all texts are read, because the store's
+            sketches are incomplete; with a folder for later runs (`state`), only new texts are read. Documents deleted
+            from the store are also deleted from the folder.
+        origin: Name of the store, for error messages, and by which the folder recognizes its store.
+        names: Maps field names of a query to field names in the store.
 
     Raises:
         NoSketchesError: The documents of the store have no sketches.
         StoreError: The folder cannot be used.
-        ParameterError: The folder belongs to another origin, or the store lacks a field.
+        ParameterError: The folder was made for another store, or the store lacks a field.
     """
     options = replace(DuplicatesOptions.of(options), scheme=engine.scheme)
     policy, date_field = options.policy, options.date
@@ -260,7 +264,7 @@ def load_documents(
     workers: int,
     on_repeated: Callable[[str], None],
 ) -> None:
-    """Load documents lazily into a temporary sketch store; report each repeated id."""
+    """Sketch documents and put them into a temporary store; call `on_repeated` for each repeated id."""
     method = start_method(documents) if workers > 1 else ""
     if method:
         sketch_batches = sketch_in_processes(documents, sketching, store, workers, method)
@@ -291,7 +295,8 @@ def _load_changed(
             digests = [_digest(document, sketching) for document in batch]
             same: dict[str, bool] = {}
             if not is_empty:
-                # The last documents of this run are not stored yet, so skip their ids.
+                # Documents with the ids in `ahead` were read but not stored yet, so the store cannot say if they are
+                # unchanged.
                 same = store.seen_unchanged(
                     [
                         (document.id, digest, document.name, *sketching.rank_and_date(document))
@@ -349,8 +354,8 @@ def _find_duplicates(
     """Find the pairs of the documents in a sketch store.
 
     Args:
-        read: Returns all hashes of texts, for exact verification; None if sketches are complete.
-        properties: Returns the ranks and dates of documents, if the sketch store does not keep them.
+        read: Returns all hashes of texts by id, for pairs that sketches cannot decide; None if sketches are complete.
+        properties: Returns the rank and date of documents by id; None if the sketch store has them.
         spanning_everywhere: As in `JoinOptions`.
     """
     _set_options(store, options)

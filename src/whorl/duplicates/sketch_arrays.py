@@ -19,13 +19,13 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 Numbers: TypeAlias = npt.NDArray[np.int64]
 #: Type of hashes in files.
 HASH = np.dtype("<u8")
-#: Number of bytes of a mapped file that may stay in memory: by default, and with very many documents.
+#: Number of bytes of a mapped file that may stay in memory: at least, and at most (with very many documents).
 MUCH, _MUCH_OF_SHORT = 1 << 26, 1 << 28
-#: Bytes of memory per document, within these two limits.
+#: Number of these bytes per document, between the two limits.
 _LONG = 1 << 11
-#: Smallest size in bytes of a mapped range of the file, and largest number of ranges.
+#: A large file is read range by range: smallest size of a range in bytes, and largest number of ranges.
 _RANGE, _MOST_RANGES = 1 << 22, 256
-#: Number of bytes that the system maps when it reads a page.
+#: Number of bytes that the system reads from a mapped file when one byte is used.
 _WITH_A_PAGE = 1 << 16
 #: Hashes are copied from the file in batches of 1/16 of all hashes, within a minimum and a maximum. Batches are large,
 #: so that each page of the file that is read serves several documents.
@@ -66,9 +66,13 @@ class Sketches:
         return Sketch(self.scheme, int(self.sizes[place]), hashes)
 
     def portions(self, a: Numbers, b: Numbers) -> Iterator[tuple[slice, npt.NDArray[np.uint64], Numbers, Numbers]]:
-        """Yield batches of pairs with their hashes in memory: slice of pairs, hashes, and offsets of both documents.
+        """Yield pairs in batches whose hashes are in memory.
 
-        Mapping a page takes longer than comparing two documents, so this copies the hashes of many pairs in file order.
+        Yields the slice of the pairs, an array of hashes, and for both documents of each pair the offset of their
+        hashes in this array.
+
+        Reading a page of a mapped file takes longer than comparing two documents, so this copies the hashes of many
+        pairs in the order of the file.
         """
         if not self.exceeds_memory:
             yield slice(0, a.size), self.hashes.view(np.ndarray), self.starts[a], self.starts[b]
@@ -130,15 +134,15 @@ class Sketches:
                     begin, at = begin + count, at + count
 
     def ranges(self, starts: Numbers) -> Iterator[slice]:
-        """Yield slices of ascending offsets, one for each part of the file.
+        """Divide ascending offsets into slices, one for each range of the file.
 
-        After each slice, release the mapped pages, which would otherwise stay in memory.
+        When the caller is done with a slice, the mapped pages are released, which would otherwise stay in memory.
         """
         cuts = [0]
         if self.exceeds_memory and starts.size:
             span = int(starts[-1] - starts[0]) + 1
             step = max(_RANGE, self.hashes.nbytes // _MOST_RANGES) // self.hashes.itemsize
-            # Sparse offsets map few pages, so their slices may span more of the file.
+            # Offsets far apart touch few pages, so their slices may span more of the file.
             step = max(step, step * span // (starts.size * _WITH_A_PAGE // self.hashes.itemsize))
             cuts = np.unique(np.searchsorted(starts, np.arange(starts[0], starts[-1] + 1, step))).tolist()
         for begin, end in pairwise([*cuts, starts.size]):
@@ -153,7 +157,7 @@ class Sketches:
         return hasattr(self.hashes, "_mmap") and self.hashes.nbytes > most and hasattr(mmap, "MADV_DONTNEED")
 
     def upto(self, places: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
-        """Count the hashes of each document up to its bound in `last`."""
+        """For each document, count its hashes that are at most its element of `last`."""
         counts = np.empty(places.size, np.int64)
         starts = self.starts[places]
         if self.exceeds_memory:
@@ -176,7 +180,7 @@ class Sketches:
         return low - first
 
     def at_level(self, places: Numbers, levels: Numbers) -> Numbers:
-        """Count the hashes of each document below the bound of its level."""
+        """For each document, count its hashes below the bound of its element of `levels`."""
         counts = self.counts[places]
         above = np.flatnonzero(levels)
         if above.size:
@@ -185,7 +189,7 @@ class Sketches:
         return counts
 
     def gathered(self, places: Numbers, skipped: Numbers, counts: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
-        """Return each document's hashes after the `skipped` smallest, and the index in `places` of each hash."""
+        """Return `counts` hashes of each document after its `skipped` smallest, and for each its index in `places`."""
         owners = np.repeat(np.arange(places.size), counts)
         within = np.arange(owners.size) - (np.cumsum(counts) - counts)[owners]
         return np.asarray(self.hashes[(self.starts[places] + skipped)[owners] + within]), owners

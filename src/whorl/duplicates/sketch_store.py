@@ -46,7 +46,7 @@ _TABLES = """
 """
 _CHUNK, _ROWS_AT_ONCE, _BYTES_AT_ONCE = 500, 50_000, 1 << 22
 #: States of a document in the column `is_paired`: not compared yet; compared with all others in this state; to be
-#: compared again, because some of its pairs may have been deleted with another document.
+#: compared again, because its pairs may be incomplete (after a deletion, or with other options).
 _NEW, _PAIRED, _TO_PAIR_AGAIN = 0, 1, 2
 _PAIR_CLUSTERS_AGAIN = f"""
     WITH RECURSIVE cluster (number) AS (
@@ -57,9 +57,9 @@ _PAIR_CLUSTERS_AGAIN = f"""
     UPDATE document SET is_paired = {_TO_PAIR_AGAIN}
     WHERE is_paired = {_PAIRED} AND number IN (SELECT number FROM cluster)
 """
-#: Prefix of the recorded options if only spanning pairs are stored.
+#: Prefix of the recorded options if only spanning pairs are stored: enough pairs to connect each cluster.
 _SPANNING = "links of "
-#: Rewrite the file when less than this fraction (1 in N) of its hashes is in use.
+#: Rewrite the file when less than one in this number of its hashes belongs to a document.
 _GARBAGE = 2
 
 
@@ -72,6 +72,7 @@ class StoredSketches:
     """All documents of a sketch store, in order of arrival.
 
     Args:
+        numbers: Numbers of the documents in the store, ascending.
         keys: Hashes of the sketches; equal sketches have equal keys.
         is_paired: Mask of documents among which all pairs are known.
         is_new: Mask of documents that were never compared.
@@ -137,7 +138,7 @@ class PersistentSketchStore:
                 )
 
     def _open_hashes(self) -> int:
-        """Open the file of hashes, cut off trailing garbage, and return the file descriptor."""
+        """Open the file of hashes and return its descriptor; rewrite it if half is garbage, cut off crash remains."""
         number = int(self._meta("file") or 0)
         end, live = self._one("SELECT coalesce(max(start + count), 0), coalesce(sum(count), 0) FROM document")
         if live * _GARBAGE < end:
@@ -156,7 +157,7 @@ class PersistentSketchStore:
         return descriptor
 
     def _compact(self, number: int) -> int:
-        """Write the hashes of the documents to the next file and return its number."""
+        """Copy the hashes that belong to documents from file `number` to the next file; return that file's number."""
         rows = self._database.execute("SELECT number, start, count FROM document ORDER BY number").fetchall()
         old = np.fromfile(self._hashes_path(number), HASH) if rows else np.empty(0, HASH)
         moved, start = [], 0
@@ -190,9 +191,10 @@ class PersistentSketchStore:
     def seen_unchanged(
         self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
     ) -> dict[str, bool]:
-        """Mark unchanged documents as seen; return their ids, and whether this scan has already seen them.
+        """Mark unchanged documents as seen in this scan; return their ids, and whether each had been seen before in it.
 
-        A document is (id, digest, name, rank, date). Names, ranks and dates are updated.
+        A document is (id, digest, name, rank, date); it is unchanged if the stored digest is the same. Its name, rank
+        and date are updated. A document seen twice in a scan has a repeated id.
         """
         digests = {document_id: digest for document_id, digest, *_ in documents}
         scan = self._scan()
@@ -215,9 +217,10 @@ class PersistentSketchStore:
     def put(self, entries: Sequence[SketchEntry], mark: str | None = None) -> list[str]:
         """Store or replace documents in one durable transaction; return ids already stored in the current scan.
 
-        `mark` is saved, so that an interrupted scan can continue.
+        `mark` is the position that the scan has reached in its source; it is saved, so that an interrupted scan can
+        continue.
         """
-        # Write the sketch of equal texts only once.
+        # Entries of equal texts share one sketch object; write its hashes only once.
         sketches = {id(entry.sketch): entry.sketch for entry in entries}
         hashes = {sketch_id: sketch.hashes.astype(HASH, copy=False) for sketch_id, sketch in sketches.items()}
         with self._failures():
@@ -258,18 +261,19 @@ class PersistentSketchStore:
         for number, key in list(self._by_id("SELECT number, key FROM document WHERE id IN ({})", ids)):
             self._database.execute("DELETE FROM pair WHERE a = :number OR b = :number", {"number": number})
             self._database.execute("DELETE FROM document WHERE number = ?", (number,))
-            # Only one of several equal documents was compared, and may now be deleted, so compare the others again.
+            # Among documents with equal texts, only one was compared; if this is the one, the others must be compared
+            # again.
             self._database.execute(
                 f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE key = ? AND is_paired = {_PAIRED}", (key,)
             )
 
     def begin_partial_scan(self) -> None:
-        """Begin a scan that keeps unseen documents; `end_scan` is not called."""
+        """Begin a scan of some of the documents: all others are kept, so `end_scan` is not called."""
         with self._writing():
             self._set("scan", str(self._scan() + 1))
 
     def begin_scan(self) -> str:
-        """Begin or resume a full scan; return the mark of the last `put`, or ""."""
+        """Begin a scan of all documents, or resume an interrupted one; return the last saved mark, or ""."""
         mark = self._meta("mark")
         if mark is None:
             self.begin_partial_scan()
@@ -314,7 +318,7 @@ class PersistentSketchStore:
         if self._meta("question") != question:
             with self._writing():
                 self._database.execute("DELETE FROM pair")
-                # Compare them again, although they are not new.
+                # The documents must be compared again, although they are not new.
                 self._database.execute(f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE is_paired = {_PAIRED}")
                 self._set("question", question)
 
@@ -332,7 +336,7 @@ class PersistentSketchStore:
 
     def pairs(self, stored: StoredSketches) -> Pairs:
         firsts, seconds, shared, low, high = self._columns("SELECT a, b, shared, low, high FROM pair", 5)
-        # Numbers ascend with the indices.
+        # Document numbers ascend with their indices, so a binary search converts them.
         a, b = np.searchsorted(stored.numbers, firsts), np.searchsorted(stored.numbers, seconds)
         sizes = stored.sketches.sizes
         return Pairs.together([Pairs(a, b, sizes[a], sizes[b], shared, low, high)])
@@ -421,9 +425,9 @@ def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None =
 
 
 class TemporarySketchStore:
-    """Temporary sketch store in a folder, with the interface of `PersistentSketchStore`.
+    """Sketch store in files of a temporary folder, for one run, with the interface of `PersistentSketchStore`.
 
-    Needs some tens of bytes of memory per document.
+    Only numbers are in memory: some tens of bytes per document.
     """
 
     def __init__(self, path: Path, scheme: SketchScheme) -> None:
@@ -550,7 +554,7 @@ def _write_failures(folder: Path) -> Iterator[None]:
 
 
 class _StringFile:
-    """Concatenated strings in a file; their ends are in memory."""
+    """A list of strings, concatenated in a file; only the end of each string is in memory."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -618,9 +622,10 @@ class IdFile(_StringFile):
         return self._count
 
     def add(self, ids: Sequence[str]) -> list[str]:
-        """Append ids, and return repeated ids, once for each repetition.
+        """Append the ids of more documents; return repeated ids found so far, once for each repetition.
 
-        The search for them runs at growing intervals, so most calls return none; `repeated` returns the others.
+        The search for repeated ids runs at growing intervals, so most calls return none. After the last `add`,
+        `repeated` returns the rest of them.
         """
         self.extend(ids)
         self._identities.append(np.fromiter(map(hash, ids), np.int64, len(ids)))

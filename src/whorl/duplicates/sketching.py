@@ -1,4 +1,4 @@
-"""Computes the sketches of documents, in batches."""
+"""Computes the sketches of documents, in batches; documents with equal texts share one sketch."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _OF_SIZES, _OF_HASHES = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xFF51AFD7ED55
 
 @dataclass(frozen=True, slots=True)
 class SketchEntry:
-    """A document to store.
+    """A document with its sketch, as a sketch store takes it.
 
     Args:
-        digest: Digest of the document's source; an unchanged digest means an unchanged document.
+        digest: Digest of the document's text or sketch; if it is unchanged, so is the document.
         worth: Rank by the retention policy, where larger is better; None if unknown.
         date: Time of creation or change in seconds since 1970; None if unknown.
     """
@@ -43,7 +43,7 @@ class SketchEntry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SketchBatch:
-    """Documents and their sketches in columns.
+    """A batch of documents and their sketches, in columns.
 
     Args:
         worths: Rank by the retention policy, where larger is better; float64, NaN if unknown.
@@ -51,7 +51,7 @@ class SketchBatch:
         sizes: Distinct shingles of each document; int64 array of shape (documents,).
         starts: Offset of each document's hashes in `hashes`; documents with equal texts share one range.
         keys: 64-bit hashes of the sketches; int64 array of shape (documents,).
-        offset: Offset of the hashes in the file, if they are already there and `hashes` is empty.
+        offset: Offset of the hashes in the store's file, if they are already written there and `hashes` is empty.
     """
 
     ids: list[str]
@@ -137,7 +137,7 @@ class _Distinct(NamedTuple):
     """A batch of documents and their distinct texts.
 
     Attributes:
-        texts: Distinct texts of each part.
+        texts: Distinct texts; a text that occurs in several parts of the collection is repeated for each.
         parts: Part of the collection for each text.
         text_indices: Index of each document's text in `texts`.
     """
@@ -160,13 +160,13 @@ def _distinct(documents: Sequence[Document], within: str | None) -> _Distinct:
 
 
 def part_of(document: Document, within: str | None) -> str:
-    """Return a document's part of the collection: its value of `within`, or ""."""
+    """Return the part of the collection that a document belongs to: its value of the property `within`, or ""."""
     value = None if within is None else document.properties.get(within)
     return "" if value is None else "\0".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def bits_of(part: str) -> np.uint64:
-    """Return the bits to flip in all hashes of a part, so that different parts have no hash in common."""
+    """Return the bits to flip in all hashes of a part's texts, so that texts of different parts share no hash."""
     return np.uint64(int.from_bytes(hashlib.blake2b(part.encode(), digest_size=8).digest()) if part else 0)
 
 

@@ -1,9 +1,10 @@
 """Indexes the hashes that several documents share, for the prefix filter.
 
-Hashes are read range by range, in ascending order. A document and its entries are pruned if it could not reach the
-threshold even if all remaining hashes matched; most documents are pruned after a quarter of their hashes. Pruning does
-not change the pairs that the prefix filter finds, because all documents use the same frequency of a hash. Documents are
-read in file order, so that only a small part of the file must be in memory.
+Documents compared at a level are its members; an entry says that a member has a hash. Hashes are read in ascending
+ranges of their values, each in a pass over the members. Between passes, a member and its entries are pruned if it could
+not reach the threshold even if all of its unread hashes were shared; most members are pruned after a quarter of their
+hashes. Pruning does not change the pairs that the prefix filter finds, because all members use the same frequency of a
+hash. Members are read in file order, so that only a small part of the file must be in memory.
 """
 
 from __future__ import annotations
@@ -26,22 +27,23 @@ Bools = npt.NDArray[np.bool_]
 
 #: Approximate number of hashes to read in one range; bounds the memory.
 AT_ONCE = 1 << 22
-#: Minimum and maximum number of ranges of hash values, each read in a pass over all remaining documents; number of
-#: prunings, evenly spaced between them.
+#: Minimum and maximum number of ranges of hash values, each read in a pass over all remaining members; number of
+#: prunings, evenly spaced between these passes.
 _LEAST_RANGES, _MOST_RANGES, _PRUNINGS = 8, 32, 8
 #: Number of entries to sort at a time, as a power of two; they fit into the processor cache.
 _PART_BITS = 12
 _HEAD_BITS = 16
-#: Number of entries per block of memory.
+#: Number of entries that the compiled loop writes into one buffer.
 _ROOM = 1 << 19
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelMembers:
-    """Documents compared at one level, ordered by size, then by index.
+    """Documents that are compared at one level, ordered by size; the position in this order is the member number.
 
     Attributes:
-        lengths: Number of used hashes of each document.
+        places: Index of each member among all documents.
+        lengths: Numbers of hashes that determine each member's prefixes.
         is_larger: Whether this is the document's home level, where it may be the larger document of a pair.
         first: For each member, the smallest member that is large enough for a pair with it.
     """
@@ -54,11 +56,11 @@ class LevelMembers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenEntries:
-    """Hashes of members, one entry per hash and member.
+    """Entries of the index, one for each hash of a member.
 
     Attributes:
         keys: Hash and member number in one uint64, the hash in the upper bits; ascending.
-        frequency: Number of members with the hash.
+        frequency: Number of members with the entry's hash.
         is_indexable: Whether the hash may be in the member's index prefix, as the smaller document.
     """
 
@@ -71,11 +73,11 @@ class TokenEntries:
 
 
 class IndexedTokens(NamedTuple):
-    """Index of the hashes of members that may be in a pair.
+    """The entries of all hashes that can lead to a pair, without those of pruned members.
 
     Args:
-        counts: Number of each member's hashes in the index.
-        indexable: Number of these hashes that are indexable.
+        counts: Number of each member's entries.
+        indexable: Number of these entries that are indexable.
     """
 
     entries: TokenEntries
@@ -86,10 +88,10 @@ class IndexedTokens(NamedTuple):
 def index_tokens(
     sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int
 ) -> IndexedTokens:
-    """Index the hashes that could make a pair, without entries of pruned members.
+    """Index the hashes of members that can lead to a pair, without entries of pruned members.
 
-    A hash is indexed if at least one document has it in its index prefix, and at least one may be the larger document
-    of a pair.
+    A hash is indexed if at least two members have it, at least one may have it in its index prefix, and at least one
+    may be the larger document of a pair.
     """
     total = int(members.lengths.used_hashes(members.is_larger).sum())
     ranges = min(_MOST_RANGES, max(_LEAST_RANGES, -(-total // AT_ONCE)))
@@ -149,7 +151,7 @@ class _TokenSweep:
         return portions
 
     def prune(self) -> Bools:
-        """Prune members that can no longer make a pair; return a mask of the remaining members."""
+        """Prune members that can no longer reach the threshold with any other; return a mask of the other members."""
         members, at, lengths = self._members, self._numbers, self._members.lengths
         is_open = np.zeros(self.shared.size, np.bool_)
         left = self._ends - self._cursors
@@ -203,7 +205,7 @@ class _TokenSweep:
         )
 
     def _read_range(self, last: np.uint64, first: int, upto: int) -> tuple[list[Hashes], Numbers]:
-        """Read the entries of a range of members; return the number of entries of part i at index i + 1."""
+        """Read the entries of members `first` to `upto`; also return the number of entries of part i at index i + 1."""
         from whorl.duplicates.compiled import take
 
         counts = np.zeros((1 << max(1, AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)
@@ -267,7 +269,7 @@ def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes,
 
 
 def _join_entries(portions: list[TokenEntries]) -> TokenEntries:
-    """Join the entries; empty the list to save memory."""
+    """Concatenate the entries of several portions; empties the list, so that memory holds few copies."""
     keys, frequency = [portion.keys for portion in portions], [portion.frequency for portion in portions]
     is_indexable = [portion.is_indexable for portion in portions]
     portions.clear()

@@ -23,7 +23,7 @@ from whorl.request_context import require_time
 
 #: Share of the allowed misses that verification may cause; the candidate search may cause the others.
 _OF_MISSES = Fraction(4, 5)
-#: Smallest number of pairs for which importing numba pays off.
+#: Smallest number of pairs or hashes for which importing numba pays off.
 LARGE = 20_000
 #: Number of pairs to compare between two checks of the deadline; takes at most a second.
 _AT_ONCE = 1 << 19
@@ -31,7 +31,10 @@ _AT_ONCE = 1 << 19
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairOverlaps:
-    """Numbers of hashes below the bound of a pair's common level: in each sketch, and in both."""
+    """For each pair of sketches, the numbers of hashes that can be compared: in A, in B, and in both.
+
+    Both sketches are cut to the hashes below the bound of the higher of their two levels (`levels`).
+    """
 
     levels: Numbers
     counts_a: Numbers
@@ -45,9 +48,10 @@ class PairOverlaps:
 def overlaps(
     sketches: Sketches, a: Numbers, b: Numbers, workers: int = 1, needed: Numbers | None = None
 ) -> PairOverlaps:
-    """Count the shared hashes of pairs of documents.
+    """Count the hashes that the sketches of pairs of documents share.
 
-    If complete sketches cannot share `needed` hashes, the count stops early and is too small.
+    The count of a pair of complete sketches may stop early, and is then too small, if it cannot reach its element of
+    `needed`.
     """
     levels = sketches.scheme.levels(np.maximum(sketches.sizes[a], sketches.sizes[b]))
     counts_a, counts_b = sketches.at_level(a, levels), sketches.at_level(b, levels)
@@ -84,7 +88,7 @@ def _shared_by_merging(
 
 
 def _shared_by_lookup(sketches: Sketches, a: Numbers, b: Numbers) -> Numbers:
-    """Compare each document with all of its partners."""
+    """Count shared hashes without compiled loops: compare each document of `a` with all its partners at once."""
     shared = np.empty(a.size, np.int64)
     order = np.argsort(a, kind="stable")
     for group in np.split(order, np.flatnonzero(np.diff(a[order])) + 1):
@@ -97,7 +101,7 @@ def _shared_by_lookup(sketches: Sketches, a: Numbers, b: Numbers) -> Numbers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Pairs of documents; int64 arrays of shape (pairs,).
+    """Pairs of documents in columns: int64 arrays of shape (pairs,).
 
     Args:
         a: Indices of the first documents; in verified pairs smaller than `b`.
@@ -147,7 +151,7 @@ class Pairs:
 
     @classmethod
     def together(cls, several: Iterable[Pairs]) -> Pairs:
-        """Join collections of pairs into one without repeats, ordered by documents."""
+        """Join several collections of pairs into one, without repeated pairs, ordered by `a` and `b`."""
         columns = [pairs._parts() for pairs in several] or [(np.empty(0, np.int64),) * 7]
         joined = cls(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
         order = np.lexsort((joined.b, joined.a))
@@ -160,10 +164,11 @@ def measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, confidence: float 
 
 
 def verify_pairs(sketches: Sketches, a: Numbers, b: Numbers, pair_options: PairOptions, workers: int = 1) -> Pairs:
-    """Return the candidates that are pairs.
+    """Return the candidate pairs that reach the threshold.
 
-    Complete sketches are compared exactly. Otherwise, a pair just at the threshold is accepted with the wanted recall,
-    by the hypergeometric distribution for the smaller document (see `reaches`).
+    Two complete sketches are compared exactly. If a sketch is a sample, so many shared hashes are required that a pair
+    just at the threshold still has them with the wanted recall, by the hypergeometric distribution for the smaller
+    document (see `reaches`).
     """
     a, b = np.minimum(a, b), np.maximum(a, b)
     sizes_a, sizes_b = sketches.sizes[a], sketches.sizes[b]
@@ -194,7 +199,7 @@ def _with_intervals(
 
 
 Result = TypeVar("Result")
-#: Minimum amount of work for a thread to pay off.
+#: Minimum amount of work, in hashes, for a thread to pay off.
 _LEAST = 1 << 20
 
 
@@ -214,7 +219,7 @@ def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
 
 
 def run_in_threads(work: Callable[..., Result], given: Iterable[tuple[object, ...]]) -> list[Result]:
-    """Call a function in several threads, and return the results; the last call runs in this thread.
+    """Call `work` with each element of `given`, each in its own thread, the last in this one; return the results.
 
     If a call fails, the error is raised after all calls have ended.
     """

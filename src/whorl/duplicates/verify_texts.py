@@ -1,4 +1,4 @@
-"""Verifies the pairs that sketches cannot decide by comparing their whole texts."""
+"""Compares the whole texts of pairs that incomplete sketches cannot decide."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from whorl.duplicates.verification import Pairs, measure_pairs
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.request_context import report_progress, require_time
 
-#: Function that returns all 64-bit hashes of each text by id, ascending; it leaves out documents without a text.
+#: Function that returns, for each document id, all 64-bit hashes of the document's text, ascending. It leaves out
+#: documents without a text.
 ReadHashes: TypeAlias = Callable[[Sequence[str]], Mapping[str, npt.NDArray[np.uint64]]]
 
-#: Confidence of the interval above the threshold that accepts a pair without reading its texts. With 95 %, too many of
-#: the thousands of candidates just below the threshold would be accepted.
+#: A pair is accepted without reading its texts if the interval of its share with this confidence lies above the
+#: threshold. With 95 %, too many of the thousands of candidates just below the threshold would be accepted.
 _SURE = 0.9999
-#: Maximum number of documents to read at a time for exact verification, and their approximate number of shingles.
+#: Maximum number of documents to read at a time, and approximate maximum number of their shingles.
 _READ_AT_ONCE, _SHINGLES_AT_ONCE = 64, 500_000
 
 
@@ -32,7 +33,11 @@ def split_equal_samples(
     pair_options: PairOptions,
     read: ReadHashes,
 ) -> StoredSketches:
-    """Replace the keys of documents with equal but incomplete sketches by keys of all hashes of their texts."""
+    """Replace the keys of documents with equal but incomplete sketches, whose texts may differ, after reading these.
+
+    Documents with equal keys count as equal. The new keys are made from all hashes of the texts. Documents that are
+    similar enough for a pair in any case keep their keys.
+    """
     sketches, keys = stored.sketches, stored.keys.copy()
     is_part = sketches.scheme.levels(sketches.sizes) > 0
     kinds, counts = np.unique(keys[is_part & (sketches.sizes > 0)], return_counts=True)
@@ -56,7 +61,7 @@ def verify_exact(
     pair_options: PairOptions,
     read: ReadHashes,
 ) -> Pairs:
-    """Verify undecided pairs on their texts; return all pairs that were not rejected."""
+    """Count the shared shingles of undecided pairs in their texts, and drop those below the threshold."""
     needed = pair_options.least_overlap(pairs.sizes_a, pairs.sizes_b)
     is_open = ~pairs.is_exact & ~(stored.is_paired[pairs.a] & stored.is_paired[pairs.b])
     at = np.flatnonzero(is_open)

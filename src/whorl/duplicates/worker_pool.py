@@ -1,4 +1,4 @@
-"""Reads and sketches documents in worker processes."""
+"""Runs work on documents, such as sketching, in several processes."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ from whorl.request_context import require_time
 
 Result = TypeVar("Result")
 
-#: Number of documents to sketch at a time, and number per task if they are not read in parts.
+#: Number of documents to sketch at a time; number of documents to send to a process at a time if this process reads
+#: them.
 AT_ONCE, _GIVEN = 512, 4096
-#: Number of parts queued for each process, including the part in progress.
+#: Number of parts of the input queued for each process, including the part in progress.
 _WAITING = 3
 #: Function that this worker process runs; set when it starts.
 _work: Callable[[Iterable[Document]], Iterable[Any]]
@@ -54,12 +55,12 @@ class DivisibleDocuments(Protocol):
     def __iter__(self) -> Iterator[Document]: ...
 
     def parts(self) -> Iterator[Any]:
-        """Yield the parts as iterables of documents; the `report` of a part is complete when it has been read."""
+        """Yield parts: iterables of documents, each with a `report` that is complete when the part has been read."""
 
     def note(self, report: ReadReport) -> None: ...
 
     def finish(self) -> None:
-        """Report errors that concern all documents."""
+        """Report errors that only show when all parts have been read."""
 
 
 def start_method(documents: Iterable[Document]) -> str:
@@ -143,7 +144,10 @@ def _work_on_part(part: Iterable[Document]) -> tuple[list[Any], ReadReport | Non
 def sketch_in_processes(
     documents: Iterable[Document], sketching: SketchMaker, scratch: TemporarySketchStore, workers: int, method: str
 ) -> Iterator[SketchBatch]:
-    """Yield the sketches of documents in order, with hashes in `scratch`; raise StoreError if a process fails."""
+    """Yield the sketches of documents in order; raise StoreError if a process fails.
+
+    The processes write the hashes into the file of `scratch`, so that the batches contain only their offsets.
+    """
     end = multiprocessing.get_context(method).Value("q", scratch.end)
     work = _HashWriter(sketching, str(scratch.hashes_path), end)
     try:
@@ -154,9 +158,10 @@ def sketch_in_processes(
 
 @dataclass(slots=True)
 class _HashWriter:
-    """Makes sketches, and writes their hashes to ranges of a file, reserved under a shared lock.
+    """Work of a process: sketches documents, and writes their hashes into a file that all processes share.
 
-    `end` is the shared number of hashes in the file.
+    `end` is the number of hashes in the file, shared by the processes; under its lock, each reserves a range of the
+    file.
     """
 
     sketching: SketchMaker

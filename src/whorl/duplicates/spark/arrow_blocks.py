@@ -1,7 +1,8 @@
 """Packs many documents or hashes into one Arrow row, so that Spark moves few large rows.
 
-Documents and hashes are divided into parts, one for each partition. A block has the documents of a part. A row belongs
-to one part; each of its binary columns is an array as raw bytes, which numpy decodes in one step.
+Documents and hashes are divided into parts by their keys, one part for each Spark partition. A block is the documents
+of a part. A row belongs to one part; each of its binary columns is an array as raw bytes, which numpy decodes in one
+step.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 Step: TypeAlias = Callable[[Batches], Batches]
-#: Function of a block and of the rows sent to it by other blocks.
+#: Function that takes a block and the rows that other blocks have sent to it.
 BlockStep: TypeAlias = Callable[[pa.Table, pa.Table], Batches]
 Columns: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
@@ -42,15 +43,15 @@ _TYPES = {
     "boolean": pa.bool_(),
 }  # fmt: skip
 _TYPES |= {f"array<{name}>": pa.list_(kind) for name, kind in _TYPES.items()}
-#: Number of integers per partition to try as part numbers.
+#: Number of integers to try for each part, until each partition has one (see `Partitioning`).
 _TRIED = 32
-#: Counter of the steps of this worker process.
+#: Number of steps that this worker process has run; see `_freeze_imports`.
 _steps = count(1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partitioning:
-    """Part numbers that Spark's hash puts into different partitions."""
+    """Numbers of the parts, chosen so that Spark's hash puts each part into a partition of its own."""
 
     names: npt.NDArray[np.int32]
 
@@ -91,7 +92,7 @@ def _turned(numbers: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32
 
 
 class MaterialisedRows:
-    """Computed rows, kept until `release` is called.
+    """Data frames whose rows are computed once and stored until `release` is called.
 
     They are stored in the session's checkpoint folder, which outlives executors. Without one, they are stored on the
     disks of the executors, and Spark recomputes the rows of a lost executor.
@@ -101,7 +102,7 @@ class MaterialisedRows:
         self._frames: list[DataFrame] = []
 
     def materialise(self, frame: DataFrame) -> DataFrame:
-        """Compute rows, persist them, and drop their lineage.
+        """Compute and store the rows of a frame; return a frame that reads them and has no plan of earlier steps.
 
         Spark prints the plan of each query, including the plans of all persisted rows; nested plans would soon be too
         long for the driver.
@@ -115,7 +116,7 @@ class MaterialisedRows:
         return DataFrame(session._jsparkSession.internalCreateDataFrame(rows, java.schema(), False), session)
 
     def materialise_in_place(self, frame: DataFrame) -> DataFrame:
-        """Compute and persist rows with their plan, so that Spark still knows their partitioning."""
+        """Compute and store rows, but keep their plan, so that Spark still knows how they are partitioned."""
         if frame.sparkSession.sparkContext.getCheckpointDir():
             return frame.checkpoint()
         self._frames.append(frame.persist(StorageLevel.DISK_ONLY))
@@ -127,7 +128,7 @@ class MaterialisedRows:
 
 
 def cut_off(frame: DataFrame) -> DataFrame:
-    """Compute and persist rows, and drop their lineage, which would grow with each iteration of a loop.
+    """Compute and store rows, and drop their plan, which would grow with each iteration of a loop.
 
     If an executor is lost, its rows are lost, unless the session has a checkpoint folder.
     """
@@ -147,7 +148,7 @@ def _carried_out(batches: Batches, step: Step) -> Batches:
 
 
 def _freeze_imports() -> None:
-    """Exclude imported modules from the garbage collections that PySpark runs after each task.
+    """Exclude the objects of imported modules from the garbage collections that PySpark runs after each task.
 
     Visiting all objects of the libraries takes longer than many tasks. Later steps import more modules, so this runs at
     steps 1, 2, 4, 8 and so on. Existing garbage is never freed.
@@ -200,7 +201,7 @@ def arrow_schema(schema: str) -> pa.Schema:
 
 
 def rows_by_part(parts: npt.NDArray[np.int32], columns: Columns, **same: int) -> pa.RecordBatch:
-    """Group numbers by part, one row for each part. `same` adds constant columns after the part."""
+    """Group the elements of `columns` by their part, one row for each part; `same` adds constant columns."""
     # numpy sorts 16-bit integers by counting, which is several times faster.
     order = np.argsort(parts.astype(np.uint16) if parts.max(initial=0) < 1 << 16 else parts, kind="stable")
     starts = run_starts(parts[order])
@@ -275,14 +276,14 @@ def whole_numbers(column: pa.Array | pa.ChunkedArray) -> Numbers:
 
 SKETCHES = "part int, keys binary, sizes binary, counts binary, is_new binary, hashes binary"
 MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, runs binary, digests binary"
-#: Columns of a whole block. For a bad row of the input, only id and problem are set; `unlisted` counts bad rows without
-#: a reason.
+#: Columns of a whole block. A row with a problem describes a bad row of the input instead: only its id and problem are
+#: set. `unlisted` counts further bad rows that are not described.
 BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string, unlisted long"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Distinct documents of one part, with their sketches, ascending by key.
+    """Documents of one part with different keys (different texts), and their sketches, ascending by key.
 
     A document that is not new is compared only with new documents.
     """
@@ -295,7 +296,7 @@ class Block:
         return np.searchsorted(self.keys, keys)
 
     def only(self, places: Numbers, new: Numbers) -> Block:
-        """Return a block with some of the documents; mark documents with a key in `new` as new."""
+        """Return a block of the documents at `places`; those with a key in `new` are new."""
         sketches, keys = self.sketches, self.keys[places]
         chosen = replace(
             sketches, sizes=sketches.sizes[places], starts=sketches.starts[places], counts=sketches.counts[places]
@@ -306,7 +307,7 @@ class Block:
     def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table, scheme: SketchScheme) -> Block:
         types = f"i8 i8 i8 ? {narrow_type(scheme.bits)}"
         keys, sizes, counts, is_new, hashes = joined(rows, "keys sizes counts is_new hashes", types)
-        # Several workers may have read copies of a document. Prefer a new copy.
+        # Several workers may have read documents with equal texts. Keep a new one, if any.
         order = np.lexsort((~is_new, keys))
         order = order[run_starts(keys[order])]
         starts = np.cumsum(counts) - counts
@@ -316,7 +317,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockMembers:
-    """Documents of a block before copies are merged: each copy has its own id.
+    """Ids and other properties of all documents of a block; documents with equal texts have one key, but own ids.
 
     Args:
         keys: Document keys. Documents too short to be compared have a key, but no sketch in the block.
@@ -336,7 +337,7 @@ class BlockMembers:
 
     @classmethod
     def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table) -> tuple[BlockMembers, Numbers]:
-        """Decode the members in rows; return each (id, key) once, with its number of occurrences."""
+        """Decode the members in rows of MEMBERS; return each pair of id and key once, and how often it occurs."""
         batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
         names = "members identities worths runs digests"
         keys, identities, worths, runs, digests = joined(batches, names, "i8 u8 f8 u4 u8")
@@ -369,7 +370,7 @@ class BlockMembers:
 
 
 def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.RecordBatch:
-    """Divide documents among the parts, one row for each part. The members include copies."""
+    """Divide documents among the parts, one row of BLOCKS for each part. `members` has all documents of `block`."""
     sketches = block.sketches
     has_sketch = np.isin(members.keys, block.keys)
     sketch_parts, member_parts = (
@@ -377,7 +378,7 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
         parts.of(np.where(has_sketch, members.keys, members.identities.view(np.int64))),
     )
     chosen, order = np.argsort(sketch_parts, kind="stable"), np.argsort(member_parts, kind="stable")
-    # A part may have only members too short for a sketch.
+    # A part may consist of members that are too short for a sketch.
     present = np.unique(member_parts)
     begins, ends = (np.searchsorted(sketch_parts[chosen], present, side) for side in ("left", "right"))
     first, last = (np.searchsorted(member_parts[order], present, side) for side in ("left", "right"))
@@ -413,7 +414,7 @@ def numbered(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
 
 
 def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Numbers:
-    """Return the number of shingles of each member; 0 for members without a sketch."""
+    """Return the number of shingles for each member's key; 0 for members without a sketch."""
     own, sizes = joined(rows, "keys sizes", "i8 i8")
     if not own.size:
         return np.zeros_like(keys)

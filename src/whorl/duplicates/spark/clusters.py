@@ -1,4 +1,4 @@
-"""Groups pairs into connected components on Spark, with each member's overlap with the retained document.
+"""Groups pairs into clusters on Spark, and measures how much each member shares with the retained document.
 
 A cluster is one row with a list for each column of its members, ordered by run and id: Spark handles few long rows
 faster than millions of short ones.
@@ -54,15 +54,16 @@ _OWN = "id array<string>, name array<string>, shingles array<long>, stays array<
 _CLUSTERS = f"part int, first long, is_unknown boolean, key array<long>, cluster string, documents long, {_OWN}"
 _SHARES = "jaccard array<double>, a_in_b array<double>, b_in_a array<double>, exact array<boolean>"
 _MEASURED = f"cluster string, documents long, {_OWN}, {_SHARES}"
-#: Shares are truncated to multiples of 1 / _PARTS, as in `whorl.output.formatting`; the slack absorbs rounding errors.
+#: Shares are rounded down to multiples of 1 / _PARTS, as in `whorl.output.formatting`; `_SLACK` absorbs rounding
+#: errors.
 _PARTS, _SLACK = 1_000_000, 1e-9
 
 
 def clustered(members: DataFrame, keep: Keep, parts: Partitioning) -> DataFrame:
-    """Return the clusters with a removable member, as input for `with_shares`.
+    """Group members into clusters, as input for `with_shares`; leave out clusters whose members all stay.
 
-    Members that stay, such as reference documents, are not removable. Members with one root form a cluster, named after
-    the first member (column cluster). If is_unknown is true, no member has a rank.
+    Members that stay, such as reference documents, are never removed. Members with the same root form a cluster, named
+    after its first member (column cluster). If is_unknown is true, no member has a rank by the retention policy.
     """
     step = partial(_clustered, keep=keep, parts=parts)
     return map_batches(members.repartition(len(parts), "root"), step, _CLUSTERS)
@@ -135,7 +136,7 @@ def _clustered(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
 
 
 def _loss(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float64]:
-    """Return each member's rank, infinity if its value is missing. The member with the lowest rank is retained."""
+    """Return each member's loss by the retention policy, infinity if unknown; the smallest loss is retained."""
     if keep.by == "longest":
         return -sizes.astype(np.float64)
     if keep.is_by_value:
@@ -145,7 +146,7 @@ def _loss(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float
 
 
 def loss_of(keep: Keep) -> Column:
-    """Return `_loss` as a Spark column that sorts members that stay first."""
+    """Return `_loss` as a Spark column, with minus infinity for members that stay."""
     loss = f.lit(0.0)
     if keep.by == "longest":
         loss = -f.col("size").cast("double")
@@ -203,9 +204,10 @@ def _unlisted(column: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[Any], Num
     return np.asarray(values), np.asarray(column.value_lengths()).astype(np.int64)
 
 
-#: Maximum number of links that one worker merges; each takes 16 bytes, and several times more during the merge.
+#: Maximum number of links (pairs of nodes) that one worker merges; each takes 16 bytes, and several times more during
+#: the merge.
 MOST_LINKS = 1 << 25
-#: Number of links of a partition to merge at once.
+#: Number of links of a partition to collect before they are merged.
 _PORTION = 1 << 20
 
 
@@ -226,7 +228,7 @@ def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS
 
 
 def _forest(batches: Batches) -> Batches:
-    """Link each node to the smallest node of its connected component."""
+    """Replace a partition's links by one per node, to the smallest node of its component within the partition."""
     nodes, to = np.empty(0, np.int64), np.empty(0, np.int64)
     waiting: list[tuple[Numbers, Numbers]] = []
     for batch in batches:
@@ -257,7 +259,7 @@ def _large_star(edges: DataFrame) -> DataFrame:
 
 
 def _small_star(edges: DataFrame) -> DataFrame:
-    """Link each node and its smaller neighbours to the smallest neighbour. Edges lead to the smaller node."""
+    """Link each node and its smaller neighbours to the smallest of them. Edges lead to the smaller node."""
     smallest = edges.groupBy("node").agg(f.min("to").alias("smallest"))
     others = edges.join(smallest, "node").where(f.col("to") != f.col("smallest"))
     return (
@@ -268,7 +270,7 @@ def _small_star(edges: DataFrame) -> DataFrame:
 
 
 def _are_stars(edges: DataFrame) -> bool:
-    """Check whether each node has a single edge, to a node without edges."""
+    """Check whether each node with an outgoing edge has just one, to a node without outgoing edges."""
     outgoing = edges.select("node", f.lit(1).alias("out"), f.lit(0).alias("into"))
     ends = outgoing.unionByName(edges.select(f.col("to").alias("node"), f.lit(0).alias("out"), f.lit(1).alias("into")))
     counts = ends.groupBy("node").agg(f.sum("out").alias("out"), f.max("into").alias("into"))

@@ -1,4 +1,4 @@
-"""Reads documents for Spark from Parquet, JSON lines and text files, and selects the rows without duplicates."""
+"""Reads documents for Spark from Parquet, JSON lines and text files; also returns their rows without duplicates."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LOCAL = "^file:(//)?"
 
 @dataclass(frozen=True, slots=True)
 class ColumnNames:
-    """Names of columns or JSON fields. The retention policy ranks by the column `worth`."""
+    """Names of the input's columns or JSON fields. `worth` is the column that the retention policy ranks by."""
 
     id: str = "id"
     text: str = "text"
@@ -152,9 +152,9 @@ def without(
     *,
     excluded: frozenset[str] = frozenset(),
 ) -> tuple[DataFrame, str]:
-    """Return the rows of files without some ids, and their format: "parquet", or "text" for unchanged lines.
+    """Return the rows of files except those with an id in `ids`, and their format: "parquet", or "text" for lines.
 
-    All paths have one format. The other arguments are as for `read`.
+    Lines of JSON are returned unchanged, as text. All paths have one format. The other arguments are as for `read`.
     """
     if "parquet" in {kind or _kind_of(path) for path in paths}:
         rows, own = session.read.parquet(*paths), f.col(f"`{columns.id}`").cast("string")
@@ -168,7 +168,7 @@ def without(
 
 
 def parts_of(*frames: DataFrame) -> Partitioning:
-    """Choose the number of parts: the largest of input partitions, parallelism and spark.sql.shuffle.partitions."""
+    """Divide into as many parts as the largest of: input partitions, parallelism, spark.sql.shuffle.partitions."""
     context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)
     return Partitioning.into(
@@ -177,7 +177,7 @@ def parts_of(*frames: DataFrame) -> Partitioning:
 
 
 def documents_in(batch: pa.RecordBatch, note: Callable[[str | None, str], None]) -> list[Document]:
-    """Convert rows to documents. `note` receives the id and the problem of each bad row."""
+    """Convert rows of `read` to documents. `note` is called with the id and the problem of each bad row."""
     columns = {name: batch[name].to_numpy(zero_copy_only=False).tolist() for name in batch.schema.names}
     ids, texts, names = columns["id"], columns["text"], [name or "" for name in columns["name"]]
     own = {name: values for name, values in columns.items() if name not in _COLUMNS}

@@ -36,21 +36,22 @@ from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candid
 from whorl.duplicates.verification import Pairs
 from whorl.errors import ParameterError
 
-#: Number of pivots of a hash block (the documents of one frequent hash), and maximum number of documents still
-#: unconnected after the pivots. Both are compared with the whole hash block.
+#: A hash block is the documents that share one frequent hash. This number of its documents, the pivots, are compared
+#: with the whole block. If at most this number of documents is then outside the block's largest component, these are
+#: compared with the whole block, too.
 _PIVOTS = 16
 _PAIR_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 
 
 class CandidateLimits(NamedTuple):
-    """Maximum numbers of pairs per hash in a round, and of hashes for one worker."""
+    """Maximum number of pairs that one hash may make in a round, and of hashes that one worker may compare alone."""
 
     pairs_of_hash: int = MOST_PAIRS
     hashes_of_worker: int = MOST_AT_ONCE
 
 
 class SparkDuplicates:
-    """Near-duplicates in a data frame. The constructor verifies candidates; clusters and pairs are computed on demand.
+    """Near-duplicates in a data frame. The constructor finds the pairs; the methods describe them or make clusters.
 
     Args:
         documents: Rows of `documents.read` or `documents.documents_of`.
@@ -107,7 +108,7 @@ class SparkDuplicates:
                 self._link(result.hash_blocks, is_open=False)
             if result.remainder is not None:
                 self._found.append(self.materialise(result.remainder.pairs(self._documents.scheme)))
-        #: Pairs, some of them repeated.
+        #: All pairs found, some of them repeated.
         self._links = reduce(DataFrame.unionByName, self._found)
 
     @cached_property
@@ -132,7 +133,7 @@ class SparkDuplicates:
 
     @property
     def repeated(self) -> int:
-        """Number of repeated ids; the largest document of an id counts."""
+        """Number of repeated ids; of documents with the same id, the largest counts."""
         return self._documents.repeated
 
     # Results.
@@ -205,7 +206,7 @@ class SparkDuplicates:
         return with_shares(clusters, self._documents)
 
     def remember(self) -> None:
-        """Write the state for the next run, if any.
+        """Write the documents and pairs into the state folder, if there is one, for the next run.
 
         Call this after all results are written, so that a failed run leaves the state unchanged.
 
@@ -216,7 +217,7 @@ class SparkDuplicates:
             self._state.keep(self._documents.blocks.where(f.col("problem").isNull()), self._pairs)
 
     def _members(self, roots: DataFrame) -> DataFrame:
-        """Return the documents with the given keys, and all documents with copies, as rows of MEMBERS.
+        """Return the documents with the keys in `roots`, and all documents with exact copies, as rows of MEMBERS.
 
         `roots` has the columns key and root; other documents are their own roots.
         """
@@ -236,7 +237,7 @@ class SparkDuplicates:
         self._found.append(self.materialise(verify_candidates(candidates, self._documents, self._pair_options)))
 
     def _link(self, hash_blocks: DataFrame, *, is_open: bool = True) -> DataFrame:
-        """Verify enough pairs of each hash block to connect its components; return hash blocks that need more hashes.
+        """Verify enough pairs of each hash block to connect its similar documents; return the blocks left undecided.
 
         The pivots of a hash block have been compared with the whole block. Now the documents outside its largest
         component are compared with the whole block, if they are few or no further hashes exist. Hash blocks have the
@@ -261,7 +262,7 @@ class SparkDuplicates:
         return most.where(f.col("outside") > _PIVOTS).select("hash_block")
 
     def _complete(self, members: DataFrame) -> DataFrame:
-        """Return a new root for each key. A root's documents form a complete group or a star around a kept document."""
+        """Return a new root for each key: a root's documents are a complete group, or duplicates of the kept one."""
         loss = loss_of(self._keep) if self._is_kept else f.lit(0.0)
         firsts = members.groupBy("key").agg(
             f.min(f.struct(loss.alias("loss"), "run", "id")).alias("first"),
@@ -293,7 +294,7 @@ def _shares() -> tuple[Column, ...]:
 
 
 def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
-    """Yield rows of MEMBERS; documents of runs before run number `before` stay."""
+    """Yield the wanted documents of a block as rows of MEMBERS; documents of runs before number `before` stay."""
     members, _ = BlockMembers.of(block)
     keys, of_keys = joined(roots, "keys roots", "i8 i8")
     sizes = sizes_in(block, members.keys)

@@ -1,7 +1,9 @@
 """Counts the documents of each hash on Spark, and selects each document's prefix of rare hashes.
 
-The hashes to examine depend only on the sketch and the round (`whorl.duplicates.prefix_lengths`), so each block
-computes them again in each step.
+The document frequency of a hash is the number of documents with it. Which hashes of a document are examined depends
+only on its sketch and the round (`whorl.duplicates.prefix_lengths`), so each block computes them again in each step
+instead of storing them. Frequencies are counted twice: first of the smallest hashes of all documents, then of the other
+hashes of documents that can still reach the threshold.
 """
 
 from __future__ import annotations
@@ -40,19 +42,20 @@ _IS_INDEXABLE, _IS_LARGER = 1, 2
 IS_INDEXED, IS_PROBED, HAS_MORE_HASHES, IS_NEW = 1, 2, 4, 8
 #: Shift that packs a level and a hash into one integer.
 _LEVEL_SHIFT = 58
-#: Odd factor that mixes bits without loss, from the golden ratio.
+#: Odd factor that spreads numbers evenly without loss, from the golden ratio.
 SCATTERED = np.uint64(0x9E3779B97F4A7C15)
 #: The second count covers the share `_OF_THRESHOLD` * threshold of the hashes, and the first count the others. If the
 #: others exceed the share `_MOST_AT_FIRST`, the first count covers all hashes.
 _OF_THRESHOLD, _MOST_AT_FIRST = Fraction(4, 5), Fraction(3, 4)
-#: Maximum number of address bits of the table of hash prefixes, and their surplus over the bits of the hash count.
+#: Table of the upper bits of hashes: maximum number of these bits, and how many more it has than the number of hashes
+#: has bits.
 _MOST_HEAD_BITS, _SPARE_BITS = 22, 3
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
 class _Entries(NamedTuple):
-    """Examined hashes of one level, grouped by document and ascending.
+    """Hashes to examine of all documents at one level, grouped by document and ascending within each.
 
     Attributes:
         owners: Document of each hash, as its position among the compared documents.
@@ -73,7 +76,7 @@ class _LevelDocuments:
 
     Args:
         counts: Number of each document's hashes to examine.
-        first: Number of these hashes in the first count.
+        first: Number of these hashes, the smallest, that are in the first count.
     """
 
     level: int
@@ -85,7 +88,7 @@ class _LevelDocuments:
     first: Numbers
 
     def entries(self, skipped: Numbers, counts: Numbers) -> _Entries:
-        """Return the next `counts` hashes of each document after the `skipped` smallest."""
+        """Return `counts` hashes of each document that follow its `skipped` smallest."""
         tokens, owners = self.sketches.gathered(self.places, skipped, counts)
         return _Entries(tokens, owners, spread(skipped, counts) < self.lengths.indexable[owners])
 
@@ -93,7 +96,7 @@ class _LevelDocuments:
         return self.entries(np.zeros_like(self.first), self.first)
 
     def reachable(self, known: _FrequencyTable) -> _Bools:
-        """Return a mask of the documents that could reach the threshold if all remaining hashes matched.
+        """Return a mask of the documents that could reach the threshold if all hashes not yet counted were shared.
 
         Decision 0050 describes this pruning.
         """
@@ -139,7 +142,7 @@ class _FrequencyTable:
 
 @dataclass(frozen=True, slots=True)
 class FrequencyCounter:
-    """Counts frequencies and filters prefixes in one round, block by block.
+    """The steps of one round that count frequencies and select prefixes, each applied to one block at a time.
 
     `smallest` maps each home level to the size of its smallest document.
     """
@@ -151,7 +154,7 @@ class FrequencyCounter:
 
     @property
     def first(self) -> Fraction:
-        """Share of the hashes, the smallest first, in the first count; 1 for all."""
+        """Share of the range of hash values, from 0 on, that the first count covers; 1 for all hashes."""
         if not self.one.is_jaccard:
             # With other metrics, one shared hash can be enough for a pair, so no document could be pruned.
             return Fraction(1)
@@ -161,7 +164,7 @@ class FrequencyCounter:
         return share if share < _MOST_AT_FIRST else Fraction(1)
 
     def counts(self, batches: Batches) -> Batches:
-        """Count the hashes of the first count, block by block."""
+        """Count the documents of each block that have each hash, for the hashes of the first count."""
         by_source: dict[int, list[pa.RecordBatch]] = {}
         for batch in batches:
             for at, part in enumerate(batch["part"].to_pylist()):
@@ -171,7 +174,7 @@ class FrequencyCounter:
             yield from self._counted(source, ((level, level.at_first()) for level in levels))
 
     def counts_of_remaining(self, block: pa.Table, frequencies: pa.Table) -> Batches:
-        """Count the remaining hashes of a block's documents that can still reach the threshold."""
+        """The second count: the other hashes of a block's documents that can still reach the threshold."""
         if not block.num_rows:
             return
         known = self._known(frequencies)
@@ -184,7 +187,7 @@ class FrequencyCounter:
         yield from self._counted(block["part"][0].as_py(), remaining())
 
     def prefixes(self, block: pa.Table, frequencies: pa.Table) -> Batches:
-        """Yield the hashes of a block that pass the prefix filter."""
+        """Yield the hashes in the prefixes of a block's documents, as rows of RAREST for the parts of the hashes."""
         if not frequencies.num_rows:
             return
         known = self._known(frequencies)
@@ -262,7 +265,7 @@ class FrequencyCounter:
 
 
 def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
-    """Add up the frequencies of a part's hashes, and send the hashes that may make pairs back to their blocks."""
+    """Add up the counts of each hash over all blocks; return the sums to the blocks, for hashes that can make pairs."""
     rows = list(batches)
     names, types = "levels tokens counts flags", f"u1 {narrow_type(scheme.bits)} u4 u1"
     levels, narrow, counts, flags = joined(rows, names, types)

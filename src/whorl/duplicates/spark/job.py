@@ -33,7 +33,15 @@ SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Numbers of documents and rows read and written, with examples of problems."""
+    """What a job read and wrote, for its final message.
+
+    Args:
+        documents, too_short: Documents read, and those with fewer words than a shingle.
+        repeated: Number of repeated ids.
+        unfit: Number of rows that could not be read; `problems` has examples.
+        written: Pairs, or documents in clusters, that were written.
+        left: Rows written without duplicates; None without `filtered`.
+    """
 
     documents: int
     too_short: int

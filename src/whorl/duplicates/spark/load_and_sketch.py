@@ -1,7 +1,8 @@
 """Reads documents in Spark, sketches their texts, divides them into blocks, and keeps one document per id.
 
-A document's key determines its part, so every step knows where to send data. Sketches are sent to their blocks once;
-later steps send only numbers, and sketches to compare with documents of another block.
+A document's key, a hash of its sketch, determines its part, and so its block: the documents that one partition holds.
+Every step computes from a key where to send data. Sketches are sent to their blocks once; later steps send only
+numbers, and sketches to compare with documents of another block.
 """
 
 from __future__ import annotations
@@ -58,19 +59,19 @@ _VERDICT = (
 )
 #: Maximum number of bad rows that a partition lists; further ones are only counted.
 PROBLEMS_LISTED = 100
-#: Maximum number of documents, and of hashes, to divide among the parts at once.
+#: Approximate number of documents, and of hashes, to collect before they are divided among the parts.
 _AT_ONCE, _HASHES_AT_ONCE = 1 << 14, 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
 class RunNumber:
-    """Position in a series of searches that share a state.
+    """Number of this run in the series of runs that share a state folder.
 
     Args:
         number: Number of this run, from 1.
-        since: First run whose documents are new; smaller than `number` if the stored pairs were found with other
-            options.
-        lasts: Keep digests of the texts, because a later run continues from this one.
+        since: First run whose documents count as new. It is 1 if the stored pairs were found with other options, so
+            that all documents must be compared again.
+        lasts: Whether a later run continues from this one, so that digests of the texts are kept.
     """
 
     number: int = 1
@@ -85,9 +86,10 @@ class LoadedDocuments:
     Args:
         blocks: Rows for `Block.of` and `BlockMembers.of`, partitioned by part.
         too_short: Number of documents with fewer words than a shingle.
-        repeated: Number of repeated ids; the largest document of an id counts.
+        repeated: Number of repeated ids; of documents with the same id, the largest counts.
         largest: Number of hashes in the largest sketch.
-        removed: Column `key` with keys of earlier runs that no document has now; None if none was removed.
+        removed: Column `key` with the keys of documents of earlier runs that no document has any more; None if none was
+            removed.
     """
 
     blocks: DataFrame
@@ -109,7 +111,7 @@ class LoadedDocuments:
         return self.blocks.select("part", "keys", "sizes", *arrow_schema(MEMBERS).names)
 
     def compared_again(self, keys: DataFrame) -> LoadedDocuments:
-        """Mark documents as new, to compare them with all others."""
+        """Return the documents with those of these keys marked as new, so that they are compared with all others."""
         rows = group_by_part(keys, self.parts, part_of="key", key="key")
         blocks = partition_by_part(cogroup_blocks(self.blocks, rows, _compared_again, BLOCKS, self.parts), self.parts)
         return replace(self, blocks=self.cache.materialise_in_place(blocks))
@@ -172,7 +174,7 @@ def load_documents(
 def _sketched(
     batches: Batches, documents: Documents, sketching: Sketching, parts: Partitioning, run: RunNumber
 ) -> Batches:
-    """Yield the sketched documents of rows by part, then the problems of bad rows."""
+    """Convert rows to rows of BLOCKS: documents with their sketches by part, then the problems of bad rows."""
     problems: list[dict[str, Any]] = []
     first, unlisted = int(parts.names[0]), 0
 
@@ -235,7 +237,7 @@ def _block_rows_of(
 
 
 def _redivided(batches: Batches, scheme: SketchScheme, parts: Partitioning, since: int) -> Batches:
-    """Divide blocks among other parts, and compute `is_new` again from `since`."""
+    """Divide the blocks of earlier runs among the parts of this run, and compute `is_new` again from `since`."""
     for batch in batches:
         members, _ = BlockMembers.of([batch])
         block = Block.of([batch], scheme)
@@ -250,7 +252,7 @@ def _identities(batches: Batches, parts: Partitioning) -> Batches:
 
 
 def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
-    """For each id, keep the largest document of the last run. Yield counts, then the other documents by block."""
+    """For each id, keep the largest document of the last run. Yield counts, then by part the documents to drop."""
     rows = list(batches)
     largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
     identities, sizes, keys, runs = joined(rows, "identities sizes keys runs", "u8 i8 i8 u4")
@@ -308,7 +310,7 @@ def _compared_again(block: pa.Table, rows: pa.Table) -> Batches:
 
 
 def _removed_keys(block: pa.Table, losers: pa.Table) -> Batches:
-    """Yield the keys of replaced members, except keys that a remaining member also has."""
+    """Yield the keys of dropped members that no member of the block has any more."""
     (keys,) = joined(losers, "keys", "i8")
     (left,) = joined(block, "members", "i8")
     yield batch_of({"key": np.setdiff1d(keys, left)})

@@ -1,7 +1,8 @@
 """Finds candidate pairs on Spark with the prefix filter, on documents split into blocks.
 
-A round first counts the documents of each hash: each block sends its counts to the part of the hash, which adds them up
-and returns the hashes of several documents. This happens twice: for the smallest hashes of all documents, then for the
+Each partition holds a block of documents, and is responsible for a part of all hash values. A round first counts the
+documents that have each hash: each block sends its counts to the part of the hash, which adds them up and returns the
+sums of hashes that several documents have. This happens twice: for the smallest hashes of all documents, then for the
 other hashes of the few documents that can still reach the threshold.
 
 Then each block sends the hashes that pass the prefix filter. The part of a hash sorts its documents by size and key,
@@ -63,8 +64,10 @@ from whorl.duplicates.spark.verify import PAIRS, pair_rows
 from whorl.duplicates.verification import Pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
-#: In rows of pairs, `senders` has the keys of the smaller documents, whose sketches are sent to the documents in
-#: `receivers`. In rows of hash blocks, `receivers` has all documents of a hash block, and `senders` its new documents.
+#: Columns of candidates. In a row of pairs (`kind` is _PAIRS), `senders` has the keys of the smaller documents, whose
+#: sketches are sent to the larger documents in `receivers`. In a row of a hash block, `receivers` has the keys of all
+#: its documents, and `senders` those of its new documents. A hash block is open if its documents have more hashes for
+#: the next round.
 _CANDIDATES = "part int, kind long, hash_block string, senders binary, receivers binary"
 _KEYS = "part int, keys binary"
 _CANDIDATE_NAMES = [part.split()[0] for part in _CANDIDATES.split(", ")]
@@ -77,14 +80,14 @@ _AT_ONCE = 1 << 20
 MOST_AT_ONCE = 1 << 25
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]
-#: Function that returns the hash blocks (column hash_block) that need more hashes, given hash blocks in the columns of
-#: `RoundResult.hash blocks`.
+#: Function that connects the documents of hash blocks, given in the columns of `RoundResult.hash_blocks`, and returns
+#: the blocks (column hash_block) that it could not connect, so that their documents need more hashes.
 Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True, slots=True)
 class LocalRemainder:
-    """Documents that one worker compares with each other in the remaining rounds.
+    """Documents so few that one worker can compare them with each other in all remaining rounds.
 
     Without a remaining round, the worker repeats the last one, which returns hash blocks.
     """
@@ -110,8 +113,8 @@ class RoundResult:
     """Result of one round.
 
     Args:
-        pairs: Columns part (of the senders), senders (keys of sketches to send) and receivers (keys of their
-            partners).
+        pairs: Candidate pairs in the columns part (of the senders), senders (keys of the documents whose sketches are
+            sent) and receivers (keys of their partners).
         hash_blocks: Columns hash_block, key and is_new. Two documents of a hash block are candidates if one is new.
             None without hash blocks, or if one worker finds their pairs.
         remainder: Work for one worker to complete the search; None if the search continues or is complete.
@@ -129,12 +132,14 @@ def find_candidates(
     pivots: int = 0,
     most_at_once: int = MOST_AT_ONCE,
 ) -> Iterator[RoundResult]:
-    """Yield the pairs that may reach the threshold, round by round, a few of them several times.
+    """Yield the candidate pairs, which may reach the threshold, round by round; a few of them several times.
 
-    With `spanning_only`, yield hash blocks instead of their pairs.
+    With `options.spanning_only`, the caller needs only enough pairs to connect each cluster. Documents that share a
+    hash with too many pairs in the last round are then yielded as a hash block instead of all their pairs.
 
     Args:
-        decide: Called with the hash blocks of a round before their further hashes are examined.
+        decide: Called with the hash blocks of a round whose documents have more hashes; the documents of blocks that it
+            does not return take no part in the next round.
         pivots: Number of new documents of each hash block to pair with the whole hash block.
         most_at_once: Maximum number of hashes that one worker takes over.
     """
@@ -165,7 +170,7 @@ def find_candidates(
         )
         in_bytes = blocks.agg(f.sum(f.length("hashes"))).collect()[0][0]
         if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
-            # A worker's search finds the same hash blocks again.
+            # The hash blocks need not be passed on: the worker's search finds them again.
             local = replace(options, rounds=rounds_left[number + 1 :] or [one])
             yield RoundResult(pairs, None, LocalRemainder(blocks, local))
             return
@@ -231,7 +236,7 @@ def _home_levels(batches: Batches, scheme: SketchScheme, one: Round) -> Batches:
 
 @dataclass(frozen=True, slots=True)
 class _PairFinder:
-    """Finds the pairs of the documents in one partition."""
+    """Makes candidate pairs and hash blocks from the hashes of one partition (rows of RAREST)."""
 
     scheme: SketchScheme
     parts: Partitioning
@@ -291,7 +296,8 @@ class _PairFinder:
             yield self._pairs(keys[smaller[is_open]], keys[larger[is_open]])
 
     def _with_pivots(self, hash_block: Numbers, new: Numbers) -> Batches:
-        # Similar hash blocks then choose similar pivots, and make the same pairs.
+        # Choose pivots by their keys, so that hash blocks with many common documents choose the same pivots and make
+        # the same pairs.
         pivots = new[np.argsort(new.view(np.uint64) * SCATTERED)[: self.pivots]]
         for pivot in pivots.tolist():
             yield self._pairs(np.full(hash_block.size, pivot, np.int64), hash_block)

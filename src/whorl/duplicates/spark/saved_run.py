@@ -1,4 +1,4 @@
-"""Saves the documents and pairs of a run on Spark, for the next run to continue from.
+"""Saves the documents and pairs of a run on Spark in a folder, so that the next run compares only new documents.
 
 The state is a folder on any file system that Spark reaches. After the second run it holds:
 
@@ -31,7 +31,7 @@ from whorl.errors import ParameterError, StoreError
 
 _FORMAT = 1
 _DONE = re.compile(r"run-(\d+)\.json")
-#: Names of files that completed or killed runs leave in the folder.
+#: Names of all files that runs, completed or killed, leave in the folder.
 _OURS = re.compile(r"run-(\d+)(-[0-9a-f]{32}(\.json)?|\.json)")
 _DOCUMENTS, _PAIRS = "documents", "pairs"
 _FOREIGN = "{} holds something else than what was found before; name a new folder"
@@ -91,7 +91,7 @@ class SearchState:
         return description
 
     def keep(self, blocks: DataFrame, pairs: DataFrame) -> None:
-        """Replace the state for the next run; raise StoreError if another run has finished first."""
+        """Write the state that the next run continues from; raise StoreError if another run has written one first."""
         number = self.run.number
         own = f"run-{number}-{uuid4().hex}"
         blocks.write.parquet(self._folder.within(own, _DOCUMENTS))
@@ -107,7 +107,7 @@ class SearchState:
 
 
 def drop_removed(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -> tuple[LoadedDocuments, DataFrame]:
-    """Drop the pairs of removed documents, and mark documents to compare again.
+    """Drop the stored pairs of removed documents; mark the documents whose pairs may now be incomplete as new.
 
     With `links`, the pairs only connect clusters, so if a cluster has lost a member, all its documents are marked.
     """

@@ -1,7 +1,8 @@
-"""Verifies and measures candidate pairs on Spark, with the same functions as on one machine.
+"""Compares the sketches of pairs on Spark: verifies candidates, and measures how much two documents share.
 
-If the documents of a pair are in different blocks, one block sends its sketch to the other; a sketch is sent once for
-all of its comparisons in a block.
+The comparison itself is that of one machine. The documents of a pair may be in different blocks (each is held by one
+partition), so the block of one document sends its sketch to the block of the other; a sketch is sent once for all of
+its comparisons in a block.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ _SENT = f"{SKETCHES}, sender_indices binary, receivers binary"
 #: Maximum number of hashes in a row of sent sketches, and of bytes of sketches to compare at a time.
 _HASHES_AT_ONCE, _BYTES_AT_ONCE = 1 << 22, 1 << 24
 
-#: Function that compares pairs, given sketches, positions of sent documents and of their partners, and the keys of all
-#: documents.
+#: Function that compares pairs, given sketches, the indices of sent documents and of their partners among these, and
+#: the keys of all of them.
 _Compare = Callable[[Sketches, Numbers, Numbers, Numbers], Pairs]
 
 
@@ -49,7 +50,7 @@ def verify_candidates(candidates: DataFrame, documents: LoadedDocuments, pair_op
 
 
 def measure_overlaps(pairs: DataFrame, documents: LoadedDocuments) -> DataFrame:
-    """Measure the overlap of pairs, even below the threshold. The sketch of document a is sent to document b."""
+    """Count the shared shingles of any pairs, in the columns of PAIRS; a is the sender, b the receiver of a pair."""
     return _compared(pairs, documents, _measured)
 
 
@@ -69,7 +70,7 @@ def _compared(pairs: DataFrame, documents: LoadedDocuments, compare: _Compare) -
 
 
 def _sent_sketches(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: Partitioning) -> Batches:
-    """Yield the sketches of a block that other blocks need for their comparisons."""
+    """Yield the sketches of a block that are needed for comparisons, one or more rows for each receiving part."""
     senders, receivers = joined(pairs, "senders receivers", "i8 i8")
     if not senders.size:
         return
@@ -83,7 +84,7 @@ def _sent_sketches(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts
     for own, own_receivers in zip(np.split(places, cuts), np.split(receivers, cuts), strict=True):
         part = int(parts.of(own_receivers[:1])[0])
         distinct, sender_indices = np.unique(own, return_inverse=True)
-        # The cuts follow the order of the keys, as `distinct` does.
+        # `distinct` ascends, so each portion of documents is a contiguous range of `sender_indices`.
         heavy = np.cumsum(whole.sketches.counts[distinct]) // _HASHES_AT_ONCE
         for portion in np.unique(heavy).tolist():
             chosen = np.flatnonzero(heavy == portion)
