@@ -1,8 +1,9 @@
-"""Computes the MinHash tokens, shingle hashes and words of texts, one text or many at a time.
+"""Computes the MinHash tokens, shingle hashes, sketches and words of texts, one text or many at a time.
 
-All fingerprinting goes through this module. It reads large amounts of text with the compiled loops, in threads, and
-small amounts with `shingling`, one text at a time, because loading numba would take longer. Without numba, and while
-the loops are being compiled, it also uses `shingling`. Both give the same numbers.
+All fingerprinting goes through this module. It reads large amounts of text with the loops of `compiled` (compiled by
+numba), in threads, and small amounts with `shingling` in plain Python, one text at a time, because loading numba would
+take longer. Without numba, and while the loops are being compiled, it also uses `shingling`. Both give the same
+numbers.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from whorl.request_context import report_progress
 LARGE, _ASCII_IN_ONE, _FIXED = 2_000_000, 4, 64
 #: Maximum number of characters, and of texts, that a thread reads in one batch; a longer text is a separate batch.
 BATCH_CHARACTERS, BATCH_TEXTS = 1 << 20, 128
-#: Maximum number of unfinished batches per thread: one in progress and one waiting.
+#: Maximum number of batches given to a thread: one in progress and one waiting.
 BATCHES_PER_WORKER = 2
-#: Texts with fewer distinct shingles have no stored sketch.
+#: Texts with fewer distinct shingles than this get no stored sketch; see `least_stored_size`.
 _MADE_FROM_TEXT = 200
 
 _Row = npt.NDArray[np.uint64]
@@ -54,7 +55,7 @@ class Parts(Flag):
 
 
 class Hashed(NamedTuple):
-    """Results for one text; results that were not requested are empty.
+    """Numbers computed from one text; an attribute that the caller did not request is empty.
 
     Attributes:
         minima: uint64 array of shape (tokens, 2): high and low half of each token, in the order of `fingerprint`.
@@ -70,9 +71,10 @@ class Hashed(NamedTuple):
 
 
 class Together(NamedTuple):
-    """High halves of the hashes of several texts, one text after the other, and the number of hashes of each text.
+    """Shingle hashes of several texts (the high half of each), text after text, and how many each text has (`sizes`).
 
-    The hashes of a text are distinct and ascending, or all hashes in text order.
+    The hashes of a text are distinct and ascending, or, if the caller wants them in order, those of all its shingles in
+    text order.
     """
 
     hashes: _Row
@@ -125,7 +127,7 @@ def signatures_of(
 def sized_signatures_of(
     texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, *, workers: int | None = None
 ) -> Iterator[Sized]:
-    """Return all bits of each text's tokens, and its number of distinct shingles, in order, like `signatures_of`."""
+    """Return the tokens of each text with all 128 bits, and its number of distinct shingles; as `signatures_of`."""
     results = hashed(texts, scheme, Parts.MINIMA | Parts.HASHES, workers=workers)
     return (Sized(result.minima, result.hashes.size) for result in results)
 
@@ -133,7 +135,7 @@ def sized_signatures_of(
 def fingerprints(
     texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, *, workers: int | None = None
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-    """Return the bucket minima of all texts as one array, and a mask of the texts that have minima.
+    """Return the tokens of all texts as one array, and a mask of the texts that have tokens.
 
     Takes the arguments of `signatures_of`. Reports progress to `whorl.reporting`.
 
@@ -161,7 +163,7 @@ def fingerprints(
 def hashed(
     texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, parts: Parts = Parts.HASHES, *, workers: int | None = None
 ) -> Iterator[Hashed]:
-    """Return the requested results of each text, in order.
+    """Yield the requested numbers (`parts`) of each text, in the order of the texts.
 
     Arguments and errors are as for `signatures_of`. Hashes depend only on the profile and the shingle size.
     """
@@ -177,7 +179,7 @@ def hashed(
 def hashed_together(
     portions: Iterable[Sequence[str]], scheme: Scheme = DEFAULT_SCHEME, *, in_order: bool = False
 ) -> Iterator[Together]:
-    """Yield the hashes of many texts, one array per portion.
+    """Yield the shingle hashes of many texts, together for the texts of each portion.
 
     A portion should have some hundred texts, or some hundred thousand characters; several may be read ahead. The hashes
     of a text are distinct and ascending; with `in_order`, they are the hashes of all its shingles in text order.
@@ -209,12 +211,12 @@ def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme, *, in
 
 
 def hashes_of_words(words: Sequence[str], scheme: Scheme) -> _Row:
-    """Return the high half of the hash of each shingle, in text order, with repeats."""
+    """Return the high half of the hash of each shingle of these words, in their order, with repeats."""
     return numbered(murmur(join(words), scheme.shingle_size), 0)[0]
 
 
 def words_and_spans(text: str, scheme: Scheme) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """Return the folded words of a text and their positions, as `tokens_and_spans` does."""
+    """Return the folded words of a text and their ranges of characters, as `tokens_and_spans` does."""
     if fast := kernel_for([text], scheme):
         result = fast.words_and_spans(text)
         give_back(fast)
@@ -256,7 +258,7 @@ def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
 
 
 class _Amount:
-    """Counts the characters that this process has read, because many small batches also justify loading the loops."""
+    """Counts the characters that this process has read; many small batches together also justify loading numba."""
 
     seen = 0
 
@@ -266,7 +268,7 @@ def _work(text: str) -> int:
 
 
 def _read_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> Iterator[Item]:
-    """Read ahead until the text reaches `LARGE` characters; return an iterator over all items."""
+    """Read items until their text is large enough for the compiled loops (`LARGE`); return all items as an iterator."""
     first, seen = [], 0
     for item in items:
         first.append(item)
@@ -283,13 +285,13 @@ def _kernel_for(scheme: Scheme) -> Kernel | None:
 
 
 def kernel_for(texts: Sequence[str], scheme: Scheme) -> Kernel | None:
-    """Return a kernel to run the compiled loops, or None if no kernel is ready or worth loading."""
+    """Return a kernel, which runs the compiled loops; None if none is ready or worth loading for these texts."""
     _Amount.seen += sum(map(_work, texts))
     return _kernel_for(scheme)
 
 
 def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -> Iterator[list[Hashed]]:
-    """Yield results batch by batch: many texts at a time with the compiled loops, one text without them."""
+    """Yield lists of results: for many texts at a time with the compiled loops, for one text at a time without them."""
     texts = _read_ahead(texts, _work)
     fast, was_compiling = _kernel_for(scheme), is_compiling()
     while not fast:
@@ -358,14 +360,14 @@ def signatures_by_id(
 
 
 def text_hashes(text: str, scheme: Scheme) -> _Row:
-    """Return the distinct hashes of a text as a sorted uint64 array."""
+    """Return the distinct shingle hashes of a text (high halves) as an ascending uint64 array."""
     return next(hashed([text], scheme, workers=1)).hashes
 
 
 def least_stored_size(scheme: Scheme) -> int:
-    """Return the size of the smallest sketch to store together with its text.
+    """Return the smallest size, in distinct shingles, of a text whose sketch is worth storing together with it.
 
-    The compiled loops make a smaller sketch from the text as fast as they decode a stored one.
+    The compiled loops make the sketch of a smaller text as fast as they decode a stored one.
     """
     return _MADE_FROM_TEXT if kernel.supports(scheme) else 0
 

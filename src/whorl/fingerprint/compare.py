@@ -45,13 +45,14 @@ from whorl.request_context import require_time, timely
 
 #: Number of positions in B to try for a shingle that occurs several times in B, in addition to its first position.
 CANDIDATES = 16
-#: Number of shingles that rule 2 compares at a time, at first and at most; most of its passages are short.
+#: Rule 2 follows an agreement of the texts in steps: number of shingles of the first step, and at most; most passages
+#: are short.
 _FIRST_STRETCH, _LONGEST_STRETCH = 8, 4096
-#: Number of elements to sort at a time, because a sort cannot stop at the deadline.
+#: Number of elements to sort at a time; the deadline is only checked between sorts.
 _SORTED_AT_ONCE = 1 << 19
-#: Number of words processed between two checks of the deadline.
+#: Number of words to number between two checks of the deadline.
 _NUMBERED_AT_ONCE = 1 << 16
-#: Maximum number of other texts' words to keep between two comparisons.
+#: Maximum number of words that only other texts have to keep numbered for the next comparison.
 _MOST_OTHER_WORDS = 1 << 20
 #: 2^64 divided by the golden ratio: multiplying by it spreads keys evenly over the upper bits.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -62,7 +63,7 @@ _Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class TextWords:
-    """Words of a text and their positions.
+    """The folded words of a text and their positions.
 
     Attributes:
         spans: Half-open range of each word in characters, int64 array of shape (words, 2).
@@ -78,7 +79,7 @@ class TextWords:
         return [self.words[at] + self.words[at + 1] for at in self.broken.tolist()]
 
     def rejoined(self, known: Container[str], apart: Container[tuple[str, str]] = ()) -> TextWords:
-        """Join the halves of a broken word if `known` has the whole word, unless `apart` has the pair of halves."""
+        """Join the halves of each broken word whose whole is in `known`, unless `apart` has the pair of halves."""
         words, spans, is_kept = list(self.words), self.spans.copy(), np.ones(len(self.words), np.bool_)
         for at, whole in zip(self.broken.tolist(), self.whole_words(), strict=True):
             if whole in known and is_kept[at] and (self.words[at], self.words[at + 1]) not in apart:
@@ -89,7 +90,7 @@ class TextWords:
 
 
 class Passage(NamedTuple):
-    """A run of words that occurs in both texts.
+    """A run of consecutive words that occurs in both texts.
 
     Args:
         a, b: Positions in both texts: half-open ranges [start, end) in characters, as Python counts them.
@@ -102,9 +103,9 @@ class Passage(NamedTuple):
 
 
 class Passages(Sequence[Passage]):
-    """Passages in an array; each `Passage` is made when it is read.
+    """Sequence of passages, held in one array; each `Passage` is made when it is read.
 
-    A long text shares hundreds of thousands of passages with others. Making all of them takes longer than finding them.
+    Two long texts may share hundreds of thousands of passages, and making all objects takes longer than finding them.
 
     Args:
         numbers: Start and end in the first text, start and end in the second text, and number of words of each passage;
@@ -168,10 +169,10 @@ class Size:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommonWords:
-    """Masks of the common (boilerplate) words of two texts.
+    """Masks of the common words (boilerplate) of two texts: True for each common word.
 
-    The detector may miss up to `edge` words at the ends of a common run, so up to `edge` adjacent words of a passage
-    also count as common.
+    The detector of boilerplate may miss up to `edge` words at each end of a run of common words. So in a passage that
+    both texts share, up to `edge` words next to such a run also count as common.
     """
 
     a: npt.NDArray[np.bool_]
@@ -179,7 +180,10 @@ class CommonWords:
     edge: int
 
     def with_edges(self, starts_a: _Numbers, starts_b: _Numbers, words: _Numbers) -> CommonWords:
-        """Also mark words that are marked in the other text, and shared words at the edges of common runs."""
+        """Also mark words of shared passages that the other text marks, and those next to the ends of runs.
+
+        The arrays have the first word in each text, and the number of words, of each passage.
+        """
         a, b = self.a.copy(), self.b.copy()
         for start_a, start_b, length in timely(zip(starts_a.tolist(), starts_b.tolist(), words.tolist(), strict=True)):
             marks = self.a[start_a : start_a + length] | self.b[start_b : start_b + length]
@@ -195,14 +199,14 @@ class CommonWords:
 
 @dataclass(frozen=True, slots=True)
 class ResidualOverlap:
-    """Comparison without boilerplate: shingles whose words are all common in either text are ignored.
+    """Comparison of two texts without boilerplate: shingles that consist of common words in either text are ignored.
 
-    Shared words at the edges of common runs (`CommonWords.edge`) count as common in shingles. The counts of common
-    words do not include them, because these counts must not depend on the other text.
+    For this, shared words next to a run of common words (`CommonWords.edge`) count as common. The counts and ranges of
+    common words do not include them, because these must not depend on the other text.
 
     Args:
         common_a, common_b: Runs of common words in each text, as ascending half-open ranges in characters.
-        words_a: Mask of the first text's common words, including shared words at their edges.
+        words_a: Mask of the first text's common words, including shared words next to them.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("*shares", "shared_shingles")
@@ -223,7 +227,7 @@ class ResidualOverlap:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Overlap of two texts, counted on their distinct shingles.
+    """What two texts share: counts of distinct shingles, and passages.
 
     Shares are exact; 0 if a text has fewer words than a shingle.
 
@@ -270,7 +274,7 @@ def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
 
 
 def rejoined_pair(of_a: TextWords, of_b: TextWords) -> tuple[TextWords, TextWords]:
-    """Join the halves of a word broken at a line end if the other text has the whole word, or breaks it as well."""
+    """Join the halves of each word broken at a line end, if the other text has the whole word or breaks it as well."""
     if not of_a.broken.size and not of_b.broken.size:
         return of_a, of_b
     whole_a, whole_b = set(of_a.whole_words()), set(of_b.whole_words())
@@ -289,14 +293,14 @@ def compare_words(
 
     Args:
         common: Masks of the boilerplate of both texts.
-        min_words: Put each word of a shared run of this length into a passage of this length, but possibly omit shorter
-            passages. With 0, rule 2 may split such a run.
+        min_words: Guarantee that each word of a shared run of at least this length is in a passage of at least this
+            length; shorter passages may be left out. Without it (0), rule 2 may split such a run.
     """
     return ShingleIndex(of_a, scheme).compare(of_b, common, min_words)
 
 
 class ShingleIndex:
-    """Numbered shingles of one text, A, to compare with several other texts.
+    """The numbered shingles of one text, A, prepared for comparisons with several other texts.
 
     A comparison takes time linear in the length of the other text and the number of shared shingles.
     """
@@ -315,7 +319,7 @@ class ShingleIndex:
         of_a, size, known = self.text, self._scheme.shingle_size, self._index.kinds
         a, b = self._index.runs, self._numbered(of_b.words)
         require_time()
-        # A may have many more shingles than B, so number only the shingles of B, shared ones first.
+        # A may have many more shingles than B. So give new numbers from 0 to the shingles of B, shared ones first.
         is_known = b < known
         kinds, ranks = _distinct(b[is_known].view(np.uint64))
         kinds, shared = kinds.view(np.int64), kinds.size
@@ -332,9 +336,9 @@ class ShingleIndex:
         if common is None:
             is_long = _are_in_runs(shared_a, min_words - size + 1)
             searched, numbers = shared_a[is_long], numbers[is_long]
-        # Runs of common words also extend along short passages, so search all shared shingles.
+        # Boilerplate is also extended along short passages, so with `common`, find passages from all shared shingles.
         positions = _kept_positions(searched, a.size, size)
-        # One number for all shingles that are not searched.
+        # All shingles of A that are not searched get one number, which B does not have.
         compact_a = np.full(positions.size, distinct_b)
         compact_a[np.searchsorted(positions, searched)] = numbers
         matcher = Matcher(compact_a, compact_b, positions)
@@ -371,7 +375,7 @@ class ShingleIndex:
 
 
 def _are_in_runs(positions: _Numbers, least: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of the ascending positions in runs of at least `least` consecutive positions.
+    """Return a mask of the ascending positions: True in a run of at least `least` consecutive positions.
 
     >>> _are_in_runs(np.array([2, 3, 4, 9, 20, 21]), 2).tolist()
     [True, True, True, False, True, True]
@@ -383,7 +387,10 @@ def _are_in_runs(positions: _Numbers, least: int) -> npt.NDArray[np.bool_]:
 
 
 def _kept_positions(shared: _Numbers, length: int, size: int) -> _Numbers:
-    """Return the positions of shared shingles, and of shingles that begin inside a shared one, to keep runs apart.
+    """Return the positions of the shingles of A that the matcher needs, out of `length` shingles.
+
+    Besides the shared shingles, these are the shingles that begin inside a shared one (`size` words): they separate
+    runs of shared shingles that are not consecutive.
 
     >>> _kept_positions(np.array([2, 3, 20, 22]), 30, 3).tolist()
     [2, 3, 4, 5, 20, 21, 22, 23, 24]
@@ -414,7 +421,7 @@ def _residual_overlap(
 
 
 def common_shingles(marked: npt.NDArray[np.bool_], size: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of the positions where `size` consecutive marked items begin.
+    """Return a mask of the positions at which `size` consecutive items begin that are all marked.
 
     >>> common_shingles(np.array([True, True, True, False, True]), 2).tolist()
     [True, True, False, False]
@@ -430,9 +437,10 @@ def _ranges(text: TextWords, marked: npt.NDArray[np.bool_]) -> tuple[tuple[int, 
 
 
 class RunIndex:
-    """Numbers the runs of `size` consecutive items of a sequence; equal runs get equal numbers.
+    """Numbers the runs of `size` consecutive items of a sequence, so that equal runs get equal numbers.
 
-    Items are consecutive numbers from 0. `runs` has the numbers of the runs, from 0 to `kinds` - 1.
+    Items are words, each given by a number from 0; the runs are then the shingles. `runs` has the number of the run
+    that begins at each item, from 0 to `kinds` - 1.
     """
 
     def __init__(self, items: _Numbers, size: int) -> None:
@@ -468,7 +476,7 @@ class RunIndex:
     def _number_compiled(
         self, items: _Numbers, known: _Numbers, known_runs: _Numbers, known_slots: _Numbers, kinds: int
     ) -> tuple[_Numbers, int, _Numbers]:
-        """Number runs with the compiled loop; return their numbers, the number of kinds, and their hash table."""
+        """Number runs with the compiled loop; return the runs' numbers, how many differ, and their hash table."""
         assert self._loops
         require_time()
         runs = np.empty(max(0, items.size - self._size + 1), np.int64)
@@ -486,7 +494,7 @@ def _keys(items: _Numbers, step: int) -> npt.NDArray[np.uint64]:
 def _number_keys(
     keys: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]
 ) -> tuple[_Numbers, npt.NDArray[np.uint64]]:
-    """Return the number of each key, and the new keys.
+    """Return a number for each key, and the keys that are not in `known`.
 
     The number of a known key is its index in `known`, which is ascending and distinct. New keys get the next numbers.
     """
@@ -504,7 +512,7 @@ def _number_keys(
 
 
 def _portions(keys: npt.NDArray[np.uint64]) -> Iterator[slice | _Numbers]:
-    """Split keys by value into portions; yield the indices of each portion, from the smallest keys to the largest."""
+    """Split keys by value into portions; yield the indices of the keys of each portion, the smallest keys first."""
     bits = (keys.size // _SORTED_AT_ONCE).bit_length()
     if not bits:
         require_time()
@@ -582,7 +590,7 @@ class Matcher:
         return np.stack((starts, starts + shifts[first], ends - starts), axis=1)
 
     def _reach(self, anchors: _Numbers, shifts: _Numbers) -> tuple[_Numbers, _Numbers]:
-        """Count the shingles that agree to the right and to the left of each anchor, up to the neighbouring anchors.
+        """For each anchor, count the shingles to both sides on which the texts agree, up to the next anchors.
 
         An anchor is a shingle that occurs once in `b`; it counts on both sides. Its shift is the difference of its
         positions in `a` and `b`. No passage extends beyond an anchor with another shift.
@@ -606,7 +614,7 @@ class Matcher:
         return rightward, np.bincount(after[is_reached & known], minlength=len(anchors))
 
     def _agree(self, places: _Numbers) -> npt.NDArray[np.bool_]:
-        """Return a mask of the shingles of `a` that `b` has at the given places; False outside `b`."""
+        """For each shingle of `a`, check whether `b` has the same at the position in `places`; False outside `b`."""
         inside: npt.NDArray[np.bool_] = (places >= 0) & (places < len(self.b))
         inside &= self.a == self.b[np.where(inside, places, 0)]
         return inside
@@ -617,7 +625,7 @@ class Matcher:
         if not left.size:
             return np.empty((0, 3), np.int64)
         by_kind, first = _by_kind(self.b, self.count_b)
-        # Different sentinels end runs of agreement at the ends of the texts.
+        # Append different numbers to both texts, so that every agreement ends at the end of a text.
         a = np.append(self.a, np.full(_LONGEST_STRETCH, -1))
         b = np.append(self.b, np.full(_LONGEST_STRETCH, -2))
         require_time()
@@ -636,7 +644,7 @@ class Matcher:
         return np.array(passages, np.int64)
 
     def _longest(self, a: _Numbers, b: _Numbers, start: int, places: _Numbers) -> tuple[int, int]:
-        """Return place and length of the longest agreement from one of `places` in `b`; the first place wins ties."""
+        """Return position in `b` and length of the longest agreement from one of `places`; the first wins ties."""
         length, stretch = 0, _FIRST_STRETCH
         while True:
             require_time()
@@ -652,7 +660,7 @@ class Matcher:
 
 
 def _by_kind(numbers: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
-    """Return the positions grouped by number, and the start of each group."""
+    """Return the positions of a sequence of numbers, grouped by number, and the start of each group."""
     first = np.append(0, np.cumsum(counts))
     kinds = np.searchsorted(first, np.arange(0, numbers.size, _SORTED_AT_ONCE), side="right") - 1
     parts = [np.empty(0, np.int64)]
@@ -665,7 +673,7 @@ def _by_kind(numbers: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
 
 
 def _completed(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words: int) -> _Numbers:
-    """Add matches until each word in a shared run of `min_words` words is in a match of at least this length."""
+    """Add passages until each word in a shared run of `min_words` words is in a passage of at least this length."""
     least = min_words - size + 1
     starts, _, lengths = matches[matches[:, 2] >= least].T
     words = a.size + size - 1
@@ -696,7 +704,7 @@ def _completed(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words
 
 
 def _nearest(places: _Numbers, expected: int) -> _Numbers:
-    """Return the `CANDIDATES` positions nearest to the expected one, nearest first, then the first position."""
+    """Return the `CANDIDATES` positions nearest to the expected one, nearest first, then the first of all positions."""
     middle = int(np.searchsorted(places, expected))
     neighbours = places[max(middle - CANDIDATES, 0) : middle + CANDIDATES]
     # Also try the first position, because runs near the end of B are short.

@@ -1,6 +1,6 @@
-"""Splits texts into words, and hashes their shingles as Lucene does (128 bits).
+"""Defines the scheme of a signature, splits texts into words, and hashes their shingles as Lucene does (128 bits).
 
-`Scheme` holds the parameters. `compiled` does the same for large amounts of text.
+The package `compiled` computes the same numbers faster, for large amounts of text.
 
 Source: org.apache.lucene.analysis.minhash.MinHashFilter (identical in Lucene 8, 9 and 10): MurmurHash3_x64_128 with
 seed 0 of the shingle's UTF-16LE bytes, combined with the hash of the hash function's number.
@@ -121,9 +121,9 @@ _MULTIPLIER = np.uint64(37)
 _BLANK = np.uint16(0x20)
 _ENCODED_BLANK = np.array([0x20, 0], np.uint8)
 _WHITE_SPACE = re.compile(r"\s+")
-#: Number of characters per piece if every character is a word.
+#: A long text is read in pieces. Number of characters per piece if every character is a word (the profile CHARACTERS).
 _CHARACTERS_IN_PIECE = 1 << 18
-#: Number of Lucene's buffers per piece, about a million characters; bounds the memory.
+#: Number of Lucene's buffers per piece with the other profiles, about a million characters; bounds the memory.
 _BUFFERS_IN_PIECE = 256
 #: Number of words measured or hashed between two checks of the deadline.
 _WORDS_AT_ONCE = 1 << 16
@@ -131,7 +131,7 @@ _WORDS_AT_ONCE = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class JoinedWords:
-    """Folded words joined by single blanks, in UTF-16LE, with U+FFFD for each lone surrogate.
+    """The folded words of a text, joined by single blanks into UTF-16LE, with U+FFFD for each lone surrogate.
 
     `starts` has the byte offset of each word, and of the next word to add. A word ends 2 bytes (a blank) before the
     next start.
@@ -172,9 +172,10 @@ def join(words: Sequence[str]) -> JoinedWords:
 
 
 def numbered(murmur: npt.NDArray[np.uint64], number: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Compute the high half (for the bucket) and the low half (for ties) of the hashes of hash function `number`.
+    """Compute Lucene's hashes of shingles for hash function `number`, as high halves and low halves.
 
-    Lucene combines each murmur hash with the number (combineOrdered), even if it is 0.
+    `murmur` has both halves of each shingle's murmur hash. Lucene combines it with the number (combineOrdered), even if
+    this is 0. The high half decides on the bucket and the order; the low half decides ties.
     """
     first, second = hash_of_number(number).tolist()
     high, low = murmur[:, 1] * _MULTIPLIER, murmur[:, 0] * _MULTIPLIER
@@ -228,7 +229,7 @@ def well_formed(text: str) -> str:
 
 
 def pieces(text: str, profile: str = DEFAULT_PROFILE) -> Iterator[JoinedWords]:
-    """Yield the folded words of a text in order, in pieces of whole Lucene buffers.
+    """Yield the folded words of a text in order, in pieces that end where a buffer of Lucene's tokenizer ends.
 
     With the profile CHARACTERS, yield the characters instead: in Unicode's form NFKC, case-folded, with one blank for
     each run of white space.

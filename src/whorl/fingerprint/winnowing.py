@@ -33,7 +33,8 @@ SHORTEST_RUN = 8
 #: Number of bits of a hash that proves a passage on its own: with ten million stored hashes, only one text in hundreds
 #: has a false match.
 PROOF_BITS = 40
-#: Multipliers for the units of a word, and for the words of a run; odd, so that no bit is lost.
+#: Multipliers of the polynomial hashes of a word (over its UTF-16 units) and of a run (over its words); odd, so that no
+#: bit is lost.
 _OF_LETTERS, _OF_WORDS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _BLANKS = np.array([0x20], "<u2")
 #: Number of bytes of words to hash between two checks of the deadline; hashing takes sixteen times as much memory.
@@ -78,7 +79,7 @@ class PassageScheme:
 
     @property
     def window(self) -> int:
-        """Number of consecutive hashes per window."""
+        """Number of consecutive hashes in a window; winnowing keeps the smallest of these."""
         return self.run_words - self.hashed_words + 1
 
     @property
@@ -103,15 +104,15 @@ class PassageScheme:
 
 
 def winnowed(words: JoinedWords, scheme: PassageScheme) -> Numbers:
-    """Return the passage hashes of a text as a sorted distinct uint64 array; empty if the text is too short."""
+    """Return the hashes that winnowing keeps of a text as an ascending distinct uint64 array; empty for short texts."""
     return sorted_distinct([_numbers(_across(np.minimum, run_hashes(words, scheme), scheme.window), scheme)])
 
 
 def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> Numbers:
-    """Return the passage hashes of a document, as a sorted distinct uint64 array.
+    """Return the passage hashes of a document, to be stored with it, as an ascending distinct uint64 array.
 
-    They include the hashes of the text with broken words joined. `words` are the words of `text` under `scheme`, the
-    scheme of the document's tokens.
+    They include the hashes of the text after words broken at line ends are joined. `words` are the words of `text`
+    under `scheme`, the scheme of the document's tokens.
     """
     numbers, whole = winnowed(words, passage_scheme), without_line_end_hyphens(text)
     if whole == text:
@@ -132,7 +133,7 @@ def all_numbers(words: JoinedWords, scheme: PassageScheme) -> Numbers:
 
 
 def kept_places(words: JoinedWords, scheme: PassageScheme) -> tuple[npt.NDArray[np.int64], Numbers]:
-    """Return the positions of all hashes that `winnowed` keeps, and these hashes, with repeats.
+    """Return the positions of the hashes that `winnowed` keeps, and these hashes; repeated hashes are included.
 
     A position is the index of the first word under a hash. Both arrays have shape (n,): int64, ascending, and uint64.
     """
@@ -153,14 +154,15 @@ def kept_of(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDArray[np
         return np.empty(0, np.int64)
     window = hashes.size - is_window.size + 1
     smallest = np.where(is_window, _across(np.minimum, hashes, window), np.uint64(0))
-    # A hash is kept if it equals the largest minimum of the windows that contain it.
+    # A hash is kept if it is the minimum of a window: then it equals the largest minimum of all windows that contain
+    # it.
     padding = np.zeros(window - 1, np.uint64)
     around = _across(np.maximum, np.concatenate((padding, smallest, padding)), window)
     return np.flatnonzero(around == hashes)
 
 
 def _across(best: np.ufunc, hashes: Numbers, window: int) -> Numbers:
-    """Return the minimum or maximum of each window; empty if a window has more elements than `hashes`."""
+    """Return the minimum or maximum of each window of `window` elements; empty if `hashes` has fewer."""
     width = 1
     while width < window:
         # Combine two shorter windows that cover the window.
@@ -194,7 +196,7 @@ def word_hashes(texts: Sequence[JoinedWords]) -> Numbers:
 
 
 def _pieces(words: JoinedWords) -> Iterator[JoinedWords]:
-    """Yield words in pieces of at most `_BYTES_AT_ONCE` bytes; a longer word is a piece by itself."""
+    """Cut the words of a text into pieces of at most `_BYTES_AT_ONCE` bytes; a longer word is a piece by itself."""
     starts, first = words.starts, 0
     while first < starts.size - 1:
         end = int(np.searchsorted(starts, starts[first] + _BYTES_AT_ONCE, side="right")) - 1

@@ -25,7 +25,7 @@ from whorl.fingerprint.words.dictionary import (
 
 _COSTS = np.array(KATAKANA_COSTS, np.int64)
 _UNREACHED = 1 << 31
-#: Marks a unit in `ones` that has not been looked up yet.
+#: Marks a unit (a 16-bit number of UTF-16) in the first cache that has not been looked up yet.
 _UNKNOWN = -2
 #: Binary logarithm of the number of slots in the cache for pairs of units.
 PAIR_BITS = 15
@@ -34,7 +34,8 @@ PAIR_BITS = 15
 def nothing_known() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Allocate empty caches of dictionary look-ups.
 
-    The first cache has the result of `_advance` from the root for each unit, the second for some pairs of units.
+    The dictionary is a trie of UTF-16 units. The first cache has, for each first unit of a word, the result of
+    `_advance` from the root; the second has the result for some pairs of first units.
     """
     # -1 marks an empty slot. As a pair of units it would be U+FFFF twice, which no word contains.
     return np.full((1 << 16, 4), _UNKNOWN, np.int32), np.full((1 << PAIR_BITS, 4), -1, np.int32)
@@ -71,7 +72,7 @@ def _branch(trie: Any, place: int, size: int, unit: int) -> Any:
 
 @loop
 def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
-    """Advance by one unit from a node, or within a linear run of units.
+    """Advance by one unit in the trie, from a node, or within a linear run of units (`stretch` units are left of it).
 
     Returns:
         Value of the word that ends after the unit, or -1; next position, or -1; and number of units left in a linear
@@ -118,7 +119,7 @@ def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
 
 @inlined
 def _lower(cost: Any, before: Any, start: int, length: int, value: int) -> None:
-    """Record the word at `start` as the last word before its end if this lowers the cost of the segmentation."""
+    """Note a word of cost `value` from `start` as the last word before its end, if this lowers the cost up to there."""
     if value >= 0 and cost[start] + value < cost[start + length]:
         cost[start + length] = cost[start] + value
         before[start + length] = start
@@ -192,7 +193,7 @@ def _least_cost(units: Any, origin: int, limit: int, trie: Any, known: Any, cost
 
 @loop
 def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work: Any, ends: Any, count: int) -> Any:
-    """Write the word ends of one segment, like `Dictionaries.divide`.
+    """Write the positions where words of one segment end, like `Dictionaries.divide`.
 
     Return the number of word ends written so far, or -1 to leave the segment to the Python code.
     """
@@ -234,7 +235,7 @@ def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work
 
 @cached
 def divide(units: Any, slow: Any, engines: Any, trie: Any, work: Any, ends: Any, counts: Any) -> Any:
-    """Divide the segments that contain only Chinese and Japanese.
+    """Divide into words the segments that contain only Chinese and Japanese.
 
     `slow` has the segments from `words.scan`. `ends` receives the word ends of the divided segments, `counts` the
     number of words of each segment, or -1 for a segment left to the Python code.

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from whorl.fingerprint.compiled.jit import cached, element, get, inlined, int64, load8, loop, uint64
 
-#: Number of shingles sorted by length at a time. Shingles of equal length are hashed in parallel lanes.
+#: Number of shingles to sort by length at a time. Shingles of about equal length are hashed LANES at a time, in
+#: parallel lanes of the processor.
 SHINGLE_BATCH = 2048
 LANES = 8
 #: Number of length classes. A class has the shingles with the same number of 16-byte blocks; the last, all longer ones.
 LENGTH_CLASSES = 32
 _HASHES = SHINGLE_BATCH + LANES * LENGTH_CLASSES
-#: Number of moves per number before heap sort replaces insertion sort; only crafted input needs more.
+#: Average number of moves per number after which heap sort replaces insertion sort; only crafted input needs more.
 _MOST_MOVES = 64
 
 #: murmur3 x64 128 (Austin Appleby, public domain).
@@ -176,8 +177,9 @@ def _hash_some(
 ) -> Any:
     """Hash the shingles that begin with the words from `batch` to `batch_end`; return the number of filled slots.
 
-    Each slot in `scratch` gets the first word of a shingle, and both halves of its hash, in no order. Some shingles
-    have several slots, which pad each length class to fill all lanes. A batch has at most SHINGLE_BATCH words.
+    A slot is an index into the arrays of `scratch`: it gets the first word of a shingle, and both halves of its hash.
+    Slots are grouped by length class, not in text order. Some shingles have several slots, which pad each length class
+    to fill all lanes. A batch has at most SHINGLE_BATCH words.
     """
     places, lengths, hashes, slots, begins = scratch
     slots[:] = 0
@@ -214,17 +216,17 @@ def reduce(
     words: Any, starts: Any, counts: Any, size: int, numbers: Any, masks: Any, minima: Any, filled: Any, highs: Any,
     shingles: Any, scratch: Any,
 ) -> Any:  # fmt: skip
-    """Update the bucket minima of texts with the hashes of their shingles; return the number of hashes in `highs`.
+    """Lower the bucket minima of texts by the hashes of their shingles; return the number of hashes written to `highs`.
 
     Args:
         words: Units of the words, each word followed by a space, and PADDING more units.
         starts: Start of each word, and the end of the last.
         counts: Number of words before each text, and number of all words.
         size: Words per shingle.
-        numbers: The two halves that Lucene adds to every hash, a bucket's size divided by 2^32, and the shift from a
-            hash to its bucket (0 if a division is needed).
+        numbers: The two numbers that Lucene adds to the halves of every hash; a bucket's size, as a number of values of
+            the hash's top 32 bits; and the right shift from a hash to its bucket (0 if a division is needed).
         masks: Masks of the first and of the second eight bytes, for the last 0 to 7 units of a shingle.
-        minima: High half and low half for each text and bucket.
+        minima: Smallest hash of each text and bucket so far, as high half and low half; updated.
         filled: Whether each bucket of each text is filled.
         highs: Receives the high half of every hash, unordered and with repeats, unless it is empty.
         shingles: The number of shingles of each text is added to it.
@@ -351,7 +353,7 @@ def distinct(
     number of hashes of each text. `aside` is scratch space like `out` of `ordered_halves`, `heads` int64 scratch space,
     one element longer than `highs`. The other arguments are as in `reduce`.
     """
-    # The following loop skips shingles that cross the border of two texts.
+    # This also hashes shingles that cross the border of two texts; the following loop skips them.
     _hash_in_order(words, starts, counts, size, numbers, masks, 0, aside, scratch)
     total = 0
     for text in range(counts.size - 1):
@@ -371,7 +373,7 @@ def distinct(
 
 @cached
 def rotate(minima: Any, filled: Any) -> None:
-    """Copy the value of the next filled bucket, wrapping around, to each empty bucket; skip texts without values."""
+    """Copy to each empty bucket the hash of the next filled one, wrapping around; skip texts without any hash."""
     for text in range(minima.shape[0]):
         buckets = minima.shape[1]
         following = 0
@@ -388,7 +390,7 @@ def rotate(minima: Any, filled: Any) -> None:
 
 
 def make_scratch() -> tuple[NDArray[Any], ...]:
-    """Allocate arrays for the starts of shingles, their lengths, their hashes, the length classes, and first words."""
+    """Allocate the arrays of `_hash_some`: starts, lengths and hashes of shingles, length classes, and first words."""
     return (
         np.zeros(_HASHES, np.int64),
         np.zeros(_HASHES, np.int64),

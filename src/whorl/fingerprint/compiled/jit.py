@@ -37,7 +37,7 @@ _CACHED: list[Any] = []
 
 #: Matches a non-writable mapping in `/proc/self/smaps`: start, end, file name, and further lines of the mapping.
 _MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) .-.. .*/(.*)\n((?:\w+:.*\n)+)", re.MULTILINE)
-#: Matches the lines of a mapping without private pages in memory or in swap space.
+#: Matches a line of a mapping that says that it has no private pages, in memory or in swap space.
 _NOTHING_OWN = re.compile(r"^(?:Anonymous|Swap): +0 kB$", re.MULTILINE)
 
 loop = njit(**_OPTIONS)
@@ -96,7 +96,7 @@ def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
 
 
 def cached(function: Callable[..., Any]) -> Any:
-    """Compile a function on first use, and store the compiled code on disk if possible.
+    """Decorate a loop to be compiled on first use, and its compiled code to be stored on disk if possible.
 
     numba checks only the function's own module for changes, so the compiled function's name contains a digest of all
     modules.

@@ -1,8 +1,8 @@
-"""Calls the compiled loops that turn text into words, hashes and bucket minima; each thread needs its own `Kernel`.
+"""Runs the compiled loops that turn text into words, hashes and bucket minima, and decides when to load them.
 
-Creating the first `Kernel` imports numba. Compiling the loops takes 10 to 15 seconds, once per machine, in a background
-process that `kernel_if_ready` starts. Until it has finished, and for small amounts of text, `shingling` gives the same
-results.
+A `Kernel` holds the working memory of the loops, so each thread needs its own. Creating the first one imports numba.
+Compiling the loops takes 10 to 15 seconds, once per machine, in a background process that `kernel_if_ready` starts.
+Until it has finished, and for small amounts of text, `shingling` gives the same results.
 
 The compiled code is stored in ``NUMBA_CACHE_DIR``, next to this file, or in the user's cache folder. If none is
 writable, every process warns and compiles the loops again.
@@ -39,8 +39,8 @@ from whorl.request_context import require_time
 if TYPE_CHECKING:
     from subprocess import Popen
 
-#: Number of characters to read at a time; bounds the memory. With smaller windows, threads would compete more often for
-#: the interpreter's lock.
+#: Number of characters of text (a window) to read at a time; bounds the memory. With smaller windows, threads would
+#: compete more often for the interpreter's lock.
 WINDOW = 1 << 18
 #: Limits of the cache of slow segments: length of a segment in units, and number of segments.
 LONGEST_CACHED, MOST_CACHED = 64, 1 << 17
@@ -50,7 +50,7 @@ DEFAULT_SCHEME = Scheme()
 _compiled = Event()
 
 _NOTHING = np.empty(0, np.uint64)
-#: Undoes the multiplication of Lucene's hashes, modulo 2**64.
+#: Factor that undoes Lucene's multiplication of murmur hashes by 37, modulo 2**64.
 _INVERSE_OF_37 = np.uint64(pow(37, -1, 1 << 64))
 #: Masks of the first and of the second eight bytes, for the last 0 to 7 units of a shingle.
 _MASKS = np.array(
@@ -167,7 +167,7 @@ class Kernel:
     def many_hashed(
         self, texts: Sequence[str], *, with_words: bool = False
     ) -> tuple[npt.NDArray[np.uint64], list[npt.NDArray[np.uint64]], list[JoinedWords]]:
-        """Return the bucket minima, the sorted distinct hashes, and with `with_words` the words of each text."""
+        """Return each text's bucket minima, ascending distinct shingle hashes, and with `with_words` its words."""
         minima, filled = self._nothing(len(texts))
         hashes: list[npt.NDArray[np.uint64]] = []
         texts_words: list[JoinedWords] = []
@@ -238,7 +238,7 @@ class Kernel:
             finished += window.finished
 
     def ordered_hashes(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-        """Return the hashes of all shingles in text order, with repeats, and the number of shingles of each text."""
+        """Return the high halves of all shingle hashes in text order, and the number of shingles of each text."""
         parts, counts, first = [_NOTHING], np.zeros(len(texts), np.int64), 0
         for window, words, starts, before in self._scanned_windows(texts):
             shingles = np.maximum(0, np.diff(before) - self.scheme.shingle_size + 1)
@@ -253,7 +253,7 @@ class Kernel:
         return halves
 
     def words_and_spans(self, text: str) -> tuple[list[str], npt.NDArray[np.int64]] | None:
-        """Return the words of a text and their positions; None with surrogates or characters beyond U+FFFF."""
+        """Return a text's words and their ranges of characters; None with surrogates or characters beyond U+FFFF."""
         if not text.isascii() and tokenizer.SURROGATE_OR_PAIR.search(text):
             return None
         words, spans = list[str](), [np.empty((0, 2), np.int64)]
@@ -277,7 +277,7 @@ class Kernel:
         return words, np.concatenate(spans)
 
     def _scanned_windows(self, texts: Sequence[str]) -> Iterator[tuple[_Window, _Words, _Starts, _Before]]:
-        """Yield the words of the texts, a window at a time.
+        """Yield windows of the texts, with words, start of each word, and number of words before each text.
 
         Windows of a text of shingle size n overlap by n - 1 words, so that each shingle is in exactly one window.
         """
@@ -408,7 +408,7 @@ class _SlowWords:
         self._known: tuple[dict[bytes, tuple[bytes, bytes]], ...] = ({}, {})
 
     def of(self, raw: bytes, slow: npt.NDArray[np.int32]) -> tuple[_Words, _Before, _Starts, _Before]:
-        """Return the words of slow segments, in the form of `python_words` in `words.put_in`."""
+        """Return the words of slow segments, as the arrays that `words.put_in` takes as `python_words`."""
         words, lengths = [], []
         for _, start, end, bits in slow.tolist():
             segment, machine = raw[2 * start : 2 * end], bits & 1
@@ -425,7 +425,7 @@ class _SlowWords:
     def inserted(
         self, text: str, offset: int, slow: npt.NDArray[np.int32], words: list[str], spans: npt.NDArray[np.int64]
     ) -> tuple[list[str], npt.NDArray[np.int64]]:
-        """Merge the words of slow segments into the other words, in text order; return words and positions.
+        """Merge the words of slow segments into the other words, in text order; return all words and their ranges.
 
         Every character of the text is one unit. Positions in `slow` start at `offset`.
         """
@@ -525,7 +525,7 @@ _loading, _FORK_WAITS_SECONDS = RLock(), 10.0
 
 
 def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kernel | None:
-    """Return an idle kernel, or None if the caller must use `shingling`.
+    """Return a kernel from the pool, or a new one; None if the caller must use `shingling`.
 
     The result is None if
     - numba is missing or does not work, for example with this version of numpy; this warns once,
@@ -554,13 +554,13 @@ def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kerne
 
 
 def give_back(one: Kernel) -> None:
-    """Return a kernel to the pool, unless an error has interrupted it."""
+    """Put a kernel back into the pool of idle kernels; do not call this after an error has interrupted it."""
     if sum(map(len, list(_idle.values()))) < MOST_IDLE:
         _idle.setdefault(one.scheme, []).append(one)
 
 
 def count_search(scheme: Scheme) -> None:
-    """Count a search. After every `WORTH_LOADING` searches, load missing loops in a thread.
+    """Count a search. After every `WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
 
     If the compiled code cannot be stored, do not load them: compiling would take longer than it saves.
     """

@@ -1,4 +1,4 @@
-"""Compiled loops that decode sketches, count shared hashes, and estimate overlaps with intervals.
+"""Compiled loops that decode sketches, count the hashes two sketches share, and estimate the shared shingles.
 
 The loops process one pair at a time: for a few candidates, calling numpy takes a hundred times as long as the
 arithmetic.
@@ -15,9 +15,9 @@ from whorl.fingerprint.compiled.jit import cached, get, inlined, int64, load8, l
 _HEAD, _CHECK = 12, 4
 _ONES = uint64(0xFFFF_FFFF_FFFF_FFFF)
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
-#: Fraction of the first term below which terms are negligible: a sum has fewer than 2**41 terms.
+#: Terms below this fraction of the first term are left out: a sum has fewer than 2**41 terms, so they do not matter.
 _LEAST_TERM = 1e-30
-#: Number of steps between two checks that a pair can still reach its minimum.
+#: Number of steps of a merge between two checks that the pair can still reach its element of `least`.
 _STEPS = 16
 
 
@@ -80,10 +80,10 @@ def _unary(raw: Any, at: int, end: int, low: int, count: int, first: int, hashes
 def count_shared(
     hashes: Any, starts_a: Any, counts_a: Any, starts_b: Any, counts_b: Any, least: Any, shared: Any
 ) -> None:
-    """Count the shared hashes of pairs of documents.
+    """Count the hashes that the two documents of each pair share, by merging their ranges of `hashes`.
 
-    Starts and counts give the ranges of the documents' ascending hashes. For a pair that cannot reach its minimum in
-    `least`, the loop stops early and writes a smaller count.
+    Starts and counts give the range of each document's ascending hashes. If a pair cannot reach the number in `least`
+    any more, the loop stops early and writes a smaller count to `shared`.
     """
     for pair in range(shared.size):
         at_a, at_b = starts_a[pair], starts_b[pair]
@@ -115,10 +115,11 @@ def upper_tails(population: Any, good: Any, drawn: Any, least: Any, tails: Any) 
 def overlap_intervals(
     total: Any, is_union: Any, drawn: Any, shared: Any, most: Any, tail: float, low: Any, high: Any
 ) -> None:
-    """Find the smallest and largest overlaps compatible with counts, like `estimate.overlap_interval`.
+    """Find the ends of intervals of the number of shared shingles, like `estimate.overlap_interval`.
 
-    All arguments except `tail` are arrays of shape (hits,), and `most` is at least `shared`. An overlap is compatible
-    with a count if both tails at the count exceed `tail`. `low` and `high` are the output.
+    All arguments except `tail` are arrays of shape (hits,), and `most` is at least `shared`. A number is compatible
+    with a count of shared hashes if the probabilities of at least and of at most this count exceed `tail`. `low` and
+    `high` are the output.
     """
     for i in range(shared.size):
         low[i] = _least_possible(total[i], is_union[i], drawn[i], shared[i], most[i], tail)
@@ -129,10 +130,10 @@ def overlap_intervals(
 def likeliest(
     sizes_a: Any, sizes_b: Any, alone_a: Any, alone_b: Any, shared: Any, low: Any, high: Any, lost: Any, middle: Any
 ) -> None:
-    """Find the overlaps of maximum likelihood, like `estimate.shared_shingles`.
+    """Find the likeliest number of shared shingles of each pair, like `estimate.shared_shingles`.
 
-    All arguments are arrays of shape (pairs,). `lost` is the fraction of hashes that the sketches lack, `middle` the
-    output.
+    All arguments are arrays of shape (pairs,). `alone_a` and `alone_b` have the numbers of compared hashes that are
+    only in one sketch, `lost` the fraction of hashes that the sketches lack; `middle` is the output.
     """
     for i in range(middle.size):
         middle[i] = _last_rise(sizes_a[i], sizes_b[i], alone_a[i], alone_b[i], shared[i], low[i], high[i], lost[i])
@@ -140,7 +141,7 @@ def likeliest(
 
 @loop
 def _least_possible(total: int, takes_overlap: int, drawn: int, seen: int, most: int, tail: float) -> Any:
-    """Return the smallest overlap, up to `most`, for which P(count >= seen) exceeds `tail`."""
+    """Return the smallest number of shared shingles, up to `most`, with P(shared hashes >= seen) > `tail`."""
     first, last = seen, most
     while first < last:
         overlap = (first + last) // 2
@@ -153,7 +154,7 @@ def _least_possible(total: int, takes_overlap: int, drawn: int, seen: int, most:
 
 @loop
 def _largest_possible(total: int, takes_overlap: int, drawn: int, seen: int, most: int, tail: float) -> Any:
-    """Return the largest overlap of at least `seen` for which P(count <= seen) exceeds `tail`."""
+    """Return the largest number of shared shingles, from `seen` on, with P(shared hashes <= seen) > `tail`."""
     first, last = seen, most
     while first < last:
         overlap = (first + last + 1) // 2
@@ -168,7 +169,10 @@ def _largest_possible(total: int, takes_overlap: int, drawn: int, seen: int, mos
 
 @loop
 def _last_rise(a: int, b: int, alone_a: int, alone_b: int, seen: int, low: int, high: int, lost: float) -> Any:
-    """Return the most likely overlap from `low` to `high`: the likelihood rises up to it, and then falls."""
+    """Return the likeliest number of shared shingles, from `low` to `high`.
+
+    The likelihood rises up to it, and then falls.
+    """
     first, last = low, high
     while first < last:
         overlap = (first + last) // 2 + 1

@@ -1,4 +1,4 @@
-"""Compiled loops that number word n-grams, find shared passages, and choose few texts that cover one.
+"""Compiled loops that number shingles, find passages that two texts share, and choose few texts that cover one.
 
 They give the same results as the numpy code in `fingerprint.compare` and `search.attribution.cover`. For short texts
 they are faster, because calling numpy takes many times as long as the arithmetic.
@@ -17,11 +17,11 @@ _FACTOR = 0x9E3779B97F4A7C15
 def number_runs(
     items: Any, size: int, known: Any, known_runs: Any, known_slots: Any, kinds: int, slots: Any, runs: Any
 ) -> Any:
-    """Number the runs of `size` consecutive items; return the number of distinct runs of both sequences.
+    """Number the runs of `size` consecutive items, so that equal runs get equal numbers; return how many differ.
 
     Args:
-        known: Another sequence, whose runs keep their numbers.
-        known_runs: The numbers of these runs, 0 to `kinds` - 1; new runs get the following numbers.
+        known: Items of another sequence, whose runs are numbered already, and keep their numbers.
+        known_runs: The numbers of these runs, 0 to `kinds` - 1; new runs get the next numbers.
         known_slots: Hash table of these runs, filled by an earlier call.
         slots: Hash table to fill with the positions of distinct runs, -1 in empty slots; its size is a power of two
             above the number of runs.
@@ -48,7 +48,7 @@ def number_runs(
 
 @loop
 def _slot_of(items: Any, at: int, size: int, others: Any, slots: Any, key: int) -> Any:
-    """Return the slot of an equal run of the other sequence, or the empty slot for a new run."""
+    """Return the slot of a hash table that has an equal run of `others`, or the empty slot for a new run."""
     slot = int64(key & uint64(slots.size - 1))
     while slots[slot] >= 0:
         place, step = slots[slot], 0
@@ -140,7 +140,7 @@ def _nearest(
 
 @loop
 def _longest(a: Any, at: int, b: Any, places: Any, low: int, high: int, expected: int, candidates: int) -> Any:
-    """Return position and length of the longest passage that begins at one of the nearest positions or at the first."""
+    """Return position in `b` and length of the passage from `at` that rule 2 chooses."""
     after, end = low, high
     while after < end:
         middle = (after + end) // 2
@@ -177,9 +177,10 @@ def _agreement(a: Any, at: int, b: Any, place: int) -> Any:
 
 @cached
 def greedy_cover(ranges: Any, ends: Any, totals: Any, is_open: Any, gains: Any, chosen: Any) -> Any:
-    """Repeatedly choose the set that adds most open items, then the largest, then the first; return the number of sets.
+    """Choose few sets that together have all open items that any set has; return the number of chosen sets.
 
-    The number of items that a set adds never grows, so most sets are not counted again.
+    Each step chooses the set with most open items (which no chosen set has yet), of these the largest, then the first.
+    The number of a set's open items never grows, so most sets are not counted again in each step.
 
     Args:
         ranges: Ranges of items of all sets, grouped by set; the ranges of a set do not overlap.

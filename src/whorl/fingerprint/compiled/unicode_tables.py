@@ -1,4 +1,4 @@
-"""Unicode tables for splitting and folding words, as arrays for the compiled loops."""
+"""Unicode tables for splitting text into words and folding these, as arrays for the compiled loops."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from whorl.fingerprint.words import tokenizer as plain
 from whorl.fingerprint.words.dictionary import load_trie
 from whorl.fingerprint.words.wordbreak import CODE_POINTS, FIRST_PLANE, INHERITED, JAPANESE, START, STOP, StateMachine
 
-#: Flags in an entry of `LoopTables.units`. Bits 16 to 31 hold the folded unit, bits 8 to 13 the category.
+#: Flags of a unit in `LoopTables.units`: it may be part of a word; it is unusual, so the state machine decides; it may
+#: begin a word; a word ends before it for certain; it may be of another script than Latin; it is a space. Bits 16 to 31
+#: of the number hold the folded unit, bits 8 to 13 the category.
 RUN, CARE, START_WORD, HARD_END, OTHER_SCRIPT, SPACE = 1, 2, 4, 8, 16, 32
 CATEGORY_SHIFT, FOLD_SHIFT = 8, 16
-#: Flags in an entry of `LoopTables.characters`.
+#: Flags of a character in `LoopTables.characters`: its folded form is not a single independent unit; it is an emoji, or
+#: only before U+FE0F or U+20E3; it is a combining mark; it continues runs of certain other scripts.
 SLOW, EMOJI, EMOJI_IF_MARKED, COMBINING, JOINING = 1, 2, 4, 8, 16
 #: Flag of a segment, in addition to SLOW: a dictionary must divide it into words.
 DIVIDED = 2
@@ -29,12 +32,12 @@ ENGINE, ASKS, RARE = 7, 8, 16
 ACCEPTS, IS_WORD = 1, 2
 #: Indexes into `LoopTables.numbers`.
 STRIDE, DICTIONARY_0, DICTIONARY_1, JAPANESE_SCRIPT, BUFFER = range(5)
-#: Units past the end of a text's words that the loops may read or write.
+#: Number of units after the end of a text's words that the loops may read or write.
 PADDING = 64
 
 
 class LoopTables(NamedTuple):
-    """Tables of a profile for the loops. Machine 0 is the default state machine, machine 1 is for Chinese and Japanese.
+    """Tables of a profile for the loops. State machine 0 has the default rules, 1 those of Chinese and Japanese.
 
     Attributes:
         units: uint32 array of shape (65536,): folded unit, category by the default rules, and flags of each unit.
@@ -140,7 +143,7 @@ def tables_for_loops(profile: str) -> LoopTables:
 
 
 class _Kinds:
-    """Kinds of character categories, derived from the transitions of a state machine.
+    """Sorts character categories into kinds that let the loops find words without the state machine.
 
     Attributes:
         starts: Categories that begin words. Any sequence of their characters is one word.

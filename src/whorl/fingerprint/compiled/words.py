@@ -1,10 +1,10 @@
-"""Compiled tokenizer: splits text into folded words, with the Unicode data of `unicode_tables`.
+"""Compiled loops that split text into folded words, with the Unicode data of `unicode_tables`.
 
 The first pass, without branches, writes the folded form of each unit of a buffer, and a bit: whether it may be part of
 a word. Words are then the runs of set bits, found 64 bits at a time.
 
-Lucene's state machine handles three cases, from the last certain boundary: a run with an unusual unit, a run that
-begins with a unit that cannot begin a word, and a run with an uncertain end (``don't``).
+Three cases are left to Lucene's state machine, which starts at the last certain word boundary: a run with an unusual
+unit, a run whose first unit cannot begin a word, and a run with an uncertain end (``don't``).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _buffer_end(units: Any, start: int, end: int, table: Any, size: int) -> Any:
 
 @loop
 def _look_up(units: Any, start: int, end: int, table: Any, folded: Any, runs: Any, care: Any) -> Any:
-    """Fold a buffer, and write a bit for each unit, 64 bits per number; return the union of all flags."""
+    """Fold the units of a buffer, and write a bit for each: may it be in a word? Return the union of all flags."""
     together = uint32(0)
     length = end - start
     for block in range((length + 63) >> 6):
@@ -85,7 +85,7 @@ def _look_up(units: Any, start: int, end: int, table: Any, folded: Any, runs: An
 
 @loop
 def _edges(runs: Any, start: int, end: int, edges: Any) -> Any:
-    """Write the starts and ends of the runs of set bits in [start, end); return the number of starts and ends."""
+    """Write start and end of each run of set bits in [start, end) to `edges`; return the number of starts and ends."""
     count = 0
     inside = uint64(0)
     for block in range(start >> 6, (end + 63) >> 6):
@@ -146,7 +146,7 @@ def _segment(units: Any, start: int, end: int, machine: int, layout: Any) -> Any
 def _by_machine(
     units: Any, origin: int, place: int, target: int, end: int, machine: int, layout: Any, work: Any, at: Any
 ) -> Any:
-    """Write the words of the segments from `place` to `target`; return the end of the last segment."""
+    """Write the words from `place` to `target` by the state machine; return the end of the last segment."""
     length, count, slow = at[0], at[1], at[2]
     while place < target:
         stop, is_word, flags = _segment(units, place, end, machine, layout)
@@ -172,7 +172,7 @@ def _by_machine(
 
 @inlined
 def _by_bits(units: Any, origin: int, start: int, end: int, layout: Any, work: Any, at: Any) -> None:
-    """Write the words of a script run that follows the default rules."""
+    """Write the words of a run of one script that follows the default rules, from the bits of `_look_up`."""
     table, words, starts, folded, edges = layout.units, work.words, work.starts, work.folded, work.edges
     firsts = work.firsts
     places = _edges(work.runs, start - origin, end - origin, edges)
@@ -228,7 +228,7 @@ def _by_bits(units: Any, origin: int, start: int, end: int, layout: Any, work: A
 
 @loop
 def _continues(code: int, script: int, layout: Any) -> Any:
-    """Check whether a character belongs to a run of `script`, although it has another script."""
+    """Check whether a character of another script continues a run of `script`."""
     kind = int64(get(layout.characters, code)) & (COMBINING | JOINING)
     if kind & JOINING and not kind & COMBINING:
         wanted = code << 8 | script

@@ -35,7 +35,7 @@ from whorl.fingerprint.statistics.estimate import CONFIDENCE, Estimate, overlap_
 from whorl.fingerprint.statistics.hypergeometric import Bools, Counts, Floats, reaches
 from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_fraction
 
-#: Factor for estimated sizes: two standard deviations.
+#: Factor that increases estimated sizes, to be safe: about two standard deviations.
 MARGIN = 1.1
 _EMPTY = np.iinfo(np.uint64).max
 _WORD_BITS = 32
@@ -43,12 +43,12 @@ _WORD_BITS = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buckets:
-    """The bucket minima of a document.
+    """A document's signature by bucket, without the repeats of rotation.
 
     Args:
         minima: Smallest hash of each bucket; 2**64 - 1 for an empty bucket.
-        places: Relative position of each hash in its bucket, in [0, 1]; 1 for an empty bucket.
-        is_filled: Whether each bucket has a hash before rotation.
+        places: Position of each hash within its bucket's range of hash values, in [0, 1]; 1 for an empty bucket.
+        is_filled: Whether each bucket has a hash of its own (not one repeated by rotation).
         is_known: Mask of the buckets with known content; estimates ignore the others.
     """
 
@@ -63,10 +63,10 @@ class Buckets:
 
 
 def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) -> Buckets:
-    """Return the buckets of a signature.
+    """Return the buckets of a signature, given one hash for each bucket.
 
-    `minima` has one 64-bit hash per bucket; an empty bucket has a hash of another bucket, for example by rotation.
-    `is_known` marks the buckets whose hashes an index has kept, by default all.
+    `minima` has 64-bit hashes; the hash of an empty bucket belongs to another bucket, for example by rotation.
+    `is_known` marks the buckets whose content is known, by default all; an index may have lost some hashes.
     """
     if not minima.size:
         raise ParameterError("a text of fewer words than one shingle has no buckets; it cannot be compared")
@@ -81,14 +81,16 @@ def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) ->
 
 @dataclass(frozen=True, slots=True)
 class StockOverlaps:
-    """Overlap of a source's buckets with the buckets of each hit.
+    """What a source's buckets have in common with the buckets of each hit; int64 arrays of shape (hits,).
 
     Args:
         source_size: Number of distinct shingles of the source; an estimate unless `is_source_size_known`.
+        sizes: Estimated number of distinct shingles of the hit.
         union_sizes: Estimated number of distinct shingles of source and hit together.
         source_counts: Number of filled buckets of the source whose minimum is at most the hit's.
         counts: Number of filled buckets of the hit whose minimum is at most the source's.
         union_counts: Number of buckets that the source or the hit fills.
+        shared: Number of filled buckets with the same minimum in both.
     """
 
     source_size: int
@@ -128,7 +130,7 @@ def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int |
 
 
 def judge_buckets(overlaps: StockOverlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> Bools:
-    """Return a mask of the candidates to keep, with about this recall for documents just at the threshold."""
+    """Return a mask of the candidates to keep; one just at the threshold is kept with about this probability."""
     require_fraction("threshold", threshold)
     population, drawn = _law(overlaps, metric)
     needed = np.array(
@@ -138,7 +140,7 @@ def judge_buckets(overlaps: StockOverlaps, metric: Metric, threshold: Fraction, 
 
 
 def estimate_buckets(overlaps: StockOverlaps, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
-    """Return estimates from bucket minima; the sizes, and the confidence of the intervals, are approximate."""
+    """Estimate the shares of a source and its hits; the sizes, and the confidence of the intervals, are approximate."""
     columns: list[list[list[float]]] = []
     for metric in (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A):
         population, drawn = _law(overlaps, metric)

@@ -1,7 +1,8 @@
-"""MinHash signatures: computes them, encodes them as tokens of an index, rebuilds them, and chooses bands.
+"""Computes MinHash signatures, encodes them as tokens of an index, rebuilds them from tokens, and cuts them into bands.
 
-A signature is a one-permutation MinHash: the smallest hash of each bucket, as computed by Lucene's MinHashFilter
-(identical in Lucene 8, 9 and 10).
+A signature is a one-permutation MinHash: the hashes of a text's shingles fall into buckets by their top bits, and the
+signature has the smallest hash of each bucket, as computed by Lucene's MinHashFilter (identical in Lucene 8, 9 and 10).
+By rotation, an empty bucket repeats the hash of the next filled bucket. A token is such a hash, encoded for an index.
 
 An index keeps each token once, without its bucket, which follows from the first unit of the token (or the first two, if
 the number of buckets is not a power of two). A token repeated by rotation belongs to its own bucket and to the run of
@@ -44,21 +45,21 @@ _LOST = 0xFFFD
 
 
 class Spelling(Enum):
-    """Encoding of tokens in an index."""
+    """How an index encodes tokens: number of bits kept, and form of each 16-bit unit."""
 
     UNITS_4 = "64-bit tokens, four UTF-16 units"
     UNITS_8 = "128-bit tokens, eight UTF-16 units"
     HEX = "Alfresco's hexadecimal, units without leading zeros"
 
 
-#: Bytes per token in `read`: UTF-16 units, or hexadecimal letters in ASCII.
+#: Bytes per token in `read_tokens`: UTF-16 units, or hexadecimal letters in ASCII.
 _BYTES = {Spelling.UNITS_4: 8, Spelling.UNITS_8: 16, Spelling.HEX: 32}
 
 
 def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4) -> tuple[str, ...]:
-    """Encode hashes as tokens; `read` is the inverse.
+    """Encode hashes as tokens of an index; `read_tokens` is the inverse.
 
-    A hash has both halves, or its high half only. The encodings are
+    `hashes` has both halves of each hash, or only the high half. The encodings are
 
     - UNITS_4: MinHashFilter's term, cut by TruncateTokenFilter(prefixLength=4)
     - UNITS_8: MinHashFilter's whole term
@@ -89,7 +90,7 @@ def _units(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np
 def _kept_units(
     hashes: npt.NDArray[np.uint64], spelling: Spelling
 ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.bool_]]:
-    """Return the units of tokens with U+FFFD for lone surrogates, and a mask of the starts of surrogate pairs."""
+    """Return the 16-bit units of tokens with U+FFFD for lone surrogates, and a mask: where a surrogate pair starts."""
     units = _units(hashes, spelling)
     if not ((units & 0xF800) == 0xD800).any():
         # Tokens from an index rarely have surrogates.
@@ -105,7 +106,7 @@ def _kept_units(
 
 
 def as_indexed(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint64]:
-    """Return hashes as an index returns them (`read_tokens` after `spell`): both halves for UNITS_8."""
+    """Return hashes with the losses of an index, as `read_tokens` after `spell` does: both halves for UNITS_8."""
     if spelling is Spelling.HEX or not len(hashes):
         return read_tokens(spell(hashes, spelling), spelling)
     words = _kept_units(hashes, spelling)[0].view(">u8").astype(np.uint64)
@@ -130,7 +131,7 @@ def read_tokens(tokens: Sequence[str], spelling: Spelling = Spelling.UNITS_4) ->
 
 
 def integers(hashes: npt.NDArray[np.uint64]) -> tuple[int, ...]:
-    """Return each token as one integer; the first column becomes the top bits."""
+    """Return each token as one integer, with the bits of the first column on top."""
     if hashes.ndim == 1:
         return tuple(hashes.tolist())
     raw, size = hashes.astype(">u8").tobytes(), 8 * hashes.shape[1]
@@ -169,7 +170,7 @@ def _hashes(numbers: Sequence[int], spelling: Spelling) -> npt.NDArray[np.uint64
 #: Range of surrogates. An index replaces a lone surrogate by U+FFFD.
 _SURROGATES = (0xD800, 0xDFFF)
 _REPLACEMENT = "\ufffd"
-#: Largest top 32 bits of a hash whose first unit has fewer than four digits in Alfresco.
+#: Largest value of a hash's top 32 bits for which the first unit has fewer than four digits in Alfresco.
 _UNPADDED = 0x0FFF_FFFF
 #: Base of Alfresco's digits, and the shifts that combine the first sixteen digits into a 64-bit number.
 _BASE, _WORD = 16, np.arange(60, -1, -4, dtype=np.uint64)
@@ -183,7 +184,8 @@ class Signature:
         hashes: uint64 array of shape (tokens,), with the top 64 bits of each token; or an array as from `read_tokens`
             for `spelling`. Most schemes have a token for each bucket, in order, empty buckets filled by rotation. The
             array is empty for a text with fewer words than a shingle.
-        spelling: Token encoding of the index to compare with, which loses parts of tokens; None if nothing is lost.
+        spelling: Token encoding of the index that the signature comes from or is compared with, which loses parts of
+            tokens; None if nothing is lost.
         is_exact: False if the order or the repeats of some tokens are guesses.
     """
 
@@ -222,7 +224,7 @@ def signature_of(minima: npt.NDArray[np.uint64], scheme: Scheme, spelling: Spell
 
 
 def shared_tokens(source: Signature, other: Signature) -> int:
-    """Count the tokens of the source, with repeats, that the other signature also has."""
+    """Count the tokens of the source that the other signature also has; each repeat in the source counts."""
     source.scheme.require(other.scheme)
     if len(other) and source.hashes.ndim == other.hashes.ndim == 1:
         ascending = np.sort(other.hashes)
@@ -235,7 +237,7 @@ def shared_tokens(source: Signature, other: Signature) -> int:
 def from_distinct(
     repeats: Mapping[str, int], scheme: Scheme, spelling: Spelling, *, has_repeats: bool, order_matters: bool
 ) -> Signature:
-    """Reconstruct a signature from the distinct tokens of an index.
+    """Rebuild a document's signature from its distinct tokens in an index, where the order and the buckets are lost.
 
     `repeats` counts each token in the signature if `has_repeats` (an index with rotation), otherwise 1. With
     `order_matters`, as for bands, a guessed order makes the signature inexact.
@@ -245,9 +247,9 @@ def from_distinct(
 
 
 def smallest_in_buckets(tokens: Iterable[str], scheme: Scheme) -> list[str]:
-    """Reduce the tokens of a text's parts to the tokens of the whole text: the smallest of each bucket.
+    """Combine the tokens of the parts of a text into the tokens of the whole text: the smallest of each bucket.
 
-    Keep tokens with an unreadable bucket, and all tokens of a scheme with several tokens per bucket.
+    Tokens whose bucket is unreadable are all kept, and so are all tokens of a scheme with several tokens per bucket.
     """
     if not scheme.fills_every_bucket:
         return list(tokens)
@@ -302,7 +304,7 @@ def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[
 
 
 def _ends_of_runs(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Return the bucket of each token of a complete list: the last position of its run."""
+    """Return the bucket of each token of a complete list in order: the last position of the run of equal tokens."""
     places = np.arange(len(letters))
     ends = np.flatnonzero((letters != np.roll(letters, -1, axis=0)).any(axis=1))
     # The last run may continue at the start of the list. If all tokens are equal, the bucket is unknown.
@@ -310,7 +312,7 @@ def _ends_of_runs(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
 
 
 def buckets_from(signature: Signature) -> Buckets:
-    """Return the buckets of a signature; buckets whose tokens an index may lose are unknown.
+    """Return the buckets of a signature; a bucket whose token an index may lose is marked as unknown.
 
     An index can lose the first unit of a token, if it is a surrogate or has leading zeros. Such buckets are unknown in
     every document, because the readable tokens alone would be a biased sample. Losses in later units do no harm,
@@ -383,7 +385,7 @@ def _in_order(
 def _in_order_of_terms(
     repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
 ) -> tuple[tuple[str, ...], bool]:
-    """Order the tokens by their units, for a scheme without exactly one token per bucket."""
+    """Order the tokens of a scheme with several hash functions or several tokens per bucket, by their units."""
     has_all_units = not any(_REPLACEMENT in token for token in repeats)
     if scheme.hash_set_size > 1:
         # Tokens with four units have two for the number of the hash function; the other two may be lost.
@@ -429,7 +431,7 @@ def _bucket(token: str, bucket_count: int) -> int | None:
 
 
 def _guessed(tokens: list[str], taken: set[int], bucket_count: int) -> dict[str, int]:
-    """Assign tokens without a known bucket to free buckets, preferably to their possible buckets."""
+    """Guess the buckets of tokens with an unreadable bucket: free ones (not in `taken`), preferably possible ones."""
     free = dict.fromkeys(bucket for bucket in range(bucket_count) if bucket not in taken)
     guessed = {}
     for token in sorted(tokens):
@@ -440,7 +442,7 @@ def _guessed(tokens: list[str], taken: set[int], bucket_count: int) -> dict[str,
 
 
 def _possible(token: str, bucket_count: int) -> list[int]:
-    """Return the possible buckets of a token with lost units, the likeliest first."""
+    """Return the buckets that a token with a lost unit may belong to, the likeliest first."""
     if ALFRESCO_TOKEN.fullmatch(token):
         # The first unit has four digits unless a leading zero is missing.
         return [_bucket_of_bits(int(token[:digits], 16) << 16, bucket_count) for digits in (4, 3, 2, 1)]
@@ -455,7 +457,7 @@ def _possible(token: str, bucket_count: int) -> list[int]:
 
 
 def _runs(buckets: list[int], placed: list[str], bucket_count: int) -> dict[str, int]:
-    """Count the repeats of each token by rotation: its own bucket, plus the empty buckets before it."""
+    """Count how often rotation repeats each token: in its own bucket, and in the empty buckets before it."""
     borders = pairwise([buckets[-1] - bucket_count, *buckets])
     return {token: max(1, after - before) for token, (before, after) in zip(placed, borders, strict=True)}
 
@@ -470,7 +472,7 @@ def text_minima(text: str, scheme: Scheme) -> npt.NDArray[np.uint64]:
 
 
 def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.NDArray[np.uint64]:
-    """Return the smallest hashes of each bucket; an empty bucket gets the hash of the next filled bucket.
+    """Return the smallest hash or hashes of each bucket; by rotation, empty buckets get those of the next filled one.
 
     `murmur` yields both halves of the murmur hash of all shingles, in pieces.
 
@@ -493,7 +495,7 @@ def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.N
 
 
 def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np.intp]:
-    """Return the buckets of hashes: equal ranges of the top 32 bits, except for a smaller last range."""
+    """Return the bucket of each hash: buckets are equal ranges of its top 32 bits, the last may be smaller."""
     bucket_size = -(-(1 << 32) // bucket_count)
     return ((high >> np.uint64(32)) // np.uint64(bucket_size)).astype(np.intp)
 
@@ -521,7 +523,7 @@ class _Smallest:
 
 
 class _SmallestSeveral:
-    """Smallest hashes of each bucket for one hash function, ascending, as in Lucene's FixedSizeTreeSet.
+    """Collects the smallest hashes of each bucket for one hash function, as in Lucene's FixedSizeTreeSet.
 
     If a hash is smaller than the largest member of a full set, Lucene first drops that member, and then checks whether
     the set already has the hash. So a repeated shingle shrinks the set, and hashes must be processed one by one.
@@ -559,7 +561,7 @@ def _with_number(hashes: npt.NDArray[np.uint64], number: int) -> npt.NDArray[np.
 
 
 def rotate(smallest: npt.NDArray[np.uint64], filled: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
-    """Copy the value of the next filled bucket, wrapping around, to every empty bucket; `filled` ascends."""
+    """Copy to every empty bucket the hash of the next filled one, wrapping around; `filled` has the filled buckets."""
     following = filled[np.searchsorted(filled, np.arange(len(smallest))) % filled.size]
     return smallest[following]
 
@@ -581,7 +583,10 @@ def min_should_match(token_count: int, overlap: Fraction) -> int:
 
 
 def band_match_probability(similarity: float, bands: int, rows: int) -> float:
-    """Return the probability that two documents share at least one whole band.
+    """Return the probability that two documents have equal tokens in at least one whole band.
+
+    The tokens of a signature are cut into `bands` bands of `rows` tokens; documents of this similarity share a token
+    with this probability.
 
     Source: Mining of Massive Datasets, section 3.4.2.
 
@@ -597,7 +602,7 @@ def band_match_probability(similarity: float, bands: int, rows: int) -> float:
 
 @lru_cache
 def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int:
-    """Return the rows per band for the fewest bands that find `overlap` with more than `probability`.
+    """Return the number of tokens per band, for the fewest bands that find an `overlap` with more than `probability`.
 
     Args:
         token_count: Number of the source's tokens, with repeats, at least 1.

@@ -9,13 +9,14 @@ Two sketches are compared at the larger of their levels: below its bound, both h
 level does not depend on the hashes, so the hashes below the bound, or the m smallest hashes, are a uniform sample of
 the document's shingles, and the counts have hypergeometric distributions (`statistics.hypergeometric`).
 
-Finding a document takes fewer hashes than estimating its overlap. So the index holds only the hashes of the look-up
-level, which is computed from a smaller k.
+Finding a document takes fewer hashes than estimating its overlap. So the index of a store, which finds documents by
+their hashes, has fewer of them: the hashes below the bound of the document's look-up level, which is computed like its
+level, but from a smaller k (`lookup_k`).
 
-A sketch keeps the top bits of each hash. Two shingles of a document may have the same number. Comparisons count repeats
-(a number that occurs twice in both sketches counts twice), so they never miss a shared shingle. By chance, a document
-with n shingles shares the fraction n / 2**bits of another one's hashes: 0.0008 % for 1,024 shingles and 27 bits, 0.1 %
-for 131,072.
+A sketch keeps only the top bits of each hash, as a number. Two shingles of a document may have the same number.
+Comparisons count repeats (a number that occurs twice in both sketches counts twice), so they never miss a shared
+shingle. By chance, a document with n shingles shares the fraction n / 2**bits of another one's hashes: 0.0008 % for
+1,024 shingles and 27 bits, 0.1 % for 131,072.
 
 An encoded sketch takes few bytes, to be stored with each document:
 
@@ -57,7 +58,7 @@ _LETTER_BITS = 6
 _LETTERS = np.frombuffer(_ALPHABET, dtype=np.uint8)
 #: Number of sketches compared between two checks of the deadline.
 _COMPARED_AT_ONCE = 256
-#: Maximum number of hashes of a sketch to compare together with others; merging larger sketches one by one is faster.
+#: Sketches of up to this number of hashes are compared together; for larger ones, merging one by one is faster.
 _SMALL = 256
 _PARTS = {"k": "k", "floor_level": "f", "cap": "c", "lookup_k": "l", "bits": "b"}
 
@@ -161,19 +162,19 @@ class SketchScheme:
         return (self.lookup_k if lookup_level < self.floor_level else self.cap) << lookup_level
 
     def bound(self, level: int) -> int:
-        """Return the exclusive upper bound of the hashes of a level."""
+        """Return the bound of a level: sketches of this level have the hashes below it."""
         return 1 << max(0, self.bits - level)
 
 
 def level_beyond(sizes: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
-    """Return ceil(log2(sizes / most)); 0 for sizes up to `most`."""
+    """Return the level at which documents of these sizes have about `most` hashes or less: ceil(log2(sizes / most))."""
     # The exponent of a float is its bit length, exact up to 2**53.
     return np.asarray(np.frexp(np.maximum(sizes - 1, 0) // most)[1], np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sketch:
-    """Sketch of a document.
+    """Sketch of a document: its smallest shingle hashes, and its size.
 
     Args:
         size: Number of distinct shingles of the document.
@@ -220,7 +221,7 @@ def sketch_of_distinct(hashes: npt.NDArray[np.uint64], scheme: SketchScheme) -> 
 
 
 def lookup_numbers(sketch: Sketch) -> npt.NDArray[np.uint64]:
-    """Return the hashes of a document that the index holds, ascending and distinct."""
+    """Return the hashes that the index of a store has, to find the document, ascending and distinct."""
     count = sketch.count_at(sketch.scheme.lookup_level(sketch.size))
     return ascending_distinct(sketch.hashes[:count])
 
@@ -249,10 +250,11 @@ def spelled(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Overlaps:
-    """Overlap of a source's sketch with the sketches of hits, in int64 arrays of shape (hits,).
+    """What the sketch of a source shares with the sketch of each hit, in int64 arrays of shape (hits,).
 
     Args:
         levels: Level of each comparison: the larger level of the two sketches.
+        sizes: Number of distinct shingles of each hit.
         source_counts: Number of hashes of the source below the bound of that level.
         counts: Number of hashes of the hit below the bound.
         shared: Number of shared hashes below the bound.
@@ -281,7 +283,7 @@ class Overlaps:
         )
 
     def put(self, which: Sequence[int], others: Overlaps) -> None:
-        """Replace the overlaps at some positions."""
+        """Replace the overlaps with the hits at these positions."""
         for name in ("sizes", "levels", "source_counts", "counts", "shared"):
             getattr(self, name)[which] = getattr(others, name)
 
@@ -301,7 +303,7 @@ def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
     own_levels = source.scheme.levels(sizes)
     levels = np.maximum(own_levels, source.level)
     counts = np.array([len(hit.hashes) for hit in hits], dtype=np.int64)
-    # These hits have hashes above the bound, which do not count.
+    # These hits have hashes above the bound of the source's level, which do not count.
     for at in np.flatnonzero(own_levels < levels).tolist():
         counts[at] = hits[at].count_at(source.level)
     at_level = {level: source.count_at(level) for level in set(levels.tolist())}
@@ -341,7 +343,7 @@ def _count_shared_in_loops(
 def _count_shared_with_each(
     source: npt.NDArray[np.uint64], hits: Sequence[npt.NDArray[np.uint64]]
 ) -> npt.NDArray[np.int64]:
-    """Count the hashes that a source shares with each of several hits, all ascending; no hit is empty."""
+    """Count the hashes that a source shares with each of several hits; all arrays ascend, and no hit is empty."""
     hashes = np.concatenate(hits)
     starts = np.cumsum([0, *map(len, hits[:-1])])
     is_shared = source.take(np.searchsorted(source, hashes), mode="clip") == hashes if source.size else hashes < 0
@@ -371,7 +373,7 @@ _HEADS = np.dtype(
 )
 _CHECK = struct.Struct("<I")
 _PLANES: Final = tuple((size, np.dtype(f"<u{size}")) for size in (8, 4, 2, 1))
-#: Values of the bits of a byte.
+#: Values of the eight bits of a byte, the lowest first.
 _WORTH = np.array([1 << at for at in range(8)], np.uint8)
 _DEFAULT_SCHEME = SketchScheme()
 
@@ -450,7 +452,7 @@ def _decode_in_loops(raws: Sequence[bytes], scheme: SketchScheme, loops: Loops) 
 
 
 def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch | None]:
-    """Decode sketches from base64; None for a missing or invalid one."""
+    """Decode sketches from base64 texts; the result is None for a missing or invalid one."""
     distinct = [text for text in dict.fromkeys(texts) if text is not None]
     try:
         raws = [a2b_base64(text, strict_mode=True) for text in distinct]
@@ -463,7 +465,7 @@ def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SC
 
 
 def _head(raw: bytes, scheme: SketchScheme) -> tuple[int, int, int]:
-    """Return the number of bits of a low part, of distinct shingles, and of hashes; raise for an invalid head."""
+    """Check the head of an encoded sketch; return the numbers of low bits, of distinct shingles, and of hashes."""
     if len(raw) < _HEAD.size + _CHECK.size or _CHECK.unpack_from(raw, len(raw) - 4)[0] != crc32(raw[:-4]):
         raise StoreError(f"a sketch of {len(raw)} bytes is damaged; index its document again")
     version, bits, level, low_bits, size, count = _HEAD.unpack_from(raw)

@@ -1,4 +1,4 @@
-"""Estimates the overlap of a source and its hits from sketches, with confidence intervals.
+"""Estimates how many shingles a source and its hits share, from their sketches, with confidence intervals.
 
 A source has a shingles, a hit b shingles, and they share I. Below the bound of level L, x hashes are in both sketches,
 ya only in the source's, and yb only in the hit's. A shingle is below the bound with probability r = 2**-L, so x, ya and
@@ -19,8 +19,8 @@ An interval contains each I for which P(X >= x) and P(X <= x) exceed half of 1 -
 contains the true I with at least this confidence. The three shares rise with I, so the interval of I gives the
 intervals of the shares.
 
-`judge_overlaps` verifies the candidates of a calibrated search. Two distributions of the shared hashes x are exact,
-given a number of hashes that carries no information about I:
+`judge_overlaps` verifies the candidates of a calibrated search (one with a stated recall). Two distributions of the
+shared hashes x are exact, given the number of hashes of one side, which carries no information about I:
 
     source   x ~ Hypergeometric(a, I, the source's hashes at the level)
     hit      x ~ Hypergeometric(b, I, the hit's hashes at the level)
@@ -54,7 +54,7 @@ class Estimate:
     """Estimated overlap of a source (A) and a hit (B).
 
     Args:
-        low, high: Ends of the intervals of the shares; equal to exact shares.
+        low, high: Ends of the confidence intervals of the shares; equal to the shares if these are exact.
         shared_hashes: Number of hashes in both sketches.
         source_hashes: Number of hashes of the source that were compared with the hit.
         is_exact: Whether all hashes were compared.
@@ -87,11 +87,12 @@ def estimate(source: Sketch, hits: Sequence[Sketch], confidence: float = CONFIDE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates(Sequence[Estimate]):
-    """Estimates of several overlaps. Each `Estimate` takes some microseconds, so it is created on access.
+    """Estimates of a source with several hits, in arrays. Each `Estimate` takes microseconds, so it is made when read.
 
     The int64 arrays have shape (hits,).
 
     Args:
+        overlaps: The counts of hashes that the estimates are based on.
         middle, low, high: Likeliest numbers of shared shingles, and the ends of their intervals.
     """
 
@@ -169,7 +170,7 @@ def shared_shingles(
     shared: Counts,
     confidence: float = CONFIDENCE,
 ) -> tuple[Counts, Counts, Counts]:
-    """Return the likeliest number of shared shingles of pairs of documents, and both ends of its interval.
+    """Return the likeliest number of shared shingles of each pair of documents, and both ends of its interval.
 
     `counts_a`, `counts_b` and `shared` are numbers of hashes below the bound of the common level of both sketches.
     """
@@ -189,7 +190,7 @@ def shared_shingles(
         return middle, low, high
 
     def falls(overlaps: Counts) -> Bools:
-        """Check elementwise whether an overlap is more likely than the next larger overlap."""
+        """For each pair, check whether this number of shared shingles is more likely than one more."""
         in_a, in_b = sizes_a - overlaps, sizes_b - overlaps
         # Cross-multiplied form of the ratio in the module docstring. If the overlap equals a size, 0 / 0 counts as 0.
         gain = (overlaps + 1) * ((in_a - alone_a) / np.maximum(in_a, 1)) * ((in_b - alone_b) / np.maximum(in_b, 1))
@@ -201,10 +202,11 @@ def shared_shingles(
 def overlap_interval(
     total: Counts, is_union: Bools, drawn: Counts, shared: Counts, most: Counts, confidence: float
 ) -> tuple[Counts, Counts]:
-    """Return the smallest and the largest overlap compatible with the counts, from `shared` to `most`.
+    """Return the smallest and the largest number of shared shingles compatible with the counted hashes.
 
-    `total` is the population or, if `is_union`, the sum of both sizes, which exceeds the population by the overlap. The
-    sample has `drawn` hashes, `shared` of them shared.
+    The ends lie between `shared` and `most`. The population that the hashes are a sample of is the shingles of one
+    document (`total`) or, if `is_union`, the union of both; then `total` is the sum of both sizes, which exceeds the
+    population by the shared shingles. The sample has `drawn` hashes, `shared` of them shared.
     """
     _require_confidence(confidence)
     # A rounding error could make a probability that equals the tail too small.
@@ -219,7 +221,7 @@ def overlap_interval(
         np.tile(part, 2).astype(np.int64) for part in (total, drawn, shared, np.maximum(shared, most))
     )
     is_union, is_lower = np.tile(is_union, 2).astype(np.bool_), np.arange(total.size) < total.size // 2
-    # From each end inwards, overlaps are impossible up to a certain point.
+    # From each end inwards, numbers are impossible up to a certain one, which a bisection finds.
     outer, inwards = np.where(is_lower, shared, most), np.where(is_lower, 1, -1)
 
     def is_possible(steps: Counts) -> Bools:
@@ -240,7 +242,7 @@ def _require_confidence(confidence: float) -> None:
 
 
 def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> npt.NDArray[np.bool_]:
-    """Return a mask of the candidates to keep; a document just at the threshold is kept with probability `recall`."""
+    """Return a mask of the candidates to keep as hits; one just at the threshold is kept with probability `recall`."""
     require_fraction("threshold", threshold)
     source_size, sizes, shared = overlaps.source_size, overlaps.sizes, overlaps.shared
     needed = np.array([least_overlap(metric, threshold, source_size, size) for size in sizes.tolist()], dtype=np.int64)
@@ -264,6 +266,6 @@ def population_and_draws(
     source_counts: npt.NDArray[np.int64],
     counts: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the population and the sample size of the distribution that judges each hit."""
+    """For each hit, return population and sample size of the distribution of its shared hashes (module docstring)."""
     is_of_hit = (sizes < source_size) & metric.allows_smaller
     return np.where(is_of_hit, sizes, source_size), np.where(is_of_hit, counts, source_counts)

@@ -1,4 +1,4 @@
-"""Computes exact tails of the hypergeometric and binomial distributions.
+"""Computes exact tail probabilities of the hypergeometric and binomial distributions.
 
 A population has `population` items, `good` of them good. `drawn` items are drawn without replacement; X is the number
 of good items among them. A tail is summed from its first term outwards, and each term is computed from the previous
@@ -85,9 +85,10 @@ def binomial_upper_tail(trials: npt.ArrayLike, chance: npt.ArrayLike, least: npt
 
 
 class Tails:
-    """Table of upper tails of hypergeometric distributions, for repeated queries.
+    """Table of the upper tails P(X >= x) of several hypergeometric distributions, for repeated queries.
 
-    Columns extend about nine standard deviations of the widest distribution to each side.
+    There is a row per distribution and a column per x; the columns extend about nine standard deviations of the widest
+    distribution to both sides of each distribution's likeliest value.
 
     >>> tails = Tails(10, 9, [5, 10])
     >>> tails.largest_least(Fraction(1, 2)).tolist(), tails.from_least([5, 10]).round(9).tolist()
@@ -204,7 +205,7 @@ def draws_to_meet(population: int, good: int, recall: Fraction, most: int) -> in
 
 
 def _counts(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
-    """Convert population, good, drawn and further numbers to arrays of one shape; raise if a number is invalid."""
+    """Convert population, good, drawn and further numbers to arrays of one shape; raise ParameterError if invalid."""
     counts = [np.asarray(part, dtype=np.int64) for part in parts]
     shape = np.broadcast(*counts).shape
     # numpy's broadcasting takes longer than the computations on a few numbers.
@@ -265,7 +266,7 @@ def _spread(n: Floats, k: Floats, m: Floats) -> Floats:
 
 
 def _portions(left: Floats, spread: Floats) -> list[tuple[slice, Floats]]:
-    """Split rows into portions with small tables of terms; return the rows and term numbers of each portion."""
+    """Divide distributions (rows) into portions whose terms fit into memory; return their rows and term numbers."""
     portions: list[tuple[slice, Floats]] = []
     if not left.size:
         return portions
@@ -276,7 +277,7 @@ def _portions(left: Floats, spread: Floats) -> list[tuple[slice, Floats]]:
 
 
 def _terms(left: Floats, spread: Floats) -> int:
-    """Return the number of significant terms on one side of the mean.
+    """Return the number of terms on one side of the mean that are large enough to count.
 
     Beyond nine standard deviations and some terms for skew, a term is below 1e-16 of the first.
     """

@@ -22,7 +22,7 @@ from typing import Annotated, ClassVar, NamedTuple, TypeAlias
 
 from whorl.errors import ParameterError
 
-#: A percentage; a value up to 1 is a fraction, as in FINGERPRINT.
+#: A percentage; a number up to 1 is a fraction, as in the query clause FINGERPRINT.
 Percent: TypeAlias = int | float | str | Fraction
 #: Marks numbers that JSON and CSV show with six decimals: shares are rounded down, intervals outward.
 SHARE, INTERVAL = "share", "interval"
@@ -34,7 +34,7 @@ _EXPONENT = 4
 
 
 class Metric(Enum):
-    """Metric of a threshold; docs/accuracy.md compares the metrics."""
+    """Metric that a threshold applies to; docs/accuracy.md compares the metrics."""
 
     JACCARD = "jaccard"
     A_IN_B = "a_in_b"
@@ -43,12 +43,12 @@ class Metric(Enum):
 
     @property
     def allows_smaller(self) -> bool:
-        """Whether a hit of any smaller size can reach a threshold."""
+        """Whether a hit may be smaller than the source by any factor and still reach a threshold."""
         return self in (Metric.B_IN_A, Metric.CONTAINMENT)
 
     @property
     def allows_larger(self) -> bool:
-        """Whether a hit of any larger size can reach a threshold."""
+        """Whether a hit may be larger than the source by any factor and still reach a threshold."""
         return self in (Metric.A_IN_B, Metric.CONTAINMENT)
 
 
@@ -74,7 +74,7 @@ def metric_named(word: Metric | str, choices: Sequence[Metric]) -> Metric:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Overlap of two documents as fractions of distinct shingles, in [0, 1]; 0 if a document has none.
+    """How much two documents share, as fractions of their distinct shingles in [0, 1]; 0 if a document has none.
 
     Args:
         jaccard: Shared shingles as a fraction of the union.
@@ -125,7 +125,7 @@ def require_fraction(name: str, value: Fraction) -> None:
 
 
 def least_overlap(metric: Metric, threshold: Fraction, source_size: int, hit_size: int) -> int:
-    """Return the smallest number of shared shingles that reaches a threshold, at least 1; it may exceed the sizes.
+    """Return the smallest number of shared shingles that reaches a threshold, at least 1, perhaps more than a size.
 
     For a threshold of 0 or less, return 0.
 

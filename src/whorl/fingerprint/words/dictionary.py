@@ -1,4 +1,4 @@
-"""Splits scripts without spaces into words by dictionaries, as ICU4J does.
+"""Splits text in scripts without spaces into words by dictionaries, as ICU4J does.
 
 Chinese and Japanese text is split at minimum cost. Thai, Lao, Khmer and Burmese text is split at the longest word that
 two more words can follow. The dictionaries are ICU's files, compressed.
@@ -37,13 +37,13 @@ PAIYANNOI, MAIYAMOK = "\u0e2f", "\u0e46"
 
 
 class BreakEngine(Protocol):
-    """Finds words in a span of characters that all belong to one engine."""
+    """Finds words in a span of characters of one engine: of Thai, Lao, Khmer, Burmese, or Chinese and Japanese."""
 
     def breaks(self, span: str) -> list[int]: ...
 
 
 class Dictionaries:
-    """Dictionary engines of one profile, each created on first use."""
+    """The dictionary engines of one profile, which divide segments into words; each is created on first use."""
 
     def __init__(self, tables: WordBreakTables, compose: Callable[[str], str]) -> None:
         self.tables, self.compose = tables, compose
@@ -54,7 +54,7 @@ class Dictionaries:
         return self.tables.engine.tobytes()
 
     def divide(self, segment: str, asks: Callable[[str], bool]) -> list[int]:
-        """Return the word ends inside a segment: RuleBasedBreakIterator.DictionaryCache.populateDictionary.
+        """Return the positions in a segment where words end: RuleBasedBreakIterator.DictionaryCache.populateDictionary.
 
         A span begins at a character whose category needs a dictionary, and ends before a character unknown to its
         engine. A character without an engine is skipped with the following characters of its script.
@@ -106,7 +106,7 @@ class LeastCost:
         self.trie, self.tables, self.compose = trie, tables, compose
 
     def breaks(self, span: str) -> list[int]:
-        """Return the word ends inside the span, by minimum-cost segmentation."""
+        """Return the positions inside the span where words end, by minimum-cost segmentation."""
         text, origins = self.normalize(span)
         ends = self.word_ends(text)
         # A boundary inside the NFKC form of one character, such as U+3300, moves to its start.
@@ -145,7 +145,7 @@ class LeastCost:
         return ends[::-1]
 
     def normalize(self, span: str) -> tuple[str, Sequence[int]]:
-        """Return the span in the form NFKC, and the original position of each normalized position.
+        """Return the span in Unicode's form NFKC, and for each position in it the position in the span.
 
         As in ICU4J's Normalizer, all positions inside a normalized piece map to its start.
         """
@@ -206,7 +206,7 @@ class LookAhead:
 
 
 def suffixed(span: str, roles: Sequence[int], end: int) -> int:
-    """Return the end of a word with its suffixes: Thai's sign of abbreviation, then its sign of repetition."""
+    """Return the end of a word including its suffixes at `end`: Thai's sign of abbreviation, then of repetition."""
     if span[end] == PAIYANNOI and not roles[end - 1] & SUFFIX:
         end += 1
     # Include at most one repetition sign, and none after a sign of abbreviation outside the word.
@@ -216,14 +216,14 @@ def suffixed(span: str, roles: Sequence[int], end: int) -> int:
 
 
 class _Words:
-    """Dictionary words that begin at each position of a span: ICU4J's PossibleWord."""
+    """Cache of the dictionary words that begin at each position of a span: ICU4J's PossibleWord."""
 
     def __init__(self, trie: Trie, span: str) -> None:
         self.trie, self.units, self.limit = trie, trie.units(span), len(span)
         self._known: dict[int, tuple[list[int], int]] = {}
 
     def at(self, start: int) -> tuple[list[int], int]:
-        """Return the lengths of the words at a position, shortest first, and the length of the prefix examined."""
+        """Return the lengths of the words that begin at a position, shortest first, and the length examined."""
         known = self._known.get(start)
         if known is None:
             words, prefix = self.trie.words(self.units, start, self.limit)
@@ -278,7 +278,7 @@ class Trie:
         return [ord(character) - self.offset for character in text]
 
     def words(self, units: Sequence[int], start: int, limit: int) -> tuple[list[tuple[int, int]], int]:
-        """Return length and value of each word at a position, shortest first, and the number of units read.
+        """Return length and value of each word that begins at a position, shortest first, and the number of units read.
 
         Like ICU4J's matches(), the units read include the mismatch.
         """

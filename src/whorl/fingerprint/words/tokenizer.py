@@ -52,14 +52,15 @@ CHARACTERS = "characters"
 
 #: Number of UTF-16 units that Lucene's ICUTokenizer reads at a time (IOBUFFER).
 BUFFER_UNITS = 4096
-#: Number of characters converted to UTF-16, or of ranges converted, at a time.
+#: Number of characters to convert to UTF-16 at a time, and number of ranges of characters to convert at a time.
 _ENCODED_AT_ONCE = 1 << 18
 #: White space after which ICUTokenizer.findSafeEnd cuts a buffer, as defined by ICU4J's UCharacter.isWhitespace.
 SAFE_ENDS = re.compile("[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
 _SAFE_END = re.compile(f"(?s:.*){SAFE_ENDS.pattern}")
-#: Characters after which positions in characters and in UTF-16 units differ.
+#: Characters that take two UTF-16 units, or may be half of such a pair: after them, positions in characters and in
+#: units differ.
 SURROGATE_OR_PAIR = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
-#: Maximum number of cached chunks, in at most about 20 MB.
+#: Maximum number of chunks of text whose words are cached, in at most about 20 MB.
 _MOST_CACHED = 1 << 16
 
 
@@ -127,7 +128,7 @@ def shingles(tokens: Sequence[str], size: int = 5) -> list[str]:
 
 
 def buffers(text: str) -> Iterator[str]:
-    """Split a text at the cuts of Lucene's ICUTokenizer.refill; no word crosses a cut."""
+    """Split a text where Lucene's ICUTokenizer.refill cuts it into buffers; no word crosses a cut."""
     encoding, width = ("ascii", 1) if text.isascii() else ("utf-16-le", 2)
     units = b""
     for start in range(0, len(text), _ENCODED_AT_ONCE):
@@ -181,7 +182,7 @@ def segmenter_of(profile: str) -> Segmenter:
 
 
 class _Placed:
-    """Words with their positions: the start of each chunk, and ranges of its words relative to it."""
+    """Words with their positions: the start of each chunk, its number of words, and their ranges relative to it."""
 
     __slots__ = ("counts", "relative", "starts", "words")
 
@@ -201,7 +202,7 @@ class Segmenter:
 
     @cached_property
     def cjk(self) -> _Chunks:
-        """Chunks of Han, Hiragana and Katakana; created on first use."""
+        """Splits runs of Han, Hiragana and Katakana; created on first use."""
         return _Chunks(self.tables, self.tables.cjk, self._dictionaries, self._fold)
 
     @cached_property
@@ -231,7 +232,8 @@ class Segmenter:
 class _ChunkPatterns:
     """Regular expressions that cut a text into chunks.
 
-    Chunks include the separators before a joiner, such as a combining mark, because both form one segment.
+    A chunk is the text between two separators (see `StateMachine.separators`). It includes separators before a joiner,
+    such as a combining mark, because both form one segment.
     """
 
     def __init__(self, separator: str, joiner: str) -> None:
@@ -248,7 +250,7 @@ class _ChunkPatterns:
 
 
 class _Chunks(dict[str, tuple[str, ...]]):
-    """Cache of the folded words of each chunk of text, filled by one state machine.
+    """Splits runs of text into folded words by one state machine, and caches the words of each chunk.
 
     A chunk is the text between separators, so its words do not depend on other text.
     """
@@ -314,7 +316,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
 
 
 class _Places(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
-    """Cache of the folded words of each chunk, with alternating starts and ends.
+    """Cache of the folded words of each chunk with their positions in it: starts and ends in turn.
 
     Most texts are read without positions, and then `_Chunks` is enough.
     """

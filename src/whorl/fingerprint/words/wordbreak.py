@@ -1,4 +1,4 @@
-"""Finds word boundaries by the Unicode tables of a Lucene release.
+"""Finds word boundaries by the break rules and Unicode tables of a Lucene release.
 
 ``tools/wordbreak/build_tables.py`` extracts the tables from the jars of Lucene and ICU4J, so a profile breaks text
 exactly as its release does.
@@ -28,7 +28,7 @@ INHERITED, JAPANESE = 1, 105
 STOP, START = 0, 1
 
 TABLES = Path(__file__).with_name("tables")
-#: Maximum length of a cached text in characters.
+#: Maximum length in characters of a text whose segments or words are cached.
 LONGEST_CACHED = 32
 
 #: Start and end of a segment, and whether it is a word.
@@ -36,7 +36,7 @@ Segment = tuple[int, int, bool]
 
 
 class StateMachine:
-    """One compiled break rule file: ICU4J's RuleBasedBreakIterator in forward direction, as in handleNext.
+    """Divides text into segments by one compiled file of break rules, like ICU4J's RuleBasedBreakIterator.
 
     Attributes:
         categories: The character category of each code point.
@@ -107,7 +107,7 @@ class StateMachine:
         return self._category[ord(character)] >= self.dictionary_start
 
     def separators(self, emoji: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the separators and the joiners as masks over the first plane.
+        """Return two masks of the characters of the first plane: separators, and joiners.
 
         A *separator* is never part of a word. It has a boundary before it, unless another separator precedes it, and a
         boundary after it, unless a separator or a *joiner* follows. So a text can be cut there. Both sets follow from
