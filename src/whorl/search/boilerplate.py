@@ -68,7 +68,7 @@ class Frequencies:
     _known: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
 
     def is_common(self, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-        """Return a mask of the common passage numbers; bool array of the same shape."""
+        """Return a mask of the passage numbers that more than `limit` documents have; bool array of the same shape."""
         distinct, inverse = np.unique(numbers, return_inverse=True)
         wanted = distinct.tolist()
         # Compared texts often share passages, so cache the frequencies.
@@ -90,7 +90,7 @@ class BoilerplateDetector:
 
     @property
     def edge(self) -> int:
-        """Maximum number of words at either end of a common run that `words` may miss."""
+        """Maximum number of words at either end of a run of common words that `words` may fail to mark."""
         # The smallest hash of a window at the end of a run may be outside the run.
         return self.frequencies.scheme.window - 1 if self.frequencies else 0
 

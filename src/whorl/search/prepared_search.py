@@ -268,7 +268,7 @@ class PreparedQuery:
 
     @cached_property
     def bound(self) -> BoundPlan:
-        """Plan for the engine. The first access runs the searches of calibrated FINGERPRINTs."""
+        """Plan for the engine, with tokens or ids for FINGERPRINTs; the first access searches for calibrated ones."""
         bound = self._bind(self._plan)
         return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *self._warnings))))
 

@@ -17,7 +17,7 @@ from whorl.fingerprint.compiled.kernel import loops_at_hand
 from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.int64]
-#: If a document covers more ranges, one pass over the words is faster than checking each range.
+#: If a document has words of the text in more ranges, one pass over the words is faster than checking each range.
 _MANY_RANGES = 50
 NO_RANGES: Numbers = np.empty((0, 2), np.int64)
 
@@ -73,12 +73,12 @@ def concatenated(ranges: Iterable[Numbers]) -> Numbers:
 
 
 def places_of(ranges: Numbers) -> Numbers:
-    """Return the positions of the words in ranges."""
+    """Return the index of each word in the ranges, range by range; int64 array."""
     return spread(ranges[:, 0], ranges[:, 1] - ranges[:, 0])
 
 
 def owners_of(ranges: Sequence[Numbers]) -> Numbers:
-    """For concatenated ranges of several lists, return the index of each range's list."""
+    """Return for each range, in the order of the concatenated lists, the index of the list that it comes from."""
     return np.repeat(np.arange(len(ranges)), np.fromiter(map(len, ranges), np.int64, len(ranges)))
 
 

@@ -201,7 +201,10 @@ class _Chooser:
     def add_groups(
         self, groups: Iterable[PassageGroup], counted: Callable[[Numbers], Numbers] | None, hashed_words: int
     ) -> None:
-        """Add candidates with passage hashes. `counted` selects the proven words that count."""
+        """Add a candidate for each group of documents with the same passage hashes of the text.
+
+        `counted` selects the ranges of a group's proven words that are long enough for a passage; None keeps all.
+        """
         self._proven_words = 0 if counted else hashed_words
         for group in groups:
             cover = counted(group.proven) if counted else group.proven
@@ -268,7 +271,7 @@ class _Chooser:
         return [(read[place], new_words) for place, new_words in cover]
 
     def others(self, chosen: Sequence[tuple[Candidate, int]]) -> tuple[list[str], int]:
-        """Return the ids of documents that share passages but are not chosen, and their number.
+        """Return ids of documents that share passages with the text but are not chosen, and the number of all these.
 
         The result has at most `MOST_ALSO` ids, the largest overlap first.
         """
@@ -283,7 +286,7 @@ class _Chooser:
         return ids[:MOST_ALSO], self.count(candidate for _, candidate in others)
 
     def uncovered(self) -> npt.NDArray[np.bool_]:
-        """Return the mask of counted words that no read document has; bool array of shape (words,)."""
+        """Return a mask of the text's counted words that no document read so far has; bool array of shape (words,)."""
         covers = [candidate.cover for candidate in self.candidates if candidate.is_read]
         return self._is_counted & ~marked(concatenated(covers), self._is_counted.size)
 
@@ -316,13 +319,16 @@ class _Chooser:
         return is_any
 
     def _first(self, candidate: Candidate) -> Candidate:
-        """Move all but a candidate's first document to a new candidate, unless no more may be read; return it."""
+        """Return a candidate after moving all but its first document to a new one; unchanged if no more may be read."""
         if not self._reader.is_exhausted:
             self._split(candidate, candidate.ids[1:])
         return candidate
 
     def compared(self) -> list[tuple[Candidate, int]]:
-        """Choose sources and compare them with the text; choose again if the comparison changes their covers."""
+        """Choose sources and compare them with the text word by word; choose again if this changes the shared words.
+
+        Return the same as `chosen`.
+        """
         while self._engine.keeps_texts and self._reader.compare(
             [candidate for candidate, _ in self.chosen() if candidate.comparison is None]
         ):
@@ -410,7 +416,7 @@ class _Chooser:
         return [candidate for candidate in promising if candidate.possible.size]
 
     def _split(self, candidate: Candidate, ids: Sequence[str]) -> list[Candidate]:
-        """Move documents of a candidate to a new candidate; return it in a list, empty without documents."""
+        """Move documents of a candidate to a new candidate; return a list of the new one, empty if `ids` is empty."""
         others = [candidate.split(ids)] if ids else []
         self.candidates += others
         return others

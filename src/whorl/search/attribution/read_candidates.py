@@ -146,7 +146,10 @@ class CandidateReader:
         return ranges[words_in(ranges, self._counted_before) >= self._least_words]
 
     def narrow(self, candidates: Iterable[Candidate], is_open: npt.NDArray[np.bool_]) -> None:
-        """Shrink the possible ranges of candidates: remove the runs of open words that their sketches rule out."""
+        """Shrink the ranges of words that candidates may share: remove the open words that their sketches rule out.
+
+        Open words are those of the text that no document read so far has.
+        """
         # Do not narrow again: open words only become fewer, so it would hardly help.
         new = (candidate for candidate in candidates if not candidate.is_narrowed)
         for portion in chunks(new, _possible_words, _SHINGLES_AT_ONCE, _SKETCHES_AT_ONCE):
@@ -164,7 +167,7 @@ class CandidateReader:
     def _narrowed(
         self, possible: Sequence[Numbers], sketches: Sequence[Sketch], is_open: npt.NDArray[np.bool_]
     ) -> list[Numbers]:
-        """Return the possible ranges of each document without the runs that its sketch rules out."""
+        """Return the ranges of words that each document may share, without the runs that its sketch rules out."""
         ranges, owners = np.concatenate(possible), owners_of(possible)
         is_examined = words_in(ranges, counted_before(is_open)) > 0
         (starts, ends), examined = ranges[is_examined].T, owners[is_examined]
@@ -182,9 +185,9 @@ class CandidateReader:
         return ranges_by_owner(owners[order], starts[order], ends[order], len(possible))
 
     def check(self, candidates: Sequence[Candidate], *, are_likely: bool = False) -> Iterator[Candidate]:
-        """Read the texts of candidates and set their covers; yield each candidate that was read.
+        """Read the texts of candidates and set the words that they share (`cover`); yield each candidate that was read.
 
-        Covers are set by hashes, or by the exact comparison for candidates that are likely to be sources.
+        Hashes of runs of words determine the shared words; for likely sources, the exact comparison does.
         """
         for batch in batches(candidates, _TEXTS_AT_ONCE):
             texts = self._texts(batch, len(candidates))
@@ -250,7 +253,7 @@ class CandidateReader:
         return self.counted(self._without_edges(cover) if self._ignore_common else cover)
 
     def _without_edges(self, cover: Numbers) -> Numbers:
-        """Trim short shared edges next to boilerplate, because the exact comparison counts them as boilerplate."""
+        """Cut off a few shared words before or after boilerplate: the exact comparison counts them as boilerplate."""
         is_common, edge, shorter = self._comparer.is_common, self._comparer.edge, []
         for start, end in cover.tolist():
             common = np.flatnonzero(is_common[start:end])

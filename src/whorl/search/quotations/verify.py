@@ -279,7 +279,7 @@ class _Verifier:
         return (Verdict.EDITED if match.distance else Verdict.STITCHED), self._edited(match)
 
     def _in_one_piece(self, match: _Match) -> tuple[Verdict, tuple[QuotedPlace, ...]]:
-        """Return the verdict and the places for a document with the whole quotation or all of its parts."""
+        """Return the verdict and the quoted places for a document with the whole quotation or with all its parts."""
         if len(match.at) == 1:
             end = match.at[0] + len(self._whole.words)
             quote = self._whole.place(0, len(self._whole.words))
@@ -420,7 +420,7 @@ class _Verifier:
         return tuple(starts)
 
     def _runs_in(self, document: CanonicalText, number: int) -> Iterator[_Run]:
-        """Yield the longest runs of a part's words in a document, of at least `RUN_WORDS` words."""
+        """Yield the longest runs of a quoted part's words that a document has, at least `RUN_WORDS` words each."""
         words, first, start = self._parts[number].words, self._bounds[number], 0
         while start + RUN_WORDS <= len(words):
             length, run = RUN_WORDS, None

@@ -195,7 +195,7 @@ class SketchPlan:
         return least_overlap(self.metric, at, self.source_size, size)
 
     def nearest_size(self, smallest: int, largest: int | None) -> int:
-        """Return the size in a range nearest to the source's."""
+        """Return the document size from `smallest` to `largest` that is nearest to the size of the source."""
         return max(smallest, self.source_size if largest is None else min(self.source_size, largest))
 
 
@@ -278,7 +278,7 @@ class _SizeRange(NamedTuple):
 
 
 def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator[_SizeRange]:
-    """Yield the size ranges of possible hits, split where the look-up level changes the available tokens."""
+    """Yield ranges of document sizes with possible hits, split where a higher look-up level leaves fewer tokens."""
     if plan.metric is Metric.CONTAINMENT:
         # Containment is the share of the smaller text: the document if it is smaller than the source, otherwise the
         # source.

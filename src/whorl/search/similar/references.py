@@ -140,7 +140,7 @@ class References:
         return None
 
     def of_text(self, text: str, name: str) -> Referent:
-        """Return the document with a text, otherwise the text itself; messages call it `name`."""
+        """Refer to the stored document with this text, otherwise to the text itself; messages call either `name`."""
         document_id = self.document_with(text)
         if document_id is not None:
             return Referent(name, document_id, note=f"{name} is in the store as {quoted(document_id)}")
@@ -160,7 +160,7 @@ class References:
         return None
 
     def base_for(self, file: str) -> Path | None:
-        """Return the base folder of files' ids, or None if the user has no folder.
+        """Return the folder that the ids of files are relative to, or None if the user has no folder.
 
         The first file indexed into a store determines the base. If the base no longer exists, the next file determines
         it.

@@ -151,7 +151,7 @@ class RankedHits(Sequence[SimilarHit]):
                 yield group.named(hit)
 
     def split(self, threshold: Fraction) -> tuple[RankedHits, RankedHits]:
-        """Return the certain hits, and the hits whose share may be below the threshold."""
+        """Return the hits with an exact share or no part of the interval below the threshold, and the other hits."""
         parts: tuple[list[HitGroup], list[HitGroup]] = [], []
         for group in self.groups:
             # The acceptance test is wider than the interval, so the whole interval may be below the threshold.
@@ -160,7 +160,7 @@ class RankedHits(Sequence[SimilarHit]):
 
 
 def _by_id(groups: Sequence[HitGroup], most: int) -> list[tuple[HitGroup, int]]:
-    """Return the first hits of groups of equal rank, ordered by id, as pairs of a group and a position."""
+    """Return the first `most` hits by id in groups of equal rank: pairs of a group and a position in its candidates."""
     if len(groups) == len(groups[0].positions) == 1:
         return [(groups[0], groups[0].positions[0])]
     named = chain.from_iterable(
