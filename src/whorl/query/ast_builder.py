@@ -45,7 +45,10 @@ class _Lead(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A node under construction, with its depth and sign; the span includes parentheses and the sign."""
+    """A node of the unfinished tree, with its place in the query, the depth of its subtree, and its sign (+, -, |).
+
+    The place (`span`) includes parentheses and the sign.
+    """
 
     node: ast.Node
     span: Span
@@ -69,7 +72,7 @@ def _plain(piece: Piece) -> Piece:
 
 
 def _all(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Join pieces into one; every piece is required unless a | makes it optional."""
+    """Join the operands of AND, explicit or by default, into one; each is required unless a | makes it optional."""
     if len(pieces) == 1:
         return pieces
     span = Span(pieces[0].span.start, pieces[-1].span.end)
@@ -94,7 +97,7 @@ def _member(piece: Piece) -> ast.Clause:
 
 
 def _clauses(clauses: Sequence[ast.Clause], span: Span) -> ast.Clauses:
-    """Return a group; an operand with | stays optional, even if no other operand is required.
+    """Return one node for several clauses; a clause with | is optional, even if no other clause is required.
 
     Source: LuceneConjunction.addComponent, which then requires the query that matches all nodes.
     """

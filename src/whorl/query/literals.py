@@ -192,7 +192,7 @@ PREFIX = "FINGERPRINT:"
 
 
 class Typed(NamedTuple):
-    """A piece of the query, and its start."""
+    """A piece of the query's text, and its start as a position in the query."""
 
     text: str
     start: int

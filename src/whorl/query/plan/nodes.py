@@ -202,7 +202,7 @@ class SketchTokens:
 
     @property
     def scores_shared(self) -> bool:
-        """Whether scores count the shared hashes among all hashes of both documents, not only of the look-up level."""
+        """Whether scores count all shared hashes: the index has every hash of documents up to `largest_size`."""
         return self.is_whole and self.largest_size is not None and self.scheme.lookup_level(self.largest_size) == 0
 
 

@@ -235,7 +235,7 @@ def typed(value: Value) -> tuple[Kind, Value]:
 
 
 def whole(text: str) -> str:
-    """Return the form of a text in the index: the whole text, or its beginning and a digest."""
+    """Return the form of a whole value in the index: the text, or the beginning and a digest of a long text."""
     if len(text) <= LONGEST_WHOLE:
         return text
     return f"{text[:_BEGINNING]}…{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
