@@ -328,7 +328,7 @@ class IndexReader:
         self._rehearsed_seconds = 0.0
 
     def match_tokens(self, plan: BoundNode) -> ScoredDocuments:
-        """Return the documents that match a countable part of a plan; all parts use the same snapshot."""
+        """Return the documents that match a part with only fingerprint tokens; all parts use the same snapshot."""
         if self._tokens is None:
             self._tokens = self._index.tokens()
         return match_tokens(plan, self._tokens)

@@ -254,7 +254,7 @@ class Records:
             self.raise_damaged(f"{documents:,} of {self.count():,} documents can be read")
 
     def option(self, option: OptionalPart) -> str | None:
-        """Return the value of an option, or None if it is not set.
+        """Return the saved choice about an optional part of the store, or None if the default applies.
 
         The value of "passages" is a scheme. "minhash" and "texts" are "none" in a store without MINHASH tokens or
         texts.
@@ -511,7 +511,7 @@ class Records:
         return [number for number, _, _ in self._select("NULL", "id", ids)]
 
     def _remember(self, wanted: Sequence[object]) -> _Remembered:
-        """Return the cache of ids and names; empty it after a change of the store, or if it is too large."""
+        """Return the cache of ids and names, emptied after a change of the store or if `wanted` would overfill it."""
         # Read the number first, so that the documents are never older.
         change, remembered = self.last_change(), self._remembered
         if remembered.change == change and len(wanted) + remembered.size <= _MOST_REMEMBERED:

@@ -175,7 +175,7 @@ class EmbeddedEngine:
 
     @property
     def _index_name(self) -> str:
-        """Name of the index, from the store and its passage scheme; an index with another name is rebuilt."""
+        """Name of the index, from the store's id, passage scheme and layout; an index with another name is rebuilt."""
         scheme = self._preparation.passage_scheme
         return f"{self._records.store} {scheme.name} {_PASSAGE_LAYOUT}" if scheme else self._records.store
 
@@ -308,7 +308,7 @@ class EmbeddedEngine:
         return len(deleted)
 
     def _write(self, work: Callable[[IndexWriter], None]) -> None:
-        """Call a function with the writer; it must store records before it changes the index."""
+        """Call a function with the index writer; the function must store the records before it changes the index."""
         self._require_usable()
         with self._writing:
             # The previous holder of the lock may have closed the store.
@@ -456,7 +456,7 @@ class EmbeddedEngine:
         return StoreError(index_failure_message(self.path, cause))
 
     def _catch_up(self) -> None:
-        """Apply the remaining journal entries to the index, unless another thread or process is writing."""
+        """Apply the journal entries that the index lacks to it, unless another thread or process is writing."""
         if self._writing.acquire(blocking=False):
             try:
                 if self._writer is None and self._begin(0.0):

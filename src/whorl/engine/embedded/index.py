@@ -37,7 +37,10 @@ class InvertedIndex:
         self._token_index = TokenIndex(folder / _TOKENS, self._store_id, token_bits, on_merged)
 
     def reached(self) -> tuple[int, int] | None:
-        """Return the smallest and largest journal number of both parts; None if one is damaged or of another store."""
+        """Return the smallest and largest journal number of the text and token index.
+
+        Return None if one of them is damaged or belongs to another store.
+        """
         words = self._text_index.applied()
         with suppress(IndexBrokenError):
             tokens = self.tokens().applied
@@ -122,7 +125,7 @@ class IndexWriter:
 
     @property
     def base(self) -> int:
-        """Journal entries up to this number are no longer needed."""
+        """Number of the last journal entry in the text index's main part; entries up to it are no longer needed."""
         return self._text_writer.base
 
     def replace(self, changes: Sequence[Change]) -> None:

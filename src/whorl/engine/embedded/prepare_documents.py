@@ -57,7 +57,7 @@ class DocumentPreparation:
         return [minhash, self.sketch_scheme.bits, *([self.passage_scheme.bits] if self.passage_scheme else [])]
 
     def prepare(self, documents: Sequence[Document]) -> list[tuple[Record, IndexEntry]]:
-        """Return the record and the index entry of each document."""
+        """Return each document's record for the database, and its entry for the word and token indexes."""
         prepared = []
         for document, fingerprints in zip(documents, self._hash(documents), strict=True):
             if self.keeps_texts:
@@ -69,7 +69,7 @@ class DocumentPreparation:
         return prepared
 
     def changes(self, documents: Iterable[NumberedDocument]) -> Iterator[list[Change]]:
-        """Yield the index changes of stored documents in batches."""
+        """Yield the entries of stored documents for the index, as changes, in batches."""
         for portion in chunks(documents, lambda numbered: len(numbered.document.text), BATCH_CHARACTERS, BATCH_TEXTS):
             if not self.keeps_texts:
                 yield [

@@ -341,11 +341,11 @@ class Segment:
         return _join_small(chain.from_iterable(self.with_copies(*portion) for portion in portions))
 
     def look_up_originals(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
-        """Look up the originals of distinct tokens, without their copies."""
+        """Look up documents like `look_up`, but only originals, without the copies that have the same tokens."""
         return _join_small(self._look_up_originals(kind, tokens))
 
     def with_copies(self, values: Numbers, ordinals: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
-        """Yield portions of pairs: values (such as a token's index) with documents, then with their copies."""
+        """Yield pairs of a value (such as a token's index) and a document, then pairs of the value and each copy."""
         yield values, ordinals
         is_copied = self._is_copied[ordinals]
         if is_copied.any():
@@ -482,7 +482,7 @@ class PostingsReader:
         return positions
 
     def _require_sound(self, first_bucket: Numbers, last_bucket: Numbers, start: Numbers, end: Numbers) -> None:
-        """Verify the blocks of ranges of buckets, and of the postings from each start to each end."""
+        """Verify the checksums of the blocks that hold ranges of buckets, and postings from each start to each end."""
         width, is_any = self._layout.width, end > start
         if not is_any.all():
             start, end = start[is_any], end[is_any]

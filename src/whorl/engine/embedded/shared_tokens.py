@@ -46,7 +46,7 @@ class ScoredDocuments:
 
     @classmethod
     def concatenate(cls, parts: Iterable[ScoredDocuments]) -> ScoredDocuments:
-        """Join several parts, ordered by document number."""
+        """Join lists of documents into one, ordered by number; a document in several lists is repeated."""
         nonempty = [part for part in parts if part.numbers.size]
         if len(nonempty) == 1:
             return nonempty[0]
@@ -82,7 +82,7 @@ def is_countable(plan: BoundNode) -> bool:
 
 
 def match_tokens(plan: BoundNode, snapshot: TokenSnapshot) -> ScoredDocuments:
-    """Return the documents that match a countable plan.
+    """Return the documents that match a plan with only fingerprint tokens (`is_countable`), with their scores.
 
     Raises:
         IndexBrokenError: The tokens are damaged.
@@ -108,7 +108,7 @@ def match_tokens(plan: BoundNode, snapshot: TokenSnapshot) -> ScoredDocuments:
 
 
 def _group_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Combine the parts of a plan in groups; only the documents of one group are in memory at a time."""
+    """Combine the clauses of a plan in groups, so that only the matches of one group are in memory at a time."""
 
     def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
         if len(parts) <= _PARTS_AT_ONCE or isinstance(parts[0], SketchTokens):
@@ -121,7 +121,7 @@ def _group_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
 def regroup(
     plan: Bool[BoundLeaf], group: Callable[[tuple[BoundNode, ...], Combine], tuple[BoundNode, ...]]
 ) -> Bool[BoundLeaf]:
-    """Return a plan with the same scores, after `group` has combined some parts."""
+    """Return a plan with the same hits and scores, after `group` has combined some of its clauses."""
     return Bool(
         group(plan.must, lambda nodes: Bool(must=nodes)),
         # A group does not count its matching parts, so do not group parts if more than one must match.
@@ -280,7 +280,7 @@ _NO_TOTALS: Final[_Totals] = (_NO_NUMBERS, _NO_NUMBERS)
 
 
 def _add_counts(total: _Totals, ordinals: Numbers, counts: Numbers) -> _Totals:
-    """Add counts to the totals of ordinals; counts of 0 are dropped."""
+    """Add the counts of documents, given by their ordinals in a segment, to their totals; counts of 0 are dropped."""
     if not counts.all():
         is_any = counts > 0
         ordinals, counts = ordinals[is_any], counts[is_any]
@@ -381,7 +381,7 @@ def _combine_matches(
 def best_page(
     counted: ScoredDocuments, start: int, rows: int, ids: Callable[[list[int]], Mapping[int, str]]
 ) -> list[RankedDocument]:
-    """Return a page of documents, best score first, and ties by id.
+    """Return one page of documents, the best score first; documents of equal scores are ordered by id.
 
     `ids` returns the ids of existing documents by number; it is called for all documents with the scores of the page.
     """

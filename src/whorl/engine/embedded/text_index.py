@@ -52,7 +52,7 @@ class TextSnapshot:
         base: Number of the last journal entry in the main part.
         applied: Number of the last journal entry in either part.
         changed: Ids of the documents that the small part overrides.
-        known: Ids of documents in the main part already read, by address.
+        known: Cached ids of documents in the main part, by tantivy's address of the document.
     """
 
     main: tantivy.Searcher
@@ -125,7 +125,7 @@ class TextIndex:
         return TextSnapshot(main, recent, base, numbers[1], changed, known)
 
     def _known_ids(self, state: tuple[int, ...]) -> dict[int, str]:
-        """Return the ids read from the main part, by address; `state` describes its file of segments."""
+        """Return the cached ids of documents in the main part by tantivy's address; `state` is that of meta.json."""
         if state != _state(self._folder / _MAIN / META):
             # The searcher may be older or newer than the state.
             return {}
@@ -143,7 +143,10 @@ class TextIndex:
             self._verified_state = state
 
     def _journal_numbers(self, part: tantivy.Searcher) -> tuple[int, int, int] | None:
-        """Return the base, journal number and document count of a part, or None for a part of another store."""
+        """Return the last journal numbers in the main part and in this part, and this part's number of documents.
+
+        Return None for a part of another store.
+        """
         count, hits = _search(part, _bytes_query("store", self._store_id), 1)
         if count != 1:
             return None
@@ -330,7 +333,7 @@ class TextIndexWriter:
 
     @property
     def _part(self) -> str:
-        """Part to write to; after its first write to the main part, a writer uses only the main part."""
+        """Name of the part to write to, main or small; after the first write to the main part, always the main part."""
         return _MAIN if self._is_new or _MAIN in self._writers else _RECENT
 
     def replace(self, changes: Sequence[Change]) -> None:
@@ -380,7 +383,7 @@ class TextIndexWriter:
             self.base = number
 
     def close(self) -> Callable[[], None] | None:
-        """Release the folder, except for the main part, which is still being merged.
+        """Release the folder for other writers, except for the main part, which tantivy may still be merging.
 
         Return a function that waits for the merge and releases the main part; None if nothing was written to it.
         """

@@ -122,7 +122,7 @@ class _NodeTranslator:
                 raise TypeError(f"a plan is resolved and bound before it is run; {plan!r} is not")
 
     def counted(self, plan: BoundNode) -> Query:
-        """Return a query for the documents of a countable part of a plan, with their scores."""
+        """Look up the documents of a part with only fingerprint tokens; return a query for them with their scores."""
         if self.reader is None:
             return Query.empty_query()
         matches = self.reader.match_tokens(plan)
@@ -156,7 +156,7 @@ class _NodeTranslator:
 
 
 def _group_token_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Combine the countable parts of a plan into one, because each part's query lists all of its documents."""
+    """Combine a plan's parts with only fingerprint tokens into one, because each part's query lists its documents."""
 
     def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
         token_parts = tuple(filter(is_countable, parts))

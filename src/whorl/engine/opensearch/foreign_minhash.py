@@ -191,7 +191,7 @@ def field_names(mapping: Json) -> list[str]:
 
 
 def _flat(mapping: Json, prefix: str = "") -> Iterator[tuple[str, tuple[str, Json]]]:
-    """Yield the name of each field, with its mapping and the name of the document's field with its values."""
+    """Yield the full name of each field and subfield, with its mapping and the field of the document that fills it."""
     for key, field in mapping.get("properties", {}).items():
         name = f"{prefix}{key}"
         yield name, (name, field)

@@ -131,7 +131,7 @@ def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:
 
 
 def source_trap(mapping: Json, content: str) -> str:
-    """Return the mapping's reason why sources have no texts; "" if they can have them."""
+    """Return why the mapping keeps texts out of the stored documents (`_source`); "" if it does not."""
     source = mapping.get("_source", {})
     if source.get("enabled") is False:
         return "its _source is disabled"

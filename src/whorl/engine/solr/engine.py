@@ -686,7 +686,7 @@ class SolrEngine(Engine):
 
 
 def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result]) -> list[_Result]:
-    """Send portions in parallel, and return the results in order.
+    """Call `send` for each portion of the work in parallel threads; return the results in the order of the portions.
 
     If requests fail, raise the error of the first failed portion when all running requests have ended. The caller's
     thread prepares the portions, and sends a single one itself.

@@ -56,7 +56,7 @@ def held_hashes(
 
 
 def _held_fields(numbers: Sequence[int], scheme: PassageScheme) -> list[str]:
-    """Return computed fields; each passage hash of a document adds another power of two."""
+    """Return computed fields: each is a sum of powers of two, one power for each passage hash that a document has."""
     fields = []
     for at, terms in enumerate(batches(passage_hash_terms(tuple(numbers), scheme), _BITS)):
         powers = [f"product({1 << bit},termfreq({PASSAGES},'{term}'))" for bit, term in enumerate(terms)]
@@ -65,7 +65,7 @@ def _held_fields(numbers: Sequence[int], scheme: PassageScheme) -> list[str]:
 
 
 def _held_positions(document: SolrResponse, numbers: int) -> list[int]:
-    """Decode the fields of `_held_fields` to positions among the requested passage hashes."""
+    """Read the fields of `_held_fields`: return the positions of the document's hashes among the requested ones."""
     positions: list[int] = []
     for at, first in enumerate(range(0, numbers, _BITS)):
         value = int(document.number(f"held{at}"))

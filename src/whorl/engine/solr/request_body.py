@@ -354,7 +354,7 @@ class _Builder:
         return self._in_functions(parts, [one_of(self._names.key, [*chain.from_iterable(ids for _, ids in groups)])])
 
     def _in_functions(self, parts: Sequence[Json], filters: Sequence[Json] = (), least: int | None = None) -> Json:
-        """Return a query of few clauses that scores the sum of its parts.
+        """Return a query that scores the sum of several queries, and stays below Solr's limit of clauses.
 
         Hits must match all `filters` (by default, one of the parts), and reach the score `least`.
         """
