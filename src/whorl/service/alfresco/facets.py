@@ -140,7 +140,7 @@ class _FacetTranslator:
         self.warnings: list[str] = []
 
     def add(self, request: FacetRequest) -> _Read:
-        """Add the engine's facets for a request; return the function that reads their results, in this order."""
+        """Add the engine's facets for a request; return a function that reads their results, given in this order."""
         match request:
             case FilterCount(filter=chosen):
                 return self._filter(chosen)
