@@ -60,7 +60,7 @@ class CompareOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """Document frequencies of passages; a passage in more than `limit` documents is common."""
+    """Looks up how many documents have a passage; a passage in more than `limit` documents is common."""
 
     engine: Engine
     scheme: PassageScheme

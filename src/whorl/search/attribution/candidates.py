@@ -188,7 +188,7 @@ class _Windows:
             search = search_for(Sources(self._engine, {_WINDOW: part}), _WINDOW, question)
             plan = look_ups(search, self._others)
             if isinstance(plan.root, Nothing):
-                # All documents are too short, or the part has fewer words on its own than in the text.
+                # All documents are too short, or the window's text, when split into words by itself, has fewer words.
                 continue
             batch = search.batch(plan, 0, frozenset())
             while batch is None:
@@ -209,7 +209,10 @@ class _Windows:
 
 
 def _promised(plan: SketchPlan | MinHashPlan, shared: int) -> float:
-    """Return the fewest shared shingles that make a candidate with the promised recall, or infinity."""
+    """Return the smallest number of shared shingles for which a document becomes a candidate with the promised recall.
+
+    Return infinity if no number is large enough.
+    """
     if isinstance(plan, MinHashPlan):
         return shared if plan.promised else math.inf
     reaches = [reach(plan, branch) for branch in plan.branches if not branch.promised]

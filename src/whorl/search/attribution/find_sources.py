@@ -173,7 +173,8 @@ def find_sources(
         read=reader.read,
         without_text=reader.without_text,
         unread=chooser.count(chooser.promising(chooser.uncovered(), chooser.candidates)),
-        # Parts that passages cover are not searched by windows, so shorter passages there are not promised.
+        # Windows of words that already are in a known passage are not searched, so shorter passages there are not
+        # promised.
         promise=Promise(
             criteria.recall, max(hits.promise.words or 0, certain_words or 0) or None, certain_words, crowded
         ),

@@ -58,7 +58,7 @@ class TextSource:
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """Boilerplate of a text, and the coverage of its other words.
+    """Boilerplate in a text, and how many of its other words the sources contain.
 
     Args:
         limit: Text in more documents than this is boilerplate; None if only given boilerplate texts count.

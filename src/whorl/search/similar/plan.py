@@ -175,7 +175,7 @@ class SketchPlan:
         return is_passing
 
     def _by_branch(self, sizes: npt.NDArray[np.int64]) -> Iterator[tuple[Branch, npt.NDArray[np.bool_]]]:
-        """Yield each branch with a mask of the documents in its range of sizes."""
+        """Yield each branch with a mask of the documents whose size is in the branch's range."""
         for branch in self.branches:
             is_own, limit = sizes >= branch.smallest_size, self.size_limit(branch)
             yield branch, is_own if limit is None else is_own & (sizes <= limit)
@@ -431,7 +431,7 @@ class ResidualPlan:
 
     @property
     def left(self) -> int:
-        """Number of distinct shingles of the source that are not common."""
+        """Number of distinct shingles of the source that remain without common text."""
         return self.candidates.source_size
 
     @property
@@ -505,7 +505,7 @@ def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, floa
         return near, far
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     level = max(plan.source.level, plan.source.scheme.level(size))
-    # The hit is unknown, so take its average number of hashes at the common level.
+    # The hit's sketch is unknown, so take the average number of hashes that a sketch of its size has at this level.
     counts = (np.array([number], dtype=np.int64) for number in (size, plan.source.count_at(level), size >> level))
     population, drawn = population_and_draws(plan.metric, plan.source_size, *counts)
     needed, lower = _overlaps_around_threshold(plan, branch)

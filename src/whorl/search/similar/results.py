@@ -172,7 +172,7 @@ def _by_id(groups: Sequence[HitGroup], most: int) -> list[tuple[HitGroup, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Candidates of one request to the engine, and the hits among them."""
+    """Candidates from one request to the engine, and those of them that are hits."""
 
     candidates: Candidates
     hits: RankedHits

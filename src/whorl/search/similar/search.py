@@ -101,7 +101,7 @@ class SketchSearch:
             self._largest = max(self._largest, sketch.size)
         self._costs = engine.costs
         self._phrases: tuple[str, ...] | None = None
-        #: The sketch, if it was recalled and is still to be confirmed.
+        #: The source's sketch as last read, if it is used without a request; to be compared with its current sketch.
         self.recalled: RecalledSketch | None = None
         self.plan: SketchPlan = self._planned(self._costs)
         self._verifier = TextVerifier(engine, source, criteria)
@@ -187,8 +187,8 @@ class SketchSearch:
         positions, overlaps = candidates.compare(self._sketch, left_out)
         if not positions:
             return RankedHits()
-        # Copies of a text overlap equally with the source, so judge and estimate each overlap once. Different overlaps
-        # with the same key could split groups of equal ones; this is slower, but correct.
+        # Copies of a text overlap equally with the source, so judge and estimate each overlap once. If different
+        # overlaps have the same sort key, equal ones may not be adjacent; this is slower, but correct.
         order = np.argsort(overlaps.sizes << 32 ^ overlaps.counts << 16 ^ overlaps.shared)
         ordered = overlaps.of(order)
         starts = run_starts(ordered.sizes, ordered.counts, ordered.shared)
