@@ -292,7 +292,7 @@ def _between(
 
 
 def _end(end: Bound | None, read: Callable[[str], Value]) -> tuple[Value, bool] | None:
-    """Return a bound and whether the range includes it; None for an open bound."""
+    """Return the value of a range's bound and whether the range includes it; None for an open bound."""
     return None if end is None else (read(end.text), end.is_inclusive)
 
 
