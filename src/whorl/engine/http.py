@@ -322,7 +322,7 @@ _Key = TypeVar("_Key")
 
 
 class LimitedCache(Generic[_Key, _Value]):
-    """Keeps the last values that were put, shared by threads."""
+    """Keeps a limited number of the values that were put last, for all threads."""
 
     def __init__(self, most: int) -> None:
         self._most, self._lock, self._values = most, threading.Lock(), dict[_Key, _Value]()

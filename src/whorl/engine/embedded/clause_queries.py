@@ -139,7 +139,7 @@ class ClauseQueries:
     def _consecutive_words(
         self, patterns: Sequence[Pattern], slop: int, fields: Sequence[str], is_match: Callable[[Values], bool] | None
     ) -> Query:
-        """Return the query for consecutive words; `is_match`, if given, filters its hits."""
+        """Return the query for consecutive words within a slop; `is_match`, if given, filters its hits."""
         if is_match is None and all(map(_is_word, patterns)):
             return any_of(phrase_query(field, [str(pattern[0]) for pattern in patterns]) for field in fields)
         query = any_of(self._superset(field, patterns, slop) for field in fields)
@@ -236,7 +236,7 @@ class ClauseQueries:
     def _listed_terms(
         self, reader: IndexReader, field: str, prefix: str, literal: str, fits: Callable[[str], bool], clause: str
     ) -> Query:
-        """Match the terms of a field that fit, after reading all of its terms that begin with the literal."""
+        """Match those terms of a field that begin with `literal` and pass `fits`; raise an error for too many terms."""
         terms = reader.terms(field, prefix + literal, MOST_TERMS - self._terms)
         self._terms += len(terms)
         if self._terms > MOST_TERMS:
@@ -267,7 +267,7 @@ class ClauseQueries:
         return query
 
     def _filtered(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> Query:
-        """Match the hits of a query with a field whose stored values pass `is_match`."""
+        """Match those hits of a query that have one of the fields with stored values that pass `is_match`."""
         if self._reader is None:
             return query
         return Query.term_set_query(SCHEMA, "id", self._reader.filter_hits(query, fields, is_match))
@@ -279,7 +279,7 @@ def _unsupported(clause: str, reason: str) -> UnsupportedQueryError:
 
 
 def _term_place(field: str, kind: Kind) -> tuple[str, str]:
-    """Return tantivy's field of whole values and the prefix of their terms."""
+    """Return the tantivy field with the whole values of a field, and the prefix of that field's terms in it."""
     return ("id", "") if field == "id" else ("values", value_prefix(field, kind))
 
 

@@ -604,7 +604,7 @@ class Records:
 
 
 def _field_entries(name: str, properties: Mapping[str, Any]) -> set[str]:
-    """Return a document's entries in the table of fields: pairs of a name and the type of the values."""
+    """Return a document's entries for the table of fields: JSON pairs of a field's name and a type of its values."""
     kinds = {(field, typed(value)[0].name) for field, values in properties.items() for value in values}
     return {json.dumps(entry) for entry in (kinds | {("name", Kind.KEYWORD.name)} if name else kinds)}
 

@@ -40,7 +40,7 @@ class _NumberedRow(Protocol):
 
 
 _Row = TypeVar("_Row", bound=_NumberedRow)
-#: Function that reads documents by number or id.
+#: Function that reads stored documents, given "number" or "id" and the numbers or ids.
 _Read: TypeAlias = Callable[[Literal["number", "id"], Sequence[int] | Sequence[str]], Iterable[_Row]]
 
 
@@ -81,7 +81,7 @@ class PlanRunner:
         page: tuple[int, int],
         changed: Mapping[int, str],
     ) -> StoredCandidates:
-        """Return a page of candidates that are compared by the index, except documents deleted since its snapshot."""
+        """Return a page of candidates to compare by the token index, except documents deleted since its snapshot."""
         found, total, (start, rows) = matches, matches.numbers.size, page
         if start or rows < total:
             numbers = [hit.number for hit in best_page(matches, start, rows, self._records.ids)]
@@ -105,7 +105,7 @@ class PlanRunner:
     def _read_hits(
         self, total: int, scored: Sequence[ScoredId], read: _Read[_Row]
     ) -> tuple[int, list[tuple[_Row, float]]]:
-        """Return the total, and the page's documents with their scores, without documents deleted since."""
+        """Return the number of hits, and a page of them with their scores, without documents that were just deleted."""
         known = {row.id: row for row in read("id", _ids(scored))}
         # A missing hit has just been deleted.
         self.require_deleted([document_id for document_id, _ in scored if document_id not in known])

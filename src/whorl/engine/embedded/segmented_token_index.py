@@ -209,7 +209,7 @@ class TokenIndex:
         self._start_merging()
 
     def finish(self) -> None:
-        """Merge the segments of a writer after its last commit."""
+        """After a writer's last commit, start merging the segments that it wrote, in a background thread."""
         self._final_merge_size, self._documents_written = FINAL_MERGE_FACTOR * self._documents_written, 0
         self._start_merging()
 

@@ -332,11 +332,11 @@ class Segment:
         return self.numbers.size
 
     def verify(self) -> None:
-        """Verify all blocks; raise IndexBrokenError for damage. Opening a segment verifies the tables."""
+        """Verify all blocks by their checksums; raise IndexBrokenError for damage. Opening verifies the tables."""
         self._blocks.require_all_sound()
 
     def look_up(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
-        """Look up the documents of distinct tokens of a kind, like `PostingsReader.look_up`."""
+        """Look up the documents that have distinct tokens of a kind; yield pairs like `PostingsReader.look_up`."""
         portions = self._look_up_originals(kind, tokens)
         return _join_small(chain.from_iterable(self.with_copies(*portion) for portion in portions))
 

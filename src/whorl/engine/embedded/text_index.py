@@ -79,7 +79,7 @@ class TextIndex:
         self._cached: tuple[tuple[bytes, bytes], TextSnapshot] | None = None
 
     def applied(self) -> int | None:
-        """Return the journal number of the index; None if it is damaged or of another store."""
+        """Return the number of the last journal entry in the index; None if it is damaged or of another store."""
         for _ in range(2):
             with suppress(IndexBrokenError):
                 return self._snapshot().applied
@@ -197,7 +197,8 @@ class TextIndex:
             recent_count, recent = page(snapshot.recent, query, 0, snapshot.recent.num_docs if rows else 0)
             superseded = Query.term_set_query(SCHEMA, "id", list(snapshot.changed))
             others = Query.boolean_query([(Occur.Must, query), (Occur.MustNot, superseded)])
-            # Up to this number of recent hits may precede the page, so read earlier hits of the main part.
+            # Each hit of the small part may move hits of the main part back by one, so read the main part from that
+            # many hits before the page.
             begin = max(0, start - len(recent))
             count, hits = page(snapshot.main, others, begin, start + rows)
             hits = sorted([*hits, *recent], key=_best_first)[start - begin :][:rows]

@@ -172,7 +172,7 @@ def _nothing(reason: str) -> _TranslatedNode:
 
 
 def _unless_counting(weight: float) -> float | None:
-    """Return the score of each match, or None if it depends on the number of shared tokens."""
+    """Return the score that all matches have (0), or None if it depends on the number of shared tokens."""
     return None if weight else 0.0
 
 

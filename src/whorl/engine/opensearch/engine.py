@@ -487,7 +487,7 @@ class OpenSearchEngine(Engine):
 
 
 def _keys(reference: str) -> list[str]:
-    """Return the ids that a reference may mean; it cannot be a DBID without whorl's fields."""
+    """Return the ids that a reference may mean in an index without whorl's fields, where it cannot be a DBID."""
     return [value for role, value in reference_meanings(reference) if role == "key"]
 
 
