@@ -134,7 +134,12 @@ class LineSplitter:
 
 
 class Uploads:
-    """Stores uploaded documents; each part takes a slot of `semaphore`, and `memory` counts all bodies."""
+    """Stores uploaded documents in parts.
+
+    Args:
+        semaphore: Gives each part a slot while it is stored.
+        memory: Counts and limits the bytes of all request bodies in memory.
+    """
 
     def __init__(self, store: Store, settings: Settings, semaphore: RequestSemaphore, memory: BodyMemory) -> None:
         self._store, self._settings, self._semaphore, self._memory = store, settings, semaphore, memory
@@ -172,7 +177,7 @@ class Uploads:
         return report
 
     async def _in_slot(self, part: list[Line], work: Callable[[list[Line]], None]) -> None:
-        """Process a part in a thread, which holds a slot of the semaphore."""
+        """Process the lines of a part in a thread, while holding a slot of the semaphore; do nothing without lines."""
         if part:
             async with self._semaphore.slot(self._settings.request_timeout_seconds):
                 await to_thread.run_sync(work, part)

@@ -87,9 +87,9 @@ class ClientLimit:
 
 @dataclass(slots=True)
 class RequestSemaphore:
-    """Semaphore for running requests that also limits the number of waiting requests.
+    """Limits the number of requests that run at once (its slots), and the number that wait for a slot.
 
-    The gauge counts the requests of all semaphores together.
+    The gauge counts the running and waiting requests of all semaphores together.
     """
 
     slots: int
@@ -102,7 +102,11 @@ class RequestSemaphore:
 
     @asynccontextmanager
     async def slot(self, seconds: float) -> AsyncIterator[None]:
-        """Hold a slot during the `with` block; raise HTTPException 503 if none is free in time, or too many wait."""
+        """Hold a slot during the `with` block.
+
+        Raises:
+            HTTPException: 503, no slot becomes free within `seconds`, or too many requests wait already.
+        """
         await self._take(seconds)
         self.gauge.count(working=1)
         try:
@@ -282,7 +286,7 @@ _OPENING, _CLOSING = b"[{", b"]}"
 
 
 class JsonMeter:
-    """Counts the keys and values of a JSON text in UTF-8; messages call it `what`."""
+    """Counts the keys and values of a JSON text in UTF-8; error messages call the text `what`."""
 
     def __init__(self, what: str, most_values: int = MOST_VALUES) -> None:
         self._what, self._most_values = what, most_values
@@ -291,7 +295,11 @@ class JsonMeter:
         self._held = b""
 
     def feed(self, part: bytes) -> None:
-        """Count the next part; raise ParameterError if the text is too large or nested too deeply."""
+        """Count the keys and values in the next part of the text.
+
+        Raises:
+            ParameterError: The text has too many keys and values, or is nested too deeply.
+        """
         part = self._held + part
         # A part may end in the middle of an escape sequence.
         self._held = b"\\" if (len(part) - len(part.rstrip(b"\\"))) % 2 else b""
