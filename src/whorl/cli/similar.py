@@ -113,13 +113,13 @@ def similar(
 
 
 def _nearest(store: Store, name: str, source: str | None, options: SimilarOperation) -> SimilarHit | None:
-    """Return the most similar hit, even with a low share, or None."""
+    """Return the most similar document, even with a share below the user's threshold; None below 0.1 %."""
     lowest = replace(options, threshold=_LOWEST, start=0, rows=1)
     return next(iter(store.similar(name, lowest, source=source).found), None)
 
 
 def _command() -> list[str]:
-    """Return the user's command without its threshold."""
+    """Return the words of the user's command line without `--threshold` and its value."""
     words = iter(click.get_current_context().find_root().meta.get(WORDS, ()))
     others = []
     for word in words:

@@ -93,7 +93,7 @@ def _is_watched() -> bool:
 
 
 def _update(bar: Progress, task: TaskID, step: str, done: int, total: int | None, **fields: Any) -> None:
-    """Show a step; if it has no total, remove the previous step's total, which rich would keep."""
+    """Show the progress of a step; if its total is unknown (None), remove the previous total, which rich would keep."""
     bar.update(task, description=step, completed=done, total=total, **fields)
     bar.tasks[bar.task_ids.index(task)].total = total
 
