@@ -1,4 +1,4 @@
-"""Finds 64-bit codes (SimHash fingerprints) within a Hamming distance. docs/hamming.md has examples.
+"""Finds 64-bit codes (SimHash fingerprints) that differ in few bits (a Hamming distance). docs/hamming.md has examples.
 
 HammingIndex    an updatable set of codes that finds the codes near a query
 find_pairs      returns all pairs of near codes

@@ -1,4 +1,4 @@
-"""Makes 64-bit SimHash codes from hashes by voting, and permutes their bits.
+"""Makes 64-bit SimHash codes from hashes by voting, checks codes, and permutes their bits.
 
 Each hash votes with its weight for or against every bit of the code. The codes of two texts differ in a bit with
 probability t / pi, where t is the angle between their weighted feature vectors. `loops` chooses between numpy and the
@@ -58,7 +58,7 @@ def bits_of(mask: int) -> list[int]:
 
 
 def blocks_of(mask: int, count: int) -> list[int]:
-    """Split the set bits of a mask into blocks of nearly equal size, beginning with the lowest bits.
+    """Split the set bits of a mask into blocks of nearly equal size; return a mask of each, the lowest bits first.
 
     Source: simhash-py and simhash-cpp cut 64 bits at ``i * 64 // count``; with all bits set, these are their blocks.
     """
@@ -99,7 +99,7 @@ class Permutation:
         return moved
 
 
-#: Number of new objects above which they are marked as old.
+#: Number of objects created since the last garbage collection above which they are marked as old.
 _MANY_OBJECTS = 10_000
 
 
@@ -151,7 +151,7 @@ class Groups:
 def in_ranges(
     starts: NDArray[np.int64], ends: NDArray[np.int64], at_once: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the elements of ranges, about `at_once` at a time, as two arrays: range numbers and indices."""
+    """Yield all indices in ranges, about `at_once` at a time, as two arrays: numbers of the ranges, and indices."""
     live = np.flatnonzero(starts < ends)
     starts, sizes = starts[live], ends[live] - starts[live]
     before = np.concatenate(([0], np.cumsum(sizes)))
@@ -211,7 +211,7 @@ _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, b
 
 
 def tally(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) -> Tally:
-    """Return the votes for each bit minus the votes against it, by text and bit, the lowest bit first.
+    """Return for each text and bit the votes for the bit minus those against it, the lowest bit first.
 
     The hashes are grouped by text. Each has one vote, or an integer weight; the total is at most 2**53 votes.
     """
@@ -233,7 +233,7 @@ def elect(votes: Tally) -> Hashes:
     return np.packbits(votes > 0, axis=1, bitorder="little").view("<u8").astype(np.uint64).ravel()
 
 
-#: Seconds for importing numba and loading the compiled loops, once per process.
+#: Time in seconds to import numba and load the compiled loops, once per process.
 LOADING_SECONDS = 0.6
 
 _LOOPS = "whorl.hamming.compiled"

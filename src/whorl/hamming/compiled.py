@@ -1,4 +1,4 @@
-"""Compiled loops over 64-bit codes: sort, search buckets, find pairs, write decimal text.
+"""Compiled loops over 64-bit codes: sort them, find those near a query, find pairs, read and write decimal text.
 
 Some loops read eight codes at a time, so their arrays need PADDING extra codes.
 """
@@ -21,7 +21,7 @@ _LANES = ir.VectorType(ir.IntType(64), 8)
 
 @intrinsic
 def _near(typing: Any, array: Any, index: Any, code: Any, distance: Any) -> Any:
-    """Return a mask of the codes in array[index : index + 8] within a distance of a code, as eight bits.
+    """Return eight bits: which codes of array[index : index + 8] are within a distance of a code.
 
     Each step is one instruction on processors that count the bits of a vector.
     """
@@ -97,9 +97,10 @@ def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> N
 
 @cached
 def bucket_ends(codes: Any, low: int, width: int, ends: Any) -> None:
-    """Write the start of each bucket, and the end of the last, to `ends`.
+    """Write the index of each bucket's first code, and the end of the last bucket, to `ends`.
 
-    The codes are sorted by bucket. `ends` has 2**width + 1 numbers.
+    A bucket has the codes with equal values of `width` bits from bit `low` on; the codes are sorted by these bits.
+    `ends` has 2**width + 1 numbers.
     """
     shift, mask = uint64(low), (uint64(1) << uint64(width)) - uint64(1)
     filled = 0
@@ -122,18 +123,19 @@ def find(
     queries: Any, begin: int, tables: Any, ends: Any, lows: Any, masks: Any, flips: Any, numbers: Any, output: Any,
     counts: Any,
 ) -> Any:  # fmt: skip
-    """Find all codes near each query, in ascending order.
+    """Find all codes near each query in lookup tables (see `lookup_tables`), in ascending order.
 
     Args:
         begin: First query to answer.
         tables: All tables concatenated, and PADDING extra codes.
-        ends: Bucket bounds of all tables, concatenated.
+        ends: For each table, the results of `bucket_ends`, concatenated.
         lows: For each table, the position of the lowest bit of a bucket number.
-        masks: For each table, the bits of a bucket number.
+        masks: For each table, a mask of the bits of a code that form the bucket number.
         flips: XOR masks from a query's bucket number to the buckets to search.
-        numbers: Distance, radius, number of codes per table, and highest bucket number.
+        numbers: Distance, radius (of bucket numbers), number of codes per table, and highest bucket number.
         output: Receives the codes.
-        counts: Receives the number of codes before each query, and finally the number of all codes.
+        counts: Receives, for each query, the number of codes found for the queries before it, and finally that of all
+            codes found.
 
     Returns:
         First unanswered query, if `output` is full; otherwise the number of queries.
@@ -190,8 +192,8 @@ def pairs(codes: Any, begin: int, numbers: Any, differing: Any, output: Any, sta
     Args:
         codes: Codes, with the codes of a run next to each other, and PADDING extra codes.
         begin: First code to pair with later codes.
-        numbers: Mask of the bits that a run agrees on, distance, and maximum length of a run.
-        differing: Masks; a pair differs in at least one bit of each.
+        numbers: Mask of the bits that the codes of a run agree on; distance; maximum length of a run.
+        differing: Masks; only pairs that differ in at least one bit of each mask are found.
         output: Receives the pairs, the smaller code first; at least as many rows as codes in the longest run.
         state: Receives the number of pairs, and 1 if longer runs were skipped.
     """

@@ -1,4 +1,4 @@
-"""Updatable index of 64-bit codes, searched by Hamming distance."""
+"""An updatable set of 64-bit codes that finds the codes within a Hamming distance of a query."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from whorl.errors import StoreError
 from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, without
 from whorl.hamming.lookup_tables import Layout, Tables, sort_codes
 
-#: Rebuild the tables after this number of single insertions, or after this fraction (1 in N) of all codes if that is
-#: more.
+#: Rebuild the lookup tables after this number of single insertions or removals, or after one per this number of codes,
+#: if that is more.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
-#: A bulk operation on less than this fraction (1 in N) of all codes changes them one by one; a larger one rebuilds the
+#: A bulk operation on less than one in this number of all codes changes them one by one; a larger one rebuilds the
 #: tables.
 _SMALL_PART = 32
-#: Maximum number of bits of a bucket number for recent codes.
+#: Maximum number of bits of a bucket number in the hash chains of recent codes (`_Recent`).
 _RECENT_WIDTH = 16
 _NO_CODES, _NO_PLACES = np.empty(0, np.uint64), np.empty((0, 0), np.int32)
 
@@ -53,7 +53,7 @@ class HammingIndex:
         self._rebuild(sort_codes(as_codes(codes).copy()))
 
     def _rebuild(self, codes: Codes) -> None:
-        """Build the tables from sorted distinct codes."""
+        """Build the lookup tables from sorted distinct codes, and begin without recent or removed codes."""
         self._tables = Tables(codes, self._distance)
         self._recent = _Recent(self._tables.layout, max(_FEWEST_RECENT, codes.size // _RECENT_PART))
         self._removed: set[int] = set()
@@ -197,13 +197,13 @@ class HammingIndex:
 
 
 class _Recent:
-    """Codes inserted one by one, in hash chains for each table.
+    """Codes inserted one by one since the tables were built, in hash chains: one set of chains for each table.
 
     Insertions and queries move no data. For more than some thousand codes, `Tables` are faster and smaller.
     """
 
     def __init__(self, layout: Layout, capacity: int) -> None:
-        # With a radius, a search would visit too many buckets, so it compares all recent codes.
+        # With a radius above 0, a search would visit too many chains, so it compares all recent codes.
         is_chained = layout.radius == 0 and layout.width > 0
         self._distance, self._capacity, self.size = layout.distance, capacity if is_chained else _FEWEST_RECENT, 0
         width = min(layout.width, _RECENT_WIDTH)

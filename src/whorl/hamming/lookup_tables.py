@@ -2,7 +2,8 @@
 
 The 64 bits are split into blocks. If two codes differ in at most `distance` bits, one block differs in at most
 ``distance // blocks`` bits, the `radius` (pigeonhole principle). So a search examines only codes within the radius in a
-block. A table holds all codes, sorted by one block, and the first position of each value of the block.
+block. A table holds all codes, sorted by one block. A bucket is the codes with the same leading bits of the block (the
+bucket number); the table has the first position of each bucket.
 
 Source: M. Norouzi, A. Punjani, D. J. Fleet, Fast Exact Search in Hamming Space with Multi-Index Hashing
 (arXiv:1307.2982). With a radius of 0, these are the tables of G. S. Manku, A. Jain, A. Das Sarma, Detecting
@@ -24,14 +25,15 @@ from whorl.hamming.codes import BITS, Codes, Groups, Permutation, bits_of, in_ra
 
 #: Number of codes that the compiled loops read at a time, so they may read past the end.
 PADDING = 8
-#: Maximum number of bits of a bucket number, so that a table's offsets fit into the processor cache.
+#: Maximum number of bits of a bucket number, so that the first positions of a table's buckets fit into the processor
+#: cache.
 _WIDEST = 22
 _LARGEST_RADIUS = 2
 #: Time in nanoseconds to visit a bucket and to compare a code in it; used to choose the layout.
 _PROBE, _CODE = 25.0, 0.3
 #: Time in nanoseconds without numba: per code in a batch, per query in a batch, and to sort a code into a table.
 _PLAIN_CODE, _PLAIN_QUERY, _PLAIN_SORT = 15, 500, 60
-#: Time in seconds for a single query without numba.
+#: Time in seconds to visit four buckets for a single query without numba.
 _PLAIN_LOOK = 8e-6
 #: Number of codes that numpy compares at a time.
 _AT_ONCE = 1 << 18
@@ -41,12 +43,12 @@ _FEW = 24
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Sort keys of the tables: blocks of bits.
+    """How the bits of codes are divided into blocks; there is a table for each block.
 
     Args:
-        lows: Lowest bit of each table's block, from the highest block down.
-        width: Number of bits of a block that choose a bucket; with 0, a search compares all codes.
-        radius: Maximum number of these bits that may differ.
+        lows: Lowest bit of the bucket number in each table's block, from the highest block down.
+        width: Number of bits of a bucket number; with 0, a search compares all codes.
+        radius: Maximum number of bits in which the bucket numbers of a query and of a searched bucket differ.
     """
 
     distance: int
@@ -75,7 +77,7 @@ class Layout:
 
     @property
     def flips(self) -> list[int]:
-        """XOR masks from a bucket's number to the buckets within the radius."""
+        """The numbers to combine by XOR with a bucket number, to get all bucket numbers within the radius."""
         return [
             sum(1 << bit for bit in changed)
             for size in range(self.radius + 1)
@@ -100,7 +102,7 @@ def sort_codes(codes: Codes) -> Codes:
 
 
 def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
-    """Sort codes in place by their masked bits; if these form several blocks, only group equal bits."""
+    """Sort codes in place by the bits of a mask; with several blocks of bits, only bring equal bits together."""
     compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
         scratch = np.empty_like(codes) if scratch is None else scratch
@@ -122,7 +124,7 @@ def _runs_of_bits(mask: int) -> list[tuple[int, int]]:
 
 
 class Tables:
-    """Immutable tables of codes, for one thread at a time."""
+    """Lookup tables of a set of codes, which never changes; for one thread at a time."""
 
     def __init__(self, codes: Codes, distance: int) -> None:
         self.layout = layout = Layout.choose(distance, codes.size)
@@ -213,7 +215,7 @@ class Tables:
         return results
 
     def _is_new(self, differing: int, earlier: list[int]) -> bool:
-        """Check that no earlier table has found a code with these differing bits."""
+        """Check that no earlier table has reported the code that differs from the query in these bits."""
         return all((differing & mask).bit_count() > self.layout.radius for mask in earlier)
 
     def find_all(self, queries: Codes) -> Groups:

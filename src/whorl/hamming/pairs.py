@@ -25,28 +25,28 @@ from whorl.request_context import report_progress
 
 #: Pairs of codes; uint64 of shape (pairs, 2), the smaller code first.
 Pairs = NDArray[np.uint64]
-#: Name of this step in progress reports; they count sorted codes.
+#: Name of this step in progress reports, which count the codes sorted and compared.
 _STEP = "comparing"
 
 #: Approximate number of pairs in a batch, and of codes that numpy compares at a time.
 _AT_ONCE = 1 << 18
-#: Maximum number of blocks beyond the minimum; each adds many tables.
+#: Maximum number of blocks beyond distance + 1, the minimum; each adds many choices of blocks to sort by.
 _MOST_SPARE = 3
 #: Maximum depth of the recursion; at this depth, all pairs are compared.
 _DEEPEST = 4
-#: Time in seconds for each code in a table without numba.
+#: Time in seconds to sort a code and compare it with its neighbours without numba.
 _PLAIN_SECONDS = 60e-9
 
 
 @dataclass(frozen=True, slots=True)
 class _Costs:
-    """Cost model of one implementation, in nanoseconds.
+    """Times of one implementation (numpy or compiled loops) in nanoseconds, to choose the number of blocks.
 
     Args:
-        sort: Time to sort a code into a table.
-        block: Additional time per block of bits in the sort key.
+        sort: Time to sort a code by the chosen blocks.
+        block: Additional time for each chosen block.
         compare: Time to compare two codes.
-        table: Fixed time of a table.
+        table: Fixed time for each choice of blocks.
     """
 
     sort: float
@@ -68,7 +68,7 @@ class _Costs:
 
     @cache  # noqa: B019
     def longest_run(self, bits: int, distance: int) -> int:
-        """Return the longest run for which comparing all pairs of codes, which differ in `bits` bits, is fastest."""
+        """Return the largest number of codes, differing in `bits` bits, whose pairs are best all compared."""
         count = 128
         while not self.blocks(count, bits, distance) and count < 2**40:
             count *= 2
@@ -155,7 +155,7 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iter
 
 
 def _run_starts(codes: Codes, lead: int) -> NDArray[np.int64]:
-    """Return the starts of runs of codes that agree on the bits of `lead`, and the end of the last run."""
+    """Return the index at which each run of codes that agree on the bits of `lead` starts, and the end of the last."""
     changes = np.flatnonzero((codes[1:] ^ codes[:-1]) & np.uint64(lead)) + 1
     return np.concatenate(([0], changes, [codes.size])) if codes.size else np.zeros(1, np.int64)
 
@@ -168,7 +168,7 @@ def _long_runs(starts: NDArray[np.int64], longest: int) -> list[tuple[int, int]]
 def _pairs_in_runs(
     codes: Codes, lead: int, differing: Codes, distance: int, longest: int, long: list[tuple[int, int]]
 ) -> Iterator[tuple[int, Pairs]]:
-    """Yield the pairs of codes that agree on the bits of `lead`, and the number of codes processed so far.
+    """Yield the near pairs of codes that agree on the bits of `lead`, and the number of codes processed so far.
 
     Codes that agree are adjacent; `codes` ends with PADDING extra codes. A pair differs in at least one bit of each
     mask in `differing`. Runs longer than `longest` are skipped; `long` receives their starts and ends.

@@ -154,7 +154,7 @@ class _WordCodes:
         return elect(_VOTES * votes + _damped_votes(*_together(words, len(texts))))
 
     def _hashes(self, texts: Sequence[str]) -> tuple[_Pieces, _Pieces]:
-        """Return the hashes of words and of word pairs, in pieces."""
+        """Return the hashes of the words, and of the pairs of neighbouring words, of each text."""
         kernels = [kernel_for(texts, Scheme(self.profile, shingle_size=size)) for size in (1, 2)]
         if kernels[0] and kernels[1]:
             return _read_by(kernels[0], texts), _read_by(kernels[1], texts)
@@ -162,7 +162,7 @@ class _WordCodes:
         return _read_plainly(read, 1), _read_plainly(read, 2)
 
 
-#: Pieces of hashes, each with its text's number; a long text has several.
+#: Arrays of hashes, each with the number of its text; a long text has several arrays.
 _Pieces = Iterable[tuple[int, Hashes]]
 
 
@@ -184,7 +184,7 @@ def _together(pieces: _Pieces, texts: int) -> tuple[Hashes, npt.NDArray[np.int64
 
 
 def _damped_votes(hashes: Hashes, sizes: npt.NDArray[np.int64]) -> Tally:
-    """Return the votes of distinct words, which grow more slowly than their frequencies.
+    """Return the votes of each text's words for and against each bit; a word's weight grows slower than its frequency.
 
     The hashes are grouped by text, and sorted in place.
     """

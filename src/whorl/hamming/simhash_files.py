@@ -94,7 +94,7 @@ def is_labelled(line: bytes) -> bool:
 
 
 def read_labelled(lines: Iterable[bytes], name: str) -> tuple[Codes, dict[int, list[str]]]:
-    """Read codes and ids, one of each per line, separated by a tab, or as `{"id", "simhash"}` in JSON.
+    """Read lines of a code, a tab and a document id, or of JSON with the keys `id` and `simhash`.
 
     Return the distinct codes, and the ids of each code.
 

@@ -1,7 +1,7 @@
 """Drop-in replacement for the class `Corpus` of simhash-py before 0.4: same method names, same results.
 
-A `HammingIndex` does the search. The blocks only determine the order and the repeats of the answers. docs/hamming.md
-lists the differences.
+A `HammingIndex` does the search. simhash-py has a table for each choice of blocks of bits; here, these only determine
+the order and the repeats of the answers. docs/hamming.md lists the differences.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Corpus:
         self._index.remove_bulk(hashes)
 
     def find_first(self, query: int) -> int | None:
-        """Return the first match in the first table with a match."""
+        """Return the first match in the first table with a match; see `zero_is_none`."""
         near = self._index.find_all(query)
         for table in self.tables if near else []:
             shown = table.select(query, near)
