@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from whorl.ingest.extraction.reader_pool import Reader
     from whorl.model import Document
 
-#: Files up to this size are within any permitted limit, so reading them does not need the settings.
+#: Size in bytes that no setting forbids, so the settings need not be loaded for smaller files.
 _SMALL_BYTES = 1_000_000
 #: Maximum number of problems of rows to keep; further ones are only counted.
 _ROW_PROBLEMS_KEPT = 100
@@ -38,11 +38,11 @@ _ROW_PROBLEMS_KEPT = 100
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file, or a part of one, that could not be read.
+    """A file, or a row or other part of a file, that could not be read.
 
     Args:
-        where: Name of the file, and position in it.
-        documents: Number of lost documents; None if unknown.
+        where: Name of the file, and position in it, such as "data.csv, line 17".
+        documents: Number of documents that were lost by it; None if unknown, as for a file of rows.
     """
 
     where: str
@@ -54,9 +54,9 @@ class Problem:
 
 
 class Problems(Collection[Problem]):
-    """Problems of one run: every problem of a whole file, and the first problems of rows.
+    """The problems of one run. It keeps every problem of a whole file, but only the first problems of rows.
 
-    The length counts all problems; iteration yields only kept ones, so that many broken rows take little memory.
+    So many broken rows take little memory. The length counts all problems; iteration yields the kept ones.
     """
 
     __slots__ = ("_count", "_kept", "_rows_kept", "lost", "whole_files")
@@ -104,7 +104,7 @@ class Problems(Collection[Problem]):
 def files_under(
     paths: Iterable[Path], on_problem: Callable[[Problem], None], *, within: PurePath | None = None
 ) -> Iterator[Path]:
-    """Yield the files under the given paths.
+    """Yield the files that paths name, and the files in the folders that they name, at any depth.
 
     In a folder, they are ordered by name; hidden files are left out. Each folder is read only once, because a link may
     lead to a parent folder. Pipes and devices are problems, because reading them might never end. Links that lead out
@@ -140,7 +140,7 @@ def files_under(
 
 
 def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
-    """Check whether a path is a link that leads out of the folder `root`; with `is_named`, also check its folders."""
+    """Check whether a path is a link out of the folder `root`; with `is_named`, also whether one of its folders is."""
     if not (is_named or path.is_symlink()):
         return False
     target = os.path.realpath(path)
@@ -204,7 +204,7 @@ def documents_in(
 
 
 def spans_in(file: File, columns: RowColumns) -> Iterator[FileSpan | None]:
-    """Yield the parts of a file that processes can read independently; a single None if it cannot be divided."""
+    """Yield the parts of a file that several processes can read independently; a single None if it has no parts."""
     from whorl.ingest.rows.detection import format_of as format_of_rows
 
     try:
@@ -310,7 +310,7 @@ _LOCAL = ("file://", "local://")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Input file, and its path relative to the given folder, or to the fixed part of the given pattern."""
+    """An input file, and its path relative to the folder, or to the fixed part of the pattern, that the user named."""
 
     file: File
     inside: PurePosixPath
@@ -338,7 +338,7 @@ class Place:
 
 
 class StandardInput:
-    """Content of standard input in a temporary file; some formats are read from their end."""
+    """Standard input as a file: a temporary copy, because some formats are read from the end."""
 
     name = "-"
 

@@ -1,4 +1,4 @@
-"""Stores documents in batches, skips unchanged documents, and reports documents once they are safely stored."""
+"""Stores documents in an engine in batches, skips unchanged documents, and reports documents once safely stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from whorl.request_context import trace
 DEFAULT_BATCH = 256
 #: Approximate maximum number of characters in a batch, so that one request takes seconds, not minutes.
 BATCH_CHARACTERS = 4_000_000
-#: Documents up to this number of characters take little memory, even with many characters added by folding.
+#: Documents up to this number of characters take little memory even after folding, so it is not checked.
 _SMALL_CHARACTERS = 1_000_000
 
 
@@ -58,7 +58,7 @@ def index_documents(
     remaining = iter(documents)
     sent: list[Document] = []
     try:
-        # Store only the last document of each id in a batch.
+        # A group is a dictionary by id, so of documents with the same id in a batch, only the last is stored.
         while group := _group(remaining, batch):
             digests = {} if again else engine.digests(group)
             sent = [document for document in group.values() if not document.has_digest(digests.get(document.id))]

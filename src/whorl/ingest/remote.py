@@ -1,4 +1,4 @@
-"""Reads remote files with fsspec, and removes passwords and keys from its errors."""
+"""Finds and reads remote files (`s3://`, `https://` …) with fsspec, and removes passwords and keys from its errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whorl.errors import ParameterError, WhorlError
 from whorl.ingest.rows.types import ReadableStream
 from whorl.redaction import public_address, public_text
 
-#: Wildcards of patterns.
+#: Characters that make an address or a path a pattern.
 PATTERN = "*?["
 _BUFFER = 1 << 18
 
@@ -66,7 +66,7 @@ class RemoteFile:
 
 
 class _Stream(ReadableStream):
-    """An opened file of fsspec that turns all errors into OSErrors."""
+    """An opened remote file whose errors are all OSErrors without secrets."""
 
     def __init__(self, opened: Any, file: RemoteFile) -> None:
         super().__init__()

@@ -159,9 +159,9 @@ def read_pdf(raw: bytes, text: TextBuffer) -> None:
 _FORMATS = {"docx": DOCX.name, "pptx": PPTX.name, "xlsx": XLSX.name}
 #: Elements whose text is not visible: deleted or moved text, and fallbacks for drawings.
 _HIDDEN_ELEMENTS = frozenset({"del", "moveFrom", "Fallback"})
-#: Text for the end of an element, such as a line feed after a paragraph.
+#: Text to append at the end of an element, such as a line feed after a paragraph.
 _ENDS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "noBreakHyphen": "-"}
-#: Parts of a document outside its main text, in reading order, by the end of their relationship type.
+#: Parts of a DOCX outside its main text, in reading order, by the end of their relationship type.
 _BESIDE = ("/header", "/footer", "/footnotes", "/endnotes")
 _ATTACHED = "/package"
 #: Maximum depth of embedded files; deeper files are skipped.
@@ -203,7 +203,7 @@ def _read_archive(raw: bytes, form: str, most_unpacked: int, text: TextBuffer, d
 
 
 def _unpacked(raw: bytes, most: int) -> int:
-    """Return the unpacked size that an archive declares; raise DocumentError above `most`.
+    """Return the unpacked size in bytes that an archive declares; raise DocumentError if it is above `most`.
 
     Python never unpacks more than the declared size.
     """

@@ -1,4 +1,4 @@
-"""Extracts text through worker processes: starts them, stops them at their limits, and replaces them."""
+"""Extracts text from files in worker processes: starts them, ends them at their limits, and replaces them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from whorl.ingest.extraction.detection import FileFormat
 from whorl.ingest.extraction.file_limits import FileLimits
 from whorl.request_context import cancellation, require_time, seconds_left
 
-#: Seconds after which a file is slow: its reading continues only if another slot is free, or no file waits.
+#: Seconds after which a file is slow. Slow files may not occupy all processes while other files wait.
 SLOW_SECONDS = 5.0
 _POLL_SECONDS = 0.2
 #: Maximum length of the JSON line in a worker's response, in bytes.
@@ -32,13 +32,13 @@ class BusyError(DocumentError):
 
 
 class Reader:
-    """Reads files in worker processes, which start when needed, and end when this object is closed or deleted.
+    """Extracts text in worker processes, which start when needed, and end when this object is closed or deleted.
 
-    A file that takes longer than `SLOW_SECONDS` is slow. If the pool has several slots and a file waits, slow files
-    must leave one slot to other files.
+    A file that takes longer than `SLOW_SECONDS` is slow. With several processes, slow files must leave one to other
+    files while any wait: the reading of a further slow file is ended.
 
     Args:
-        workers: Maximum number of processes; further files wait.
+        workers: Maximum number of processes, and so of files read at the same time; further files wait.
     """
 
     def __init__(self, limits: FileLimits | None = None, workers: int = 1) -> None:
@@ -106,7 +106,7 @@ class Reader:
 
 
 class _Queue:
-    """Counts the waiting files, and limits the number of slow files by a semaphore."""
+    """Counts the files that wait for a process, and limits the number of slow files by a semaphore."""
 
     def __init__(self, slow: int) -> None:
         self._lock, self._waiting = threading.Lock(), 0
@@ -129,7 +129,7 @@ class _Queue:
 
 
 class _Watchdog:
-    """Thread that kills a worker process if a file takes too long, even if the pipe to the process blocks."""
+    """Ends a worker process by a thread if its file takes too long, even if the pipe to the process blocks."""
 
     def __init__(self, queue: _Queue, seconds: float, setting: str) -> None:
         self._queue, self._seconds, self._setting = queue, seconds, setting

@@ -23,7 +23,8 @@ try:
 except ImportError:  # On Windows, only the parent's watchdog and the size limits apply.
     resource = None  # type: ignore[assignment]
 
-#: Processor time beyond the parent's timeout, in seconds, before the system ends a worker without a parent.
+#: Processor time in seconds that a worker may use beyond the limit for a file, before the system ends it; usually, the
+#: parent ends it earlier.
 _GRACE_SECONDS = 5
 #: Interval between two checks for the parent process, in seconds.
 _POLL_SECONDS = 1.0
@@ -45,7 +46,7 @@ def main() -> None:
 
 
 def _read(raw: bytes, name: str, memory_bytes: int, characters: int) -> tuple[str, str, bool]:
-    """Return the text, the error message, and whether the memory limit was exceeded."""
+    """Return the text of a file, an error message, and whether the memory limit was exceeded."""
     text = TextBuffer(characters)
     try:
         append_text(raw, name, memory_bytes, text)

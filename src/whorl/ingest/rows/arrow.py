@@ -1,4 +1,4 @@
-"""Reads and rewrites Parquet and Arrow files, column by column in batches."""
+"""Reads the rows of Parquet and Arrow files in batches, and writes copies of such files with some of the rows."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _VALUE_BYTES = 40
 _MOST_SMALL_ROWS = 250_000
 
 
-#: Number of rows before a group, and the rows of the group. Rows are an Arrow stream, which other processes read faster
-#: than objects, unless values can take more memory than their buffers: a dictionary-encoded column stores a repeated
-#: value once.
+#: A group of consecutive rows: number of rows before it in the file, and the rows. These are an Arrow stream, which is
+#: sent to another process faster than objects, or objects if values can take more memory than their buffers: a
+#: dictionary-encoded column stores a repeated value once.
 Group: TypeAlias = tuple[int, "bytes | list[Row]"]
 
 
@@ -248,7 +248,7 @@ def _value(scalar: pa.Scalar) -> object:
 def _retained(
     batches: Iterator[pa.RecordBatch], columns: RowColumns, decide: Decide, added: Added, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the kept rows of batches, with the columns of the schema."""
+    """Yield batches of the rows that `decide` keeps, with the columns of `schema`."""
     before = 0
     for batch in batches:
         wanted = columns.wanted(batch.schema.names)
@@ -267,7 +267,7 @@ def _retained(
 def _changed(
     batch: pa.RecordBatch, field: pa.Field, more: Sequence[Mapping[str, object]], columns: RowColumns
 ) -> pa.Array:
-    """Return the values of an added column; a row without a new text keeps its old text."""
+    """Return the values of an added or changed column; a row without a new text keeps its old one."""
     before = batch.column(field.name).to_pylist() if field.name == columns.text else repeat(None)
     return pa.array([values.get(field.name, own) for values, own in zip(more, before, strict=False)], field.type)
 

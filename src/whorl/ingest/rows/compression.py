@@ -1,4 +1,4 @@
-"""Reads and writes gzip, bzip2, xz and Zstandard as streams, with a limit on expansion."""
+"""Reads and writes files packed by gzip, bzip2, xz or Zstandard, and limits how far a packed file may expand."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _MARKS = {rb"\x1f\x8b\x08": "gzip", rb"BZh[1-9]1AY&": "bz2", rb"\xfd7zXZ\0": "lz
 _BUFFER = 1 << 18
 #: Number of compressed bytes that Zstandard unpacks at a time; small, because blanks expand thirty thousand times.
 _PACKED_AT_ONCE = 1 << 12
-#: Unpacked size and factor of expansion that a file must both exceed for limits to apply. Even uniform text expands
-#: only about 100 times.
+#: The limits apply only to a file that exceeds both this unpacked size in bytes and this factor of expansion. Even
+#: uniform text expands only about 100 times.
 _HARMLESS, _MOST_TIMES = 1 << 24, 200
 #: Number of bytes to count for a row besides its characters: a search for duplicates keeps an id and some numbers per
 #: row.
@@ -36,10 +36,10 @@ def packing_of(head: bytes) -> str:
 
 
 class Expansion:
-    """Limits the expansion of a compressed file: the number of unpacked bytes, and the time to read them.
+    """Limits for a file that expands far: the number of its unpacked bytes, and the time to read them.
 
     Args:
-        packed_size: Returns the size of the file, or of the part read so far.
+        packed_size: Returns the number of packed bytes: of the file, or of the part read so far.
     """
 
     def __init__(self, packed_size: Callable[[], int]) -> None:
@@ -133,7 +133,7 @@ class _Zstandard(ReadableStream):
 
 
 class Packed(RowFormat):
-    """A format inside a compressed file."""
+    """Format of a compressed file whose content has the format `inner`."""
 
     def __init__(self, inner: RowFormat, module: str) -> None:
         self._inner, self._module = inner, module

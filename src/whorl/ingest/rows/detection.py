@@ -1,4 +1,4 @@
-"""Detects the format of a file with many rows by its first bytes, or by its name if these are ambiguous."""
+"""Detects files that hold many documents as rows, and their formats, by the first bytes, then by the name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOT_READ = (
     (b"PARE", "encrypted Parquet"),
 )
 _PARQUET, _ARROW, _ARROW_STREAM, _WARC = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff", b"WARC/1."
-#: Maximum number of bytes of the first line to check for JSON.
+#: Maximum length in bytes of a first line that is checked for being JSON.
 _FIRST_LINE = 1_000_000
 _HEAD = 64
 _MARK = b"\xef\xbb\xbf"

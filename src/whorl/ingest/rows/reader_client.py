@@ -1,4 +1,4 @@
-"""Reads row files in worker processes, so that limits on time and memory also apply to the libraries that read them."""
+"""Reads files of rows in a worker process, so that limits on time and memory apply to the libraries that read them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _POLL_SECONDS = 0.2
 
 
 class ReadRequest(NamedTuple):
-    """Call of a method of a `RowFormat` in the worker process.
+    """Message to the worker process: call a method of the `RowFormat` of a file.
 
     Attributes:
         method: Name of the method, or "detect" to get the format's `takes_columns`.
@@ -74,7 +74,7 @@ class ConfinedFormat(RowFormat):
     def _results(
         self, opened: IO[bytes], method: str, *arguments: object, functions: Mapping[str, Callable[..., Any]] = {}
     ) -> Iterator[Any]:
-        """Call a method in a worker and yield its results; then set the position of the file to the worker's."""
+        """Call a method of the format in a worker, and yield its results, with the file at the worker's position."""
         called: dict[str, Callable[..., Any]] = {
             "read": opened.read,
             "seek": opened.seek,
@@ -111,7 +111,7 @@ def _call(functions: Mapping[str, Callable[..., Any]], name: str, arguments: tup
     except UnreadRowsError:
         raise
     except DocumentError as error:
-        # Return the error instead of raising it: it affects only the record of this page.
+        # Send the error to the worker instead of raising it here: it affects only the record of this page.
         return error
 
 

@@ -1,4 +1,4 @@
-"""Worker process that reads row files and sends the rows to its parent.
+"""Worker process that reads files of rows and sends the rows to its parent; the other side of `reader_client`.
 
 It receives one `ReadRequest` at a time. It sends rows and calls of functions of the parent, and finally the end or an
 error. It ends when its parent ends.

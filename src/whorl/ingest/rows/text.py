@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 #: Integers of this size or more need more than 63 bits.
 _LARGE = 2.0**63
-#: Number of bytes that one process reads at a time.
+#: Approximate size in bytes of the parts of a file that several processes read.
 _SPAN = 1 << 22
 #: Number of bytes of the longest byte order mark.
 _MARK = 4
-#: Maximum number of bytes of blank lines between two lines.
+#: Maximum number of bytes of blank lines between two lines with content.
 _MOST_BLANK = 1_000_000
 #: JSON of up to `_MODEST` bytes takes little memory, whatever it contains. The memory for larger JSON is estimated from
 #: these numbers of bytes per character and per value.
@@ -130,7 +130,7 @@ def _array(opened: IO[bytes]) -> list[object]:
 
 
 def _lines(opened: IO[bytes], span: FileSpan | None = None) -> Iterator[tuple[int, bytes | DocumentError]]:
-    """Yield the non-empty lines with their numbers, and an error for each line that is too long."""
+    """Yield the lines with content, each with its number; in place of a line that is too long, an error."""
     number, left = (span.before, span.end - span.begin) if span else (0, sys.maxsize)
     blank = 0
     if span:
@@ -163,7 +163,7 @@ def _weight(line: tuple[int, bytes | DocumentError]) -> int:
 
 
 def _require_modest(raw: bytes) -> None:
-    """Raise DocumentError if parsing may exceed the memory limit; even a short value becomes an object."""
+    """Raise DocumentError if parsing this JSON may exceed the memory limit; even a short value becomes an object."""
     if len(raw) <= _MODEST:
         return
     values = sum(raw.count(mark) for mark in (b",", b":", b"[", b"{"))
@@ -327,7 +327,7 @@ class _Lines:
 
 
 class _Cells:
-    """Splits the rows of a table into cells; an unreadable row has none."""
+    """Iterates over the rows of a table, each with its list of cells; an unreadable row has an error and no cells."""
 
     def __init__(self, text: io.TextIOWrapper, encoding: str) -> None:
         most = min(file_limits().text_characters, MOST_BYTES)

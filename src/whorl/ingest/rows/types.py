@@ -15,12 +15,13 @@ from whorl.errors import DocumentError
 
 T = TypeVar("T")
 
-#: Maximum number of rows in a group.
+#: Maximum number of rows in a group of rows that are processed together.
 AT_ONCE = 512
 #: Maximum size of a row in bytes; an endless row would otherwise fill the memory.
 MOST_BYTES = 100_000_000
+#: Approximate maximum size of such a group in bytes.
 GROUP_BYTES = 8_000_000
-#: Memory of a cell besides its characters, in bytes.
+#: Memory of a table's cell besides its characters, in bytes.
 CELL_BYTES = 72
 
 
@@ -147,7 +148,7 @@ class UnreadRowsError(DocumentError):
 
 @dataclass(frozen=True, slots=True)
 class RowColumns:
-    """Names of columns, or of JSON keys.
+    """Names of the columns, or of the JSON keys, that the parts of a document are read from.
 
     Args:
         id: Column of the ids; None for the column `id` if it exists, "" for no column. A row without an id is
@@ -189,7 +190,7 @@ class RowColumns:
                 raise DocumentError(f"there is no column {name!r}; name the one of the {kind} ({option}), of {known}")
 
     def documents(self, rows: Sequence[Mapping[str, object]], file: str, first: int) -> list[Document] | None:
-        """Build the documents of consecutive rows together; return None if a row may be invalid."""
+        """Build the documents of consecutive rows together, which is faster; return None if a row may be invalid."""
         from whorl.model import documents_of
 
         if self.further is None:

@@ -30,7 +30,7 @@ from whorl.ingest.rows.types import (
 )
 from whorl.redaction import public_address
 
-#: Maximum number of records in a group; small, because pages are larger than rows.
+#: Maximum number of records of an archive to process together; small, because pages are larger than rows.
 _AT_ONCE = 16
 _READ_AT_ONCE = 1 << 16
 #: Maximum number of bytes of a header, or of blank lines between records; then the smallest and the largest length at
