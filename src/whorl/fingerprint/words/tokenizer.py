@@ -259,7 +259,8 @@ class _Chunks(dict[str, tuple[str, ...]]):
         super().__init__()
         self.machine, self.dictionaries, self.fold = machine, dictionaries, fold
         self.places = _Places(self)
-        self.emoji = {chr(c): int(tables.emoji[c]) for c in tables.emoji.nonzero()[0].tolist()}
+        # Python reads elements of bytes objects faster than elements of arrays.
+        self.emoji = tables.emoji.tobytes()
         self.masks = machine.separators(tables.emoji)
 
     @cached_property
@@ -307,7 +308,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
         return [
             (start, end)
             for start, end, is_word in self.machine.segments(chunk, self.divide)
-            if is_word or (chunk[start] in emoji and is_emoji(chunk[start:end], emoji[chunk[start]]))
+            if is_word or is_emoji(chunk[start:end], emoji[ord(chunk[start])])
         ]
 
     def divide(self, segment: str) -> list[int]:
@@ -338,7 +339,7 @@ class _Places(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
 
 def is_emoji(segment: str, kind: int) -> bool:
     """Check whether a segment is an emoji, by its first character's kind: Lucene's BreakIteratorWrapper.isEmoji."""
-    return kind == 1 or segment[1:2] in ("\ufe0f", "\u20e3")
+    return kind == 1 or (kind == 2 and segment[1:2] in ("\ufe0f", "\u20e3"))
 
 
 class _Fold:
