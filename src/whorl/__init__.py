@@ -131,6 +131,7 @@ if TYPE_CHECKING:
     from whorl.model import Order as Order
     from whorl.model import Page as Page
     from whorl.model import Stored as Stored
+    from whorl.operations import CommonOptions as CommonOptions
     from whorl.operations import CompareOperation as CompareOperation
     from whorl.operations import DeleteOperation as DeleteOperation
     from whorl.operations import ExplainOperation as ExplainOperation
@@ -152,14 +153,12 @@ if TYPE_CHECKING:
     from whorl.search.attribution.results import Promise as Promise
     from whorl.search.attribution.results import TextSource as TextSource
     from whorl.search.attribution.run_sources import SourcesOptions as SourcesOptions
-    from whorl.search.boilerplate import CommonOptions as CommonOptions
     from whorl.search.boilerplate import CompareOptions as CompareOptions
     from whorl.search.highlight import Snippet as Snippet
-    from whorl.search.prepared_search import Explanation as Explanation
     from whorl.search.prepared_search import PreparedQuery as PreparedQuery
-    from whorl.search.prepared_search import PreparedSimilar as PreparedSimilar
     from whorl.search.prepared_search import QueryOptions as QueryOptions
     from whorl.search.prepared_search import SearchOptions as SearchOptions
+    from whorl.search.prepared_similar import PreparedSimilar as PreparedSimilar
     from whorl.search.quotations.results import Difference as Difference
     from whorl.search.quotations.results import GivenQuotation as GivenQuotation
     from whorl.search.quotations.results import LookUp as LookUp
@@ -177,6 +176,7 @@ if TYPE_CHECKING:
     from whorl.search.similar.plan import Branch as Branch
     from whorl.search.similar.plan import ResidualPlan as ResidualPlan
     from whorl.search.similar.plan import SketchPlan as SketchPlan
+    from whorl.search.similar.results import Explanation as Explanation
     from whorl.search.similar.results import Measured as Measured
     from whorl.search.similar.results import Similar as Similar
     from whorl.search.similar.results import SimilarHit as SimilarHit

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
@@ -21,12 +21,10 @@ from whorl.model import Document, Hit, Indexed, Page, Stored
 from whorl.operations import (
     MAX_ROWS,
     CompareOperation,
-    DeleteOperation,
     ExplainOperation,
+    IgnorableBoilerplate,
     SearchOperation,
     SimilarOperation,
-    SourcesOperation,
-    VerifyOperation,
     operation_of,
     require_choices,
 )
@@ -36,25 +34,10 @@ from whorl.query.plan.nodes import Bool, BoundPlan
 from whorl.query.plan.resolve import QueryDefaults
 from whorl.query.unparse import unparse
 from whorl.request_context import require_time, trace
-from whorl.search.boilerplate import (
-    CommonOptions,
-    CompareOptions,
-    Comparer,
-    boilerplate_detector,
-    detector_for_comparison,
-)
-from whorl.search.prepared_search import (
-    Explanation,
-    PreparedQuery,
-    PreparedSimilar,
-    QueryOptions,
-    QueryReader,
-    SearchOptions,
-)
+from whorl.search.prepared_search import PreparedQuery, QueryOptions, QueryReader, SearchOptions
 from whorl.search.similar.fetch_sources import SOURCE, Sources
 from whorl.search.similar.options import METRICS, SimilarOptions, make_criteria
 from whorl.search.similar.references import References
-from whorl.search.similar.results import Similar
 from whorl.settings.settings import Settings
 
 # Modules of single operations are imported when used, so that other operations start faster.
@@ -62,9 +45,13 @@ if TYPE_CHECKING:
     from whorl.engine.opensearch.client import IndexClient
     from whorl.fingerprint.compare import Comparison
     from whorl.ingest.indexing import IndexOptions
+    from whorl.operations import DeleteOperation, SourcesOperation, VerifyOperation
     from whorl.search.attribution.results import Attribution
     from whorl.search.attribution.run_sources import SourcesOptions
+    from whorl.search.boilerplate import CompareOptions
+    from whorl.search.prepared_similar import PreparedSimilar
     from whorl.search.quotations.results import GivenQuotation, Verification, VerifyOptions
+    from whorl.search.similar.results import Explanation, Similar
 
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
 #: Plain URL that may belong to an index; URLs of Solr have a path before the name.
@@ -158,13 +145,15 @@ class Store:
         metric, is_calibrated = metric_named(options.metric, METRICS), options.plan == "calibrated"
         if not is_calibrated:
             given = {**vars(options), "metric": metric is not Metric.JACCARD}
-            for name in ("metric", *CommonOptions.__annotations__):
+            for name in ("metric", *(option.name for option in fields(IgnorableBoilerplate))):
                 if given[name]:
                     raise ParameterError(
                         f"{name} means nothing for tokens and bands; choose the plan calibrated, or leave it out"
                     )
         detector = None
         if options.ignore_common:
+            from whorl.search.boilerplate import boilerplate_detector
+
             detector = boilerplate_detector(self.engine, options.common_above, options.boilerplate, ignore_common=True)
         sources = Sources(self.engine, source, self.references)
         reader = self._reader(defaults or QueryDefaults(strict=options.afts == "strict"), sources.texts)
@@ -242,6 +231,9 @@ class Store:
     def _prepare_similar(
         self, reference: str, options: SimilarOperation, source: str | None, *, recalls: bool = False
     ) -> PreparedSimilar:
+        from whorl.search.boilerplate import boilerplate_detector
+        from whorl.search.prepared_similar import PreparedSimilar
+
         criteria = make_criteria(options.metric, options.threshold, options.recall)
         texts = None if source is None else {reference: source}
         sources = Sources(self.engine, texts, self.references, recalls=recalls)
@@ -290,6 +282,7 @@ class Store:
             ParameterError: A number is out of its range, or the document has no text.
             QueryError: The query of `exclude` cannot be run.
         """
+        from whorl.operations import SourcesOperation
         from whorl.search.attribution.run_sources import sources_of
 
         options = operation_of(SourcesOperation, options, keywords)
@@ -326,6 +319,7 @@ class Store:
             UnknownDocumentError: The store has no such document.
             ParameterError: A number is out of its range, a quotation has no word, or the document has no text.
         """
+        from whorl.operations import VerifyOperation
         from whorl.search.quotations.extraction import named_quotations
         from whorl.search.quotations.verify import verification_of, verify_quotations
 
@@ -434,6 +428,7 @@ class Store:
             ParameterError: A document has no stored text.
         """
         from whorl.fingerprint.compare import rejoined_pair, words_of
+        from whorl.search.boilerplate import Comparer, detector_for_comparison
 
         options = operation_of(CompareOperation, options, keywords)
         texts, scheme = Sources(self.engine, source, self.references).whole_texts([a, b]), self.engine.scheme

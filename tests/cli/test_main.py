@@ -78,12 +78,13 @@ def test_a_command_is_imported_when_it_is_called(words: list[str], modules: set[
 NEVER_IMPORTED = {
     "annotated_types", "asyncio", "bs4", "fastapi", "numba", "opensearchpy", "pydantic", "pysolr", "requests",
     "typing_extensions", "urllib3",
-    "whorl.output.sources",
+    "whorl.operations.texts", "whorl.output.sources",
 }  # fmt: skip
-PARSER, STORE, PASSAGES = (
+PARSER, STORE, PASSAGES, SIMILAR = (
     {"lark", "whorl.query.parser"},
     {"sqlite3", "tantivy", "whorl.store"},
     {"whorl.output.comparison_json"},
+    {"whorl.search.boilerplate", "whorl.search.prepared_similar", "whorl.search.similar.plan"},
 )
 
 
@@ -91,7 +92,8 @@ PARSER, STORE, PASSAGES = (
 @pytest.mark.parametrize(
     ("words", "unused"),
     [
-        (["search", "lease", "--store", "store"], PASSAGES),
+        (["search", "lease", "--store", "store"], PASSAGES | SIMILAR),
+        (["search", "FINGERPRINT:notes/a.txt", "--store", "store"], PASSAGES | SIMILAR),
         (["search", "lease", "--store", "store", "--json"], PASSAGES | {"rich"}),
         (["similar", "notes/a.txt", "--store", "store"], PARSER | PASSAGES),
         (["compare", "notes/a.txt", "notes/b.txt"], PARSER | STORE),

@@ -25,12 +25,11 @@ from whorl.output.search import (
     promise,
     repeats_lines,
 )
-from whorl.search.prepared_search import Explanation
 from whorl.search.repeated_documents import Repeated, Repeats
 from whorl.search.similar.minhash_plan import make_minhash_plan
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.plan import make_plan
-from whorl.search.similar.results import Measured, Similar, exact_estimate, scored
+from whorl.search.similar.results import Explanation, Measured, Similar, exact_estimate, scored
 
 ABOUT = Estimate(
     Shares(1 / 3, 2 / 3, 0.5), Shares(0.1, 1 / 3, 0.25), Shares(1 / 3, 1.0, 2 / 3), 8, 12, 20, 30, is_exact=False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from whorl.cli.open_store import opened_store, texts_beside
@@ -10,11 +12,12 @@ from whorl.cli.render.console import console, explanation
 from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import counted, printable
-from whorl.output.json_conversion import values
-from whorl.output.search import HitsPage, plan_lines
-from whorl.search.prepared_search import Explanation, PreparedQuery
-from whorl.search.similar.fetch_sources import SOURCE
-from whorl.store import Store
+
+# Import these modules when needed, so that a search starts faster.
+if TYPE_CHECKING:
+    from whorl.search.prepared_search import PreparedQuery
+    from whorl.search.similar.results import Explanation
+    from whorl.store import Store
 
 
 @click.command()
@@ -58,6 +61,8 @@ def explain(query: str, store: str | None, source_file: str | None, options: Exp
 
 
 def _explanation_text(explained: Explanation) -> str:
+    from whorl.output.search import plan_lines
+
     lines = list(explained.plan)
     for source, plan in explained.fingerprints:
         lines += [f"FINGERPRINT of {source!r}:", *(f"  {line}" for line in plan_lines(plan))]
@@ -68,6 +73,7 @@ def _prepared(opened: Store, query: str, source_file: str | None, options: Expla
     texts = {}
     if source_file is not None:
         from whorl.ingest.files import source_text
+        from whorl.search.similar.fetch_sources import SOURCE
 
         texts = {SOURCE: source_text(source_file)}
     options = with_boilerplate_texts(options, [source_file])
@@ -83,6 +89,9 @@ def show_page(query: str, prepared: PreparedQuery, options: SearchOperation, *, 
         start=options.start, rows=options.rows, sort=options.sort, with_shared=True, collapse=options.collapse
     )
     if as_json:
+        from whorl.output.json_conversion import values
+        from whorl.output.search import HitsPage
+
         click.echo(json_text(values(HitsPage(query, page))))
         return
     for warning in page.warnings:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Hit, Page
 from whorl.output.formatting import counted, percent, printable, titled
-from whorl.search.prepared_search import Explanation
 from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.plan import (
     Branch,
@@ -19,7 +18,7 @@ from whorl.search.similar.plan import (
     promised_size,
     reach,
 )
-from whorl.search.similar.results import Measured, SimilarPlan
+from whorl.search.similar.results import Explanation, Measured, SimilarPlan
 
 if TYPE_CHECKING:
     from whorl.search.repeated_documents import Repeats

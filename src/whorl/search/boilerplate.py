@@ -35,22 +35,6 @@ _LEAST_WORDS = 8
 _LINE = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)", re.ASCII)
 
 
-class CommonOptions(TypedDict, total=False):
-    """Options that decide which text is common (boilerplate), and whether it counts.
-
-    Args:
-        common_above: Text in more documents than this is common: a number ("50") or a share of the store ("1%", but at
-            least `LEAST_DOCUMENTS`). None for no limit.
-        boilerplate: Texts whose passages are common.
-        ignore_common: Ignore common text. Without a limit, text in more than `DEFAULT_ABOVE` of the documents is
-            common.
-    """
-
-    common_above: str | None
-    boilerplate: Sequence[str]
-    ignore_common: bool
-
-
 class CompareOptions(TypedDict, total=False):
     """Keywords of `Store.compare`, which add the shares after common text is left out; see `CommonOptions`."""
 

@@ -1,4 +1,4 @@
-"""Queries and similarity searches that are parsed once, and can then be run, counted or explained.
+"""Queries that are parsed once, and can then be run, counted or explained.
 
 str → Ast → Plan → ResolvedPlan → BoundPlan → Page
 """
@@ -6,10 +6,9 @@ str → Ast → Plan → ResolvedPlan → BoundPlan → Page
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,59 +19,41 @@ from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate
 from whorl.fingerprint.minhash.signature import Signature, buckets_from, shared_tokens
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.fingerprint.statistics.estimate import Estimate, estimate
-from whorl.fingerprint.statistics.metric import Metric, metric_named
+from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Hit, Order, Page, Stored
-from whorl.operations import MAX_START, QueryPlan, Reading
+from whorl.operations import MAX_START, CommonOptions, QueryPlan, Reading
 from whorl.query.plan.describe import describe
 from whorl.query.plan.nodes import (
     Bool,
-    BoundLeaf,
     BoundPlan,
     FieldClause,
     FingerprintClause,
     Kind,
-    MatchAll,
-    Nothing,
     Plan,
-    ResolvedLeaf,
     ResolvedPlan,
     SharedTokens,
     kinds,
     leaves,
-    mapped,
     possible_ids,
     references,
     with_ids,
 )
-from whorl.query.plan.resolve import QueryDefaults, bind, resolve, unknown_document
+from whorl.query.plan.resolve import QueryDefaults, bind, resolve
 from whorl.query.plan.values import Places
 from whorl.query.unparse import write_quoted
 from whorl.request_context import require_time, trace
-from whorl.search.boilerplate import BoilerplateDetector, CommonOptions
 from whorl.search.similar.fetch_sources import Source, Sources
-from whorl.search.similar.options import DEFAULT_RECALL, METRICS, SimilarCriteria
 from whorl.search.similar.references import References
-from whorl.search.similar.results import Measured, Similar, SimilarPlan, Verified
-from whorl.search.similar.search import (
-    ChangedSourceError,
-    ResidualSearch,
-    SimilarSearch,
-    as_clause,
-    find_similar,
-    look_ups,
-    search_for,
-    verify,
-)
-from whorl.search.similar.verify import MOST_PAGE_CHARACTERS, residuals
 
 # Import these modules when needed, so that searches start faster.
 if TYPE_CHECKING:
+    from whorl.search.boilerplate import BoilerplateDetector
     from whorl.search.highlight import Highlights, Marking, Snippet
+    from whorl.search.similar.results import Explanation, Measured
+    from whorl.search.similar.search import CalibratedFingerprints
 
 #: Types to sort a field by, in order of preference; integers and floats are sorted together.
 _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
-#: Default threshold of a calibrated FINGERPRINT without numbers.
-_OVERLAP = Fraction(1, 5)
 _TEXTS_AT_ONCE = 25
 #: Minimum and maximum number of hits to fetch in one request for collapsed hits.
 _FEWEST, _MOST = 50, 1000
@@ -117,22 +98,6 @@ def _sort_key(text: str) -> Order:
     if field == "score":
         return Order(None, is_ascending=direction == ["asc"])
     return Order(field, is_ascending=direction != ["desc"])
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Explanation of a query, without running it.
-
-    Args:
-        plan: Description in words and numbers, line by line.
-        fingerprints: Source and search plan of each calibrated FINGERPRINT, in the order of the query.
-        request: The engine's request as JSON values; with calibrated FINGERPRINTs, the requests for their candidates.
-    """
-
-    plan: tuple[str, ...]
-    fingerprints: tuple[tuple[str, SimilarPlan], ...]
-    warnings: tuple[str, ...]
-    request: Mapping[str, object]
 
 
 class QueryReader:
@@ -244,7 +209,7 @@ class PreparedQuery:
         metric: Metric | str | None,
         ignored: BoilerplateDetector | None = None,
     ) -> None:
-        self.reader, self._sources, self._metric, self._ignored = reader, sources, metric, ignored
+        self.reader, self._sources = reader, sources
         self.engine, self._length = sources.engine, len(query)
         #: The plan of the query without its filters, before binding.
         self.resolved, warnings = reader.query(query)
@@ -260,11 +225,13 @@ class PreparedQuery:
             if name not in used
         ]
         self._warnings = (*warnings, *(warning for _, of_filter in chosen for warning in of_filter), *unused)
-        self._searches: dict[tuple[str, SimilarCriteria], SimilarSearch | str] = {}
-        self._verified: dict[tuple[str, SimilarCriteria], Verified] = {}
         #: Numbers of shared tokens by id, if they are the scores of the last page.
         self._counts: Mapping[str, int] = {}
-        self._is_whole = True
+        self._calibrated: CalibratedFingerprints | None = None
+        if metric is not None:
+            from whorl.search.similar.search import CalibratedFingerprints
+
+            self._calibrated = CalibratedFingerprints(sources, metric, ignored)
 
     @cached_property
     def bound(self) -> BoundPlan:
@@ -295,9 +262,10 @@ class PreparedQuery:
         is_count = isinstance(root, SharedTokens) and root.weight == 1.0 and not keys
         self._counts = {hit.id: round(hit.score) for hit in page.hits} if is_count else {}
         trace().answered(kinds(root), self._length, page.total)
-        if lag or not self._is_whole:
+        is_whole = self._calibrated is None or self._calibrated.is_whole
+        if lag or not is_whole:
             page = replace(page, is_total_exact=False, warnings=(*page.warnings, *lag))
-        return self._with_shared(page) if with_shared and page.hits and self._metric is None else page
+        return self._with_shared(page) if with_shared and page.hits and self._calibrated is None else page
 
     def measured(self, ids: Collection[str]) -> Mapping[str, Measured]:
         """Return each hit's overlap with the query's source, by id; empty unless the query has exactly one source."""
@@ -305,14 +273,10 @@ class PreparedQuery:
             return {}
         counts = {document_id: self._counts[document_id] for document_id in ids if document_id in self._counts}
         measured = measure(self._sources, self.references[0], ids, counts)
+        if self._calibrated is None:
+            return measured
         # Prefer exact counts of the verification; an estimate could be below the threshold.
-        exact = {
-            similar.hit.id: similar.estimate
-            for (reference, _), verified in self._verified.items()
-            if reference == self.references[0]
-            for similar in verified.hits
-            if similar.estimate.is_exact
-        }
+        exact = self._calibrated.exact_estimates(self.references[0])
         return {
             document_id: replace(overlap, estimate=exact.get(document_id, overlap.estimate))
             for document_id, overlap in measured.items()
@@ -324,6 +288,7 @@ class PreparedQuery:
         Omit hits without a stored text, and the last hits if the texts exceed a total length.
         """
         from whorl.search.highlight import snippet, word_clauses
+        from whorl.search.similar.verify import MOST_PAGE_CHARACTERS
 
         clauses = word_clauses(self._plan, self.reader.content_places())
         characters, profile = 0, self.engine.scheme.profile
@@ -337,75 +302,27 @@ class PreparedQuery:
                     yield document_id, shown
 
     def explain(self, *, start: int = 0, rows: int = 10) -> Explanation:
+        from whorl.search.similar.results import Explanation
+
         require_time()
-        if self._metric is None or not any(isinstance(leaf, FingerprintClause) for leaf in leaves(self._plan)):
+        fingerprints = [leaf for leaf in leaves(self._plan) if isinstance(leaf, FingerprintClause)]
+        if self._calibrated is None or not fingerprints:
             bound = self.bound
             request = self.engine.explain(bound, start=start, rows=rows)
             return Explanation(tuple(describe(bound.root)), (), bound.warnings, request)
-        warnings = list[str]()
-        requests = list[dict[str, object]]()
-        plans = list[tuple[str, SimilarPlan]]()
-        for clause in (leaf for leaf in leaves(self._plan) if isinstance(leaf, FingerprintClause)):
-            search = self._search_of(clause)
-            if isinstance(search, str):
-                warnings.append(search)
-                continue
-            warnings += [*search.warnings, *_unpromised(search)]
-            plans.append((clause.reference, search.plan))
-            plan = look_ups(search)
-            request = self.engine.explain(plan, start=0, rows=search.at_once(plan))
-            requests.append({"source": clause.reference, "request": request})
+        plans, request, warnings = self._calibrated.explain(fingerprints)
         known = tuple(dict.fromkeys((*warnings, *self._warnings)))
-        return Explanation(tuple(describe(self._plan)), tuple(plans), known, {"candidates": requests})
+        return Explanation(tuple(describe(self._plan)), plans, known, request)
 
     def _without(self, filters: Collection[int]) -> ResolvedPlan:
         remaining = [plan for number, plan in enumerate(self._filters) if number not in filters]
         return Bool(must=(self.resolved, *remaining)) if remaining else self.resolved
 
     def _bind(self, plan: ResolvedPlan) -> BoundPlan:
-        if self._metric is None:
-            sources = self._sources
-            return bind(plan, sources.signatures(references(plan)), sources.texts, sources.unknown)
-        warnings: list[str] = []
-
-        def bound(leaf: ResolvedLeaf) -> BoundLeaf:
-            return self._similar_documents(leaf, warnings) if isinstance(leaf, FingerprintClause) else leaf
-
-        return BoundPlan(mapped(plan, bound), tuple(warnings))
-
-    def _similar_documents(self, clause: FingerprintClause, warnings: list[str]) -> BoundLeaf:
-        search = self._search_of(clause)
-        if isinstance(search, str):
-            warnings.append(search)
-            return Nothing(search)
-        key = (clause.reference, search.criteria)
-        if key not in self._verified:
-            self._verified[key] = verify(search)
-        verified = self._verified[key]
-        warnings += [*verified.warnings, *_unpromised(search)]
-        if not verified.is_whole:
-            self._is_whole = False
-            warnings.append(
-                f"FINGERPRINT:{clause.reference} has {verified.candidates:,} candidates, and {verified.seen:,} of them "
-                "were verified, those with most in common first: there may be more hits than the total says; a higher "
-                "threshold finds all of its own"
-            )
-        return as_clause(search, verified, clause.weight)
-
-    def _search_of(self, clause: FingerprintClause) -> SimilarSearch | str:
-        """Return the search of a calibrated FINGERPRINT, or the reason why it finds nothing."""
-        overlap, probability = clause.overlap or _OVERLAP, clause.probability or DEFAULT_RECALL
-        # `make_criteria` would read a percentage up to 1 as a fraction.
-        criteria = SimilarCriteria(metric_named(self._metric or Metric.JACCARD, METRICS), overlap, probability)
-        key = (clause.reference, criteria)
-        if key not in self._searches:
-            try:
-                self._searches[key] = _search_for(self._sources, clause.reference, criteria, self._ignored)
-            except UnknownDocumentError as error:
-                self._searches[key] = unknown_document(error)
-            except ParameterError as error:
-                self._searches[key] = str(error)
-        return self._searches[key]
+        if self._calibrated is not None:
+            return self._calibrated.bind(plan)
+        sources = self._sources
+        return bind(plan, sources.signatures(references(plan)), sources.texts, sources.unknown)
 
     def _with_shared(self, page: Page) -> Page:
         if len(self.references) != 1:
@@ -486,6 +403,8 @@ def measure(
     own = sources.signatures({reference: False}).get(reference)
     if own is None or not len(own) or not ids:
         return {}
+    from whorl.search.similar.results import Measured
+
     engine = sources.engine
     scheme = engine.sketch_scheme
     sketch = None if scheme is None else sources.sketch(source, scheme)
@@ -535,81 +454,3 @@ def bound_filter(prepared: PreparedQuery, chosen: Filter) -> BoundPlan:
     plan, warnings = prepared.reader.filter(chosen)
     bound = prepared._bind(plan)
     return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *warnings))))
-
-
-class PreparedSimilar:
-    """A calibrated search with its source and parsed filter; created by `Store.prepare_similar`."""
-
-    def __init__(
-        self,
-        reader: QueryReader,
-        sources: Sources,
-        reference: str,
-        criteria: SimilarCriteria,
-        only: str | None,
-        detector: BoilerplateDetector | None = None,
-        *,
-        ignore_common: bool = False,
-    ) -> None:
-        self._reader, self._engine, self._length = reader, sources.engine, len(only or "")
-        self._filter = BoundPlan(MatchAll()) if only is None else reader.bound_filter(only)
-        self._sources = sources
-        self._search_again = partial(_search_for, sources, reference, criteria, detector if ignore_common else None)
-        self._search = self._search_again()
-        self._detector, self._ignores_common = detector, ignore_common
-
-    @property
-    def plan(self) -> SimilarPlan:
-        """The search plan, with its guaranteed recall."""
-        return self._search.plan
-
-    def search(self, *, start: int = 0, rows: int = 10, exact: bool = False) -> Similar:
-        """Return one page of hits.
-
-        Args:
-            start: Hits to skip, 0 to 1,000,000.
-            rows: Hits on the page, 0 to 10,000.
-            exact: Compare the whole texts of the hits on the page, instead of estimating shares from sketches.
-
-        Raises:
-            ParameterError: The page is out of range.
-        """
-        self._reader.require_page(start, rows)
-        lag = lag_warnings(self._engine)
-        try:
-            page = find_similar(self._search, self._filter, start=start, rows=rows, exact=exact)
-        except ChangedSourceError:
-            self._sources.recalls = False
-            self._search = self._search_again()
-            page = find_similar(self._search, self._filter, start=start, rows=rows, exact=exact)
-        if lag:
-            page = replace(page, is_total_exact=False, warnings=(*page.warnings, *lag))
-        trace().answered(f"similar by {page.plan.metric.value}", self._length, page.total)
-        if self._detector is None:
-            return page
-        if self._ignores_common:
-            return replace(page, found=tuple(replace(hit, separates_boilerplate=True) for hit in page.found))
-        left = residuals(self._engine, self._search.source, [similar.hit.id for similar in page.found], self._detector)
-        hits = tuple(
-            replace(hit, residual=left.by_id.get(hit.hit.id), separates_boilerplate=True) for hit in page.found
-        )
-        return replace(page, found=hits, warnings=(*page.warnings, *left.warnings))
-
-    def request(self) -> Mapping[str, object]:
-        """Return the engine's request for candidates as JSON values, without running it."""
-        plan = look_ups(self._search, self._filter.root)
-        return self._engine.explain(plan, start=0, rows=self._search.at_once(plan))
-
-
-def _search_for(
-    sources: Sources, reference: str, criteria: SimilarCriteria, ignored: BoilerplateDetector | None
-) -> SimilarSearch:
-    if ignored is None:
-        return search_for(sources, reference, criteria)
-    return ResidualSearch(sources.engine, sources.source(reference), criteria, ignored)
-
-
-def _unpromised(search: SimilarSearch) -> list[str]:
-    if search.plan.promised or not search.plan.source_size:
-        return []
-    return [f"FINGERPRINT:{search.source.name} is best effort: see 'whorl similar --explain'"]

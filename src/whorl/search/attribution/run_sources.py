@@ -9,12 +9,12 @@ from dataclasses import replace
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Percent, fraction_of, notes_on
-from whorl.operations import SourcesOperation
+from whorl.operations import CommonOptions, SourcesOperation
 from whorl.query.plan.nodes import BoundPlan
 from whorl.request_context import deadline
 from whorl.search.attribution.excluded_parts import Exclusion, exclusion_named
 from whorl.search.attribution.results import Attribution, Level
-from whorl.search.boilerplate import CommonOptions, boilerplate_detector
+from whorl.search.boilerplate import boilerplate_detector
 
 
 class SourcesOptions(CommonOptions, total=False):

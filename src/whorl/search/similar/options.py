@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, notes_on
-from whorl.operations import SimilarOperation
-from whorl.search.boilerplate import CommonOptions
+from whorl.operations import CommonOptions, SimilarOperation
 
 METRICS = (Metric.CONTAINMENT, Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
 DEFAULT_METRIC = metric_named(SimilarOperation.metric, METRICS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import nsmallest
@@ -288,3 +288,19 @@ class Measured:
     shared_tokens: int
     source_tokens: int
     estimate: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Explanation of a query, without running it.
+
+    Args:
+        plan: Description in words and numbers, line by line.
+        fingerprints: Source and search plan of each calibrated FINGERPRINT, in the order of the query.
+        request: The engine's request as JSON values; with calibrated FINGERPRINTs, the requests for their candidates.
+    """
+
+    plan: tuple[str, ...]
+    fingerprints: tuple[tuple[str, SimilarPlan], ...]
+    warnings: tuple[str, ...]
+    request: Mapping[str, object]

@@ -11,7 +11,8 @@ its limits, so all numbers of hits are exact.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
+from fractions import Fraction
 from functools import lru_cache
 from itertools import compress, pairwise
 from typing import TypeAlias
@@ -21,7 +22,7 @@ import numpy.typing as npt
 
 from whorl.arrays import ascending_distinct, run_starts, sorted_distinct
 from whorl.engine.protocol import CandidatePage, Candidates, Costs, Engine, RecalledSketch
-from whorl.errors import ParameterError, quoted
+from whorl.errors import ParameterError, UnknownDocumentError, quoted
 from whorl.fingerprint.batch import hashes_of_words, text_hashes
 from whorl.fingerprint.compare import TextWords, common_shingles, words_of
 from whorl.fingerprint.compiled.kernel import count_search
@@ -29,25 +30,31 @@ from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate
 from whorl.fingerprint.minhash.signature import Signature, bucket_of_each, buckets_from, integers
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, sketch_of_distinct
-from whorl.fingerprint.statistics.estimate import estimate_overlaps
-from whorl.fingerprint.statistics.metric import Metric, least_overlap
+from whorl.fingerprint.statistics.estimate import Estimate, estimate_overlaps
+from whorl.fingerprint.statistics.metric import Metric, least_overlap, metric_named
 from whorl.model import Hit
 from whorl.query.plan.nodes import (
     Bool,
+    BoundLeaf,
     BoundNode,
     BoundPlan,
     DocumentIds,
+    FingerprintClause,
     MatchAll,
     Nothing,
+    ResolvedLeaf,
+    ResolvedPlan,
     SharedTokens,
     SketchTokens,
     Words,
+    mapped,
 )
+from whorl.query.plan.resolve import unknown_document
 from whorl.request_context import require_time, trace
 from whorl.search.boilerplate import BoilerplateDetector
 from whorl.search.similar.fetch_sources import Source, Sources, text_of
 from whorl.search.similar.minhash_plan import MinHashPlan, make_minhash_plan
-from whorl.search.similar.options import SimilarCriteria
+from whorl.search.similar.options import DEFAULT_RECALL, METRICS, SimilarCriteria
 from whorl.search.similar.plan import (
     BUDGET_OF_TWO_PHASES,
     Branch,
@@ -63,6 +70,7 @@ from whorl.search.similar.results import (
     RankedHits,
     Similar,
     SimilarHit,
+    SimilarPlan,
     Verified,
     exact_estimate,
     scored,
@@ -77,6 +85,8 @@ AT_ONCE = 2_000
 FEW = 100
 #: Maximum size of a source to look up as phrases, in shingles.
 MOST_PHRASES = 128
+#: Default threshold of a calibrated FINGERPRINT without numbers.
+_OVERLAP = Fraction(1, 5)
 #: Cached, because each page of hits needs the same plan.
 _plan = lru_cache(64)(make_plan)
 
@@ -405,6 +415,15 @@ def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> S
     return SketchSearch(engine, source, sketch, criteria)
 
 
+def search_without(
+    ignored: BoilerplateDetector | None, sources: Sources, reference: str, criteria: SimilarCriteria
+) -> SimilarSearch:
+    """Return the search of a source that does not count the text that `ignored` detects."""
+    if ignored is None:
+        return search_for(sources, reference, criteria)
+    return ResidualSearch(sources.engine, sources.source(reference), criteria, ignored)
+
+
 def look_ups(search: SimilarSearch, only: BoundNode = MatchAll()) -> BoundPlan:  # noqa: B008 - frozen
     """Return the query for a search's candidates among the documents that match `only`."""
     plan = search.look_ups()
@@ -477,3 +496,95 @@ def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> Docum
         groups.setdefault(100, []).append(source.document_id)
     scored = tuple((score * weight, tuple(sorted(ids))) for score, ids in sorted(groups.items(), reverse=True))
     return DocumentIds(source.name, scored) if scored else Nothing(f"nothing shares enough with {source.name!r}")
+
+
+class CalibratedFingerprints:
+    """The searches of a query's calibrated FINGERPRINTs, each run once.
+
+    Attributes:
+        is_whole: False if a search had more candidates than it verified.
+    """
+
+    def __init__(self, sources: Sources, metric: Metric | str, ignored: BoilerplateDetector | None) -> None:
+        self._sources, self._metric, self._ignored = sources, metric_named(metric, METRICS), ignored
+        self._searches: dict[tuple[str, SimilarCriteria], SimilarSearch | str] = {}
+        self._verified: dict[tuple[str, SimilarCriteria], Verified] = {}
+        self.is_whole = True
+
+    def bind(self, plan: ResolvedPlan) -> BoundPlan:
+        """Replace the FINGERPRINTs of a plan by the documents that their searches find."""
+        warnings: list[str] = []
+
+        def bound(leaf: ResolvedLeaf) -> BoundLeaf:
+            return self._documents(leaf, warnings) if isinstance(leaf, FingerprintClause) else leaf
+
+        return BoundPlan(mapped(plan, bound), tuple(warnings))
+
+    def explain(
+        self, clauses: Iterable[FingerprintClause]
+    ) -> tuple[tuple[tuple[str, SimilarPlan], ...], dict[str, object], list[str]]:
+        """Return the source and search plan of each FINGERPRINT, the engine's requests, and warnings."""
+        warnings = list[str]()
+        requests = list[dict[str, object]]()
+        plans = list[tuple[str, SimilarPlan]]()
+        for clause in clauses:
+            search = self._search_of(clause)
+            if isinstance(search, str):
+                warnings.append(search)
+                continue
+            warnings += [*search.warnings, *_unpromised(search)]
+            plans.append((clause.reference, search.plan))
+            plan = look_ups(search)
+            request = search.engine.explain(plan, start=0, rows=search.at_once(plan))
+            requests.append({"source": clause.reference, "request": request})
+        return tuple(plans), {"candidates": requests}, warnings
+
+    def exact_estimates(self, reference: str) -> dict[str, Estimate]:
+        """Return the exact counts of shared content from the searches with a source, by id."""
+        return {
+            similar.hit.id: similar.estimate
+            for (name, _), verified in self._verified.items()
+            if name == reference
+            for similar in verified.hits
+            if similar.estimate.is_exact
+        }
+
+    def _documents(self, clause: FingerprintClause, warnings: list[str]) -> BoundLeaf:
+        search = self._search_of(clause)
+        if isinstance(search, str):
+            warnings.append(search)
+            return Nothing(search)
+        key = (clause.reference, search.criteria)
+        if key not in self._verified:
+            self._verified[key] = verify(search)
+        verified = self._verified[key]
+        warnings += [*verified.warnings, *_unpromised(search)]
+        if not verified.is_whole:
+            self.is_whole = False
+            warnings.append(
+                f"FINGERPRINT:{clause.reference} has {verified.candidates:,} candidates, and {verified.seen:,} of them "
+                "were verified, those with most in common first: there may be more hits than the total says; a higher "
+                "threshold finds all of its own"
+            )
+        return as_clause(search, verified, clause.weight)
+
+    def _search_of(self, clause: FingerprintClause) -> SimilarSearch | str:
+        """Return the search of a calibrated FINGERPRINT, or the reason why it finds nothing."""
+        overlap, probability = clause.overlap or _OVERLAP, clause.probability or DEFAULT_RECALL
+        # `make_criteria` would read a percentage up to 1 as a fraction.
+        criteria = SimilarCriteria(self._metric, overlap, probability)
+        key = (clause.reference, criteria)
+        if key not in self._searches:
+            try:
+                self._searches[key] = search_without(self._ignored, self._sources, clause.reference, criteria)
+            except UnknownDocumentError as error:
+                self._searches[key] = unknown_document(error)
+            except ParameterError as error:
+                self._searches[key] = str(error)
+        return self._searches[key]
+
+
+def _unpromised(search: SimilarSearch) -> list[str]:
+    if search.plan.promised or not search.plan.source_size:
+        return []
+    return [f"FINGERPRINT:{search.source.name} is best effort: see 'whorl similar --explain'"]

@@ -297,7 +297,7 @@ def test_defaults_of_the_page() -> None:
     """
     The page's forms begin with the declared defaults.
     """
-    page = Path(__file__).parents[1] / "src" / "whorl" / "service" / "page"
+    page = Path(__file__).parents[2] / "src" / "whorl" / "service" / "page"
     html = (page / "index.html").read_text(encoding="utf-8")
     inputs = dict(re.findall(r'<input id="([\w-]+)" type="(?:range|number)"[^>]* value="(\d+)"', html))
     declared = {

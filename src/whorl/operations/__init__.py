@@ -1,0 +1,44 @@
+"""Declares the options of each operation once: type, bounds, default, help. All front ends derive theirs from here.
+
+Each field of an operation is an option. It may have another name in some front ends, or be absent from them for a
+stated reason. The command line derives its flags (`cli/options.py`), HTTP its request bodies
+(`routes/route_models.py`), and MCP the parameters of its tools (`mcp.py`). Each front end itself declares the subject
+of an operation (a query, documents, texts, files) and the format of its result, which take a different form in each.
+
+Creating these classes takes longer than importing other modules, so a command imports only the modules that it needs.
+"""
+
+from typing import TYPE_CHECKING
+
+from whorl.lazy_imports import lazily
+
+if TYPE_CHECKING:
+    from whorl.operations.options import FRONT_ENDS as FRONT_ENDS
+    from whorl.operations.options import MAX_ROWS as MAX_ROWS
+    from whorl.operations.options import MAX_START as MAX_START
+    from whorl.operations.options import QUERY_SCHEMA as QUERY_SCHEMA
+    from whorl.operations.options import FrontEnd as FrontEnd
+    from whorl.operations.options import OptionField as OptionField
+    from whorl.operations.options import changed_options as changed_options
+    from whorl.operations.options import operation_of as operation_of
+    from whorl.operations.options import options_of as options_of
+    from whorl.operations.options import require_choices as require_choices
+    from whorl.operations.searches import Boilerplate as Boilerplate
+    from whorl.operations.searches import CommonOptions as CommonOptions
+    from whorl.operations.searches import CompareOperation as CompareOperation
+    from whorl.operations.searches import ExplainOperation as ExplainOperation
+    from whorl.operations.searches import IgnorableBoilerplate as IgnorableBoilerplate
+    from whorl.operations.searches import Paging as Paging
+    from whorl.operations.searches import QueryPlan as QueryPlan
+    from whorl.operations.searches import Reading as Reading
+    from whorl.operations.searches import SearchOperation as SearchOperation
+    from whorl.operations.searches import SimilarOperation as SimilarOperation
+    from whorl.operations.texts import OPERATIONS as OPERATIONS
+    from whorl.operations.texts import DeleteOperation as DeleteOperation
+    from whorl.operations.texts import DuplicatesOperation as DuplicatesOperation
+    from whorl.operations.texts import IndexOperation as IndexOperation
+    from whorl.operations.texts import SimhashOperation as SimhashOperation
+    from whorl.operations.texts import SourcesOperation as SourcesOperation
+    from whorl.operations.texts import VerifyOperation as VerifyOperation
+
+__getattr__, __all__ = lazily(__name__)

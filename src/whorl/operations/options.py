@@ -1,0 +1,158 @@
+"""Declaration of an option, and the options that a class declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, field, fields, replace
+from functools import lru_cache
+from inspect import get_annotations
+from types import MappingProxyType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from whorl.errors import ParameterError
+from whorl.fingerprint.statistics.metric import Percent
+
+_Operation = TypeVar("_Operation")
+_Value = TypeVar("_Value")
+
+FrontEnd: TypeAlias = Literal["cli", "http", "mcp", "python"]
+FRONT_ENDS: tuple[FrontEnd, ...] = get_args(FrontEnd)
+SimilarMetric: TypeAlias = Literal["containment", "jaccard", "a_in_b", "b_in_a", "similarity", "contains", "within"]
+#: Maximum number of hits on a page and before the page; engines sort all of them.
+MAX_ROWS, MAX_START = 10_000, 1_000_000
+
+
+class Bounds(NamedTuple):
+    """Bounds of a number, and the maximum length of a list; the names are pydantic's."""
+
+    ge: int | None = None
+    gt: int | None = None
+    le: int | None = None
+    max_length: int | None = None
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The given bounds, as keywords of pydantic's `Field`."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+#: JSON schema of a query in whorl's query language, described in docs/afts.md.
+QUERY_SCHEMA: Mapping[str, Any] = {"format": "afts", "minLength": 1}
+#: A share in percent; a number up to 1 is a fraction.
+Share: TypeAlias = Annotated[Percent, Bounds(gt=0, le=100)]
+Rows: TypeAlias = Annotated[int, Bounds(ge=0, le=MAX_ROWS)]
+Start: TypeAlias = Annotated[int, Bounds(ge=0, le=MAX_START)]
+
+
+class Option(NamedTuple):
+    """Description of an option.
+
+    Args:
+        metavar: Placeholder of the value on the command line.
+        names: Names that differ from the field's name, by front end.
+        absent: Front ends without the option, each with the reason.
+        cli_help: Help text of the command line, if its value is of another kind, such as a file.
+        schema: Further keywords of the option's JSON schema, if its value is a text.
+        examples: Example values for the HTTP description.
+    """
+
+    help: str
+    metavar: str | None = None
+    names: Mapping[FrontEnd, str] = MappingProxyType({})
+    absent: Mapping[FrontEnd, str] = MappingProxyType({})
+    cli_help: str | None = None
+    short: str | None = None
+    schema: Mapping[str, Any] = MappingProxyType({})
+    examples: tuple[Any, ...] = ()
+
+
+def option(default: _Value, help: str, metavar: str | None = None, **more: Any) -> _Value:  # noqa: A002 - as in `Option`
+    """Return a dataclass field that declares an option; see `Option`."""
+    return field(default=default, metadata={"option": Option(help, metavar, **more)})
+
+
+class OptionField(NamedTuple):
+    """An option, declared by a field of an operation; `type` excludes None and metadata."""
+
+    name: str
+    type: Any
+    is_optional: bool
+    default: Any
+    bounds: Bounds
+    option: Option
+
+    def name_in(self, front_end: FrontEnd) -> str:
+        return self.option.names.get(front_end, self.name)
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name_in('cli').replace('_', '-')}"
+
+    @property
+    def is_percent(self) -> bool:
+        return bool(self.type == Percent)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Permitted texts of the option or of its items; empty if any is permitted."""
+        item = get_args(self.type)[0] if self.is_list else self.type
+        return get_args(item) if get_origin(item) is Literal else ()
+
+    @property
+    def is_list(self) -> bool:
+        return get_origin(self.type) is tuple
+
+
+def only(*front_ends: FrontEnd, because: str) -> Mapping[FrontEnd, str]:
+    """Return all front ends except the given ones, each with the reason why it lacks the option."""
+    return {front_end: because for front_end in FRONT_ENDS if front_end not in front_ends}
+
+
+#: Reason of operations that return a whole result, without pages.
+ALL_RETURNED = only("cli", "mcp", because="returns all of them")
+
+
+def options_of(operation: type[Any], front_end: FrontEnd | None = None) -> tuple[OptionField, ...]:
+    """Return the options of an operation for all front ends or for one; inherited options come last."""
+    declared = _declared(operation)  # type: ignore[arg-type]  # classes are hashable
+    return tuple(field for field in declared if front_end is None or front_end not in field.option.absent)
+
+
+def operation_of(operation: type[_Operation], options: _Operation | None, keywords: Mapping[str, Any]) -> _Operation:
+    """Return an operation from an object, from keywords, or from both; keywords replace options of the object."""
+    return operation(**keywords) if options is None else replace(options, **keywords)  # type: ignore[type-var]
+
+
+def require_choices(operation: Any, *names: str) -> None:
+    for option in options_of(type(operation)):
+        value = getattr(operation, option.name)
+        if option.name in names and value not in option.choices:
+            raise ParameterError(f"{option.name} must be {' or '.join(option.choices)}, got {value!r:.80}")
+
+
+def changed_options(operation: Any) -> Iterator[OptionField]:
+    """Yield the options of an operation whose values differ from their defaults."""
+    for option in options_of(type(operation)):
+        value = getattr(operation, option.name)
+        # The command line passes percentages as text.
+        if (str(value) != str(option.default)) if option.is_percent else (value != option.default):
+            yield option
+
+
+@lru_cache
+def _declared(operation: type[Any]) -> tuple[OptionField, ...]:
+    hints = get_type_hints(operation, include_extras=True)
+    # Front ends add their subjects as fields without an option.
+    declared = {member.name: member for member in fields(operation) if "option" in member.metadata}
+    names = dict.fromkeys(name for cls in operation.__mro__ for name in get_annotations(cls) if name in declared)
+    return tuple(_option_field(declared[name], hints[name]) for name in names)
+
+
+def _option_field(declared: Field[Any], hint: Any) -> OptionField:
+    kind, bounds = get_args(hint) if get_origin(hint) is Annotated else (hint, Bounds())
+    is_optional = get_origin(kind) in (Union, UnionType) and type(None) in get_args(kind)
+    if is_optional:
+        # The type of a percentage is itself a union.
+        kind = Union[tuple(member for member in get_args(kind) if member is not type(None))]  # noqa: UP007
+    option = declared.metadata["option"]
+    return OptionField(declared.name, kind, is_optional, declared.default, bounds, option)

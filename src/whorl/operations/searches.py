@@ -1,0 +1,141 @@
+"""Options of the operations that search a store for a query or a document, or compare two texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias, TypedDict
+
+from whorl.operations.options import ALL_RETURNED, QUERY_SCHEMA, Bounds, Rows, Share, SimilarMetric, Start, only, option
+
+#: Meanings of FINGERPRINT in a query, and ways to read a query.
+QueryPlan: TypeAlias = Literal["stock", "calibrated"]
+Reading: TypeAlias = Literal["lenient", "strict"]
+#: JSON schema of a number of documents or a percentage of all documents; `common_limit` reads it.
+_LIMIT_SCHEMA = {"pattern": r"^([1-9][0-9]{0,8}|(100|[1-9][0-9]?(\.[0-9]{1,4})?|0\.[0-9]{0,3}[1-9])%)$"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paging:
+    """Page of the hits."""
+
+    rows: Rows = option(10, "Hits to show.")
+    start: Start = option(0, "Hits to skip.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Boilerplate:
+    """Definition of common text."""
+
+    common_above: str | None = option(
+        None,
+        "Text in more documents of the store than this is common: a number (50) or a share (1%). Shows shares "
+        "without it too.",
+        "LINE",
+        schema=_LIMIT_SCHEMA,
+        examples=("1%",),
+    )
+    boilerplate: Annotated[tuple[str, ...], Bounds(max_length=100)] = option(
+        (), "Texts that are common.", "FILE", cli_help="Text in this file is common; can be given several times."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class IgnorableBoilerplate(Boilerplate):
+    """Definition of common text, and whether it counts."""
+
+    ignore_common: bool = option(
+        False,
+        "Count only what is not common, by default with 1% as the limit.",
+        cli_help="Count only what is not common, by default with --common-above 1%.",
+    )
+
+
+class CommonOptions(TypedDict, total=False):
+    """Options of `IgnorableBoilerplate` as keywords: which text is common (boilerplate), and whether it counts.
+
+    Args:
+        common_above: Text in more documents than this is common: a number ("50") or a share of the store ("1%", but at
+            least 10 documents). None for no limit.
+        boilerplate: Texts whose passages are common.
+        ignore_common: Ignore common text. Without a limit, text in more than 1% of the documents is common.
+    """
+
+    common_above: str | None
+    boilerplate: Sequence[str]
+    ignore_common: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimilarOperation(Paging, IgnorableBoilerplate):
+    """Find the documents that share content with a document or a text."""
+
+    metric: SimilarMetric = option(
+        "containment",
+        "What the threshold is a share of: the source or the document found, whichever share is larger "
+        "(containment), both texts together (jaccard or similarity), the source (a_in_b or contains), or the "
+        "document found (b_in_a or within).",
+    )
+    threshold: Share = option(10, "The smallest share of a hit, in percent; up to 1 as a fraction.", "PERCENT")
+    recall: Share = option(
+        95, "How many of 100 documents just at the threshold to find, in percent; up to 1 as a fraction.", "PERCENT"
+    )
+    exact: bool = option(False, "Compare the whole texts of the hits shown, not their sketches.")
+    filter: str | None = option(
+        None, "Only documents that this query matches.", "QUERY", schema=QUERY_SCHEMA, examples=("name:lease OR rent",)
+    )
+    plan: Literal["calibrated", "stock"] = option(
+        "calibrated",
+        "stock is FINGERPRINT:ID_threshold_recall, as in Alfresco and Solr.",
+        absent=only("cli", because="a search with that FINGERPRINT has its own answer"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainOperation(Paging, IgnorableBoilerplate):
+    """Explain a query without searching."""
+
+    plan: QueryPlan = option(
+        "stock", "What FINGERPRINT means: the tokens and bands of Alfresco and Solr, or what 'whorl similar' finds."
+    )
+    metric: SimilarMetric = option(
+        "jaccard", "What the overlap of a calibrated FINGERPRINT is a share of, as for 'whorl similar'."
+    )
+    afts: Reading = option(
+        "lenient", "How the query is read: as its author probably means it, or exactly as Alfresco reads it."
+    )
+    filter: str | None = option(
+        None,
+        "Only documents that this query matches; it does not score.",
+        "QUERY",
+        schema=QUERY_SCHEMA,
+        examples=("name:lease OR rent",),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOperation(ExplainOperation):
+    """Search with a query."""
+
+    sort: str | None = option(
+        None,
+        "Fields to sort by, separated by commas, each with asc (the default) or desc: 'cm:modified desc, name'. "
+        "score is the score, the best first.",
+        "FIELDS",
+        examples=("score, name",),
+    )
+    collapse: bool = option(False, "Show only the best hit of each cluster that 'whorl duplicates --write-ids' wrote.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOperation(Boilerplate):
+    """Count exactly what two texts share, and show the passages."""
+
+    rows: Rows = option(10, "Passages to show.", absent=ALL_RETURNED)
+    start: Start = option(0, "Passages to skip.", absent=ALL_RETURNED)
+    scheme: str | None = option(
+        None,
+        "How texts are cut into shingles. Default: the store's.",
+        "NAME",
+        absent=only("cli", because="compares under the store's scheme"),
+    )

@@ -1,0 +1,82 @@
+"""Similarity searches that are prepared once, and can then be run or explained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from whorl.engine.protocol import lag_warnings
+from whorl.query.plan.nodes import BoundPlan, MatchAll
+from whorl.request_context import trace
+from whorl.search.boilerplate import BoilerplateDetector
+from whorl.search.prepared_search import QueryReader
+from whorl.search.similar.fetch_sources import Sources
+from whorl.search.similar.options import SimilarCriteria
+from whorl.search.similar.results import Similar, SimilarPlan
+from whorl.search.similar.search import ChangedSourceError, find_similar, look_ups, search_without
+from whorl.search.similar.verify import residuals
+
+
+class PreparedSimilar:
+    """A calibrated search with its source and parsed filter; created by `Store.prepare_similar`."""
+
+    def __init__(
+        self,
+        reader: QueryReader,
+        sources: Sources,
+        reference: str,
+        criteria: SimilarCriteria,
+        only: str | None,
+        detector: BoilerplateDetector | None = None,
+        *,
+        ignore_common: bool = False,
+    ) -> None:
+        self._reader, self._engine, self._length = reader, sources.engine, len(only or "")
+        self._filter = BoundPlan(MatchAll()) if only is None else reader.bound_filter(only)
+        self._sources = sources
+        self._search_again = partial(search_without, detector if ignore_common else None, sources, reference, criteria)
+        self._search = self._search_again()
+        self._detector, self._ignores_common = detector, ignore_common
+
+    @property
+    def plan(self) -> SimilarPlan:
+        """The search plan, with its guaranteed recall."""
+        return self._search.plan
+
+    def search(self, *, start: int = 0, rows: int = 10, exact: bool = False) -> Similar:
+        """Return one page of hits.
+
+        Args:
+            start: Hits to skip, 0 to 1,000,000.
+            rows: Hits on the page, 0 to 10,000.
+            exact: Compare the whole texts of the hits on the page, instead of estimating shares from sketches.
+
+        Raises:
+            ParameterError: The page is out of range.
+        """
+        self._reader.require_page(start, rows)
+        lag = lag_warnings(self._engine)
+        try:
+            page = find_similar(self._search, self._filter, start=start, rows=rows, exact=exact)
+        except ChangedSourceError:
+            self._sources.recalls = False
+            self._search = self._search_again()
+            page = find_similar(self._search, self._filter, start=start, rows=rows, exact=exact)
+        if lag:
+            page = replace(page, is_total_exact=False, warnings=(*page.warnings, *lag))
+        trace().answered(f"similar by {page.plan.metric.value}", self._length, page.total)
+        if self._detector is None:
+            return page
+        if self._ignores_common:
+            return replace(page, found=tuple(replace(hit, separates_boilerplate=True) for hit in page.found))
+        left = residuals(self._engine, self._search.source, [similar.hit.id for similar in page.found], self._detector)
+        hits = tuple(
+            replace(hit, residual=left.by_id.get(hit.hit.id), separates_boilerplate=True) for hit in page.found
+        )
+        return replace(page, found=hits, warnings=(*page.warnings, *left.warnings))
+
+    def request(self) -> Mapping[str, object]:
+        """Return the engine's request for candidates as JSON values, without running it."""
+        plan = look_ups(self._search, self._filter.root)
+        return self._engine.explain(plan, start=0, rows=self._search.at_once(plan))
