@@ -1,4 +1,4 @@
-"""Converts the comparison of two texts to JSON."""
+"""Converts the comparison of two texts to JSON, with the line numbers of passages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _SAID = 240
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A text to compare. Its name is the user's name for it, a title, or ""."""
+    """A text that was read for a comparison, and where it came from (`kind`).
+
+    The name is the user's name for it, the title of the document, or "".
+    """
 
     name: str
     kind: Literal["file", "document", "standard input", "text"]
@@ -37,7 +40,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class LinedRange:
-    """Range of characters, with the numbers of its lines, from 1, and its text if requested."""
+    """Range of characters of a text, with its first and last line, counted from 1, and its content if requested."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("start", "end", "first_line", "last_line", "text?")
 
@@ -50,7 +53,7 @@ class LinedRange:
 
 @dataclass(frozen=True, slots=True)
 class LinedPassage:
-    """Passage in both texts, and its position in each."""
+    """A passage that two texts share: its number of words, and its position in each."""
 
     words: int
     a: LinedRange
@@ -59,7 +62,7 @@ class LinedPassage:
 
 @dataclass(frozen=True, slots=True)
 class ResidualSide:
-    """One of two texts with its common text; `shingles` is the number of distinct shingles outside the common text."""
+    """The common text (boilerplate) of one of two compared texts, and its number of distinct shingles without it."""
 
     common_words: int
     shingles: int
@@ -68,7 +71,7 @@ class ResidualSide:
 
 @dataclass(frozen=True, slots=True)
 class ResidualOfBoth:
-    """Shares of two texts without common text, and the common text in each."""
+    """What two texts share without their common text (boilerplate), and the common text of each."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("*residual", "a", "b")
 
@@ -213,7 +216,7 @@ def _beginning(text: str, place: tuple[int, int]) -> str:
 
 
 class Lines:
-    """Finds line numbers in a text; lines end with a line feed."""
+    """Finds the line numbers of ranges of characters in a text; lines end with a line feed."""
 
     def __init__(self, text: str) -> None:
         self.text = text

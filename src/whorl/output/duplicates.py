@@ -34,7 +34,7 @@ _PAIR_COLUMNS = ("a", "b", *_SHARES, "a_name", "b_name")
 _CLUSTER_COLUMNS = ("cluster", "documents", "id", "name", "shingles", "is_principal", *_SHARES)
 #: Columns added for passages: documents, and half-open ranges of characters in them.
 _SPAN_COLUMNS = ("a_document", "a_start", "a_end", "b_document", "b_start", "b_end")
-#: Columns added last if common text is treated separately.
+#: Columns with the shares without common text (boilerplate), which come last if the options define it.
 _REST_COLUMNS = tuple(f"{name}_without_common" for name in Shares.NAMES)
 
 
@@ -49,7 +49,7 @@ _VERSION_COLUMNS = ("version", "date", "adds", "loses", "adds_words", "loses_wor
 
 @dataclass(frozen=True, slots=True)
 class MatchShares:
-    """Shares of two documents; `without_common` is present only if common text is treated separately."""
+    """Shares of two documents; `without_common` is present only if the options define common text (boilerplate)."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("*match.shares", "exact=match.is_exact", "intervals?=match.intervals", "without_common?=match.residual"),
@@ -60,14 +60,14 @@ class MatchShares:
 
 @dataclass(frozen=True, slots=True)
 class MatchedPair(MatchShares):
-    """Ids and shares of two documents."""
+    """Ids and shares of two near-duplicate documents."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("a=match.a.id", "b=match.b.id", *MatchShares.JSON_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterMember(MatchShares):
-    """A document of a cluster, compared with the principal (A); `shingles` counts distinct shingles."""
+    """A document of a cluster (B), compared with the principal (A); `shingles` counts distinct shingles."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("id=match.b.id", "name=match.b.name", "shingles=match.b.size", "is_principal"),
@@ -79,7 +79,7 @@ class ClusterMember(MatchShares):
 
 @dataclass(frozen=True, slots=True)
 class OwnPassage:
-    """A passage in only one of two versions; `text` is its beginning."""
+    """A passage that only one of two versions has: its range of characters, and the beginning of its text."""
 
     start: int
     end: int
@@ -88,7 +88,10 @@ class OwnPassage:
 
 @dataclass(frozen=True, slots=True)
 class OwnPart:
-    """Part of a version that the other version lacks; words and passages are null without a stored text."""
+    """Part of a version that the other version lacks; words and passages are null if the texts are not stored.
+
+    The share is that of the version's shingles, `words` is a number of words, and the longest passages are listed.
+    """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("share", "words=own.words", "passages")
 
@@ -104,7 +107,7 @@ class OwnPart:
 
 @dataclass(frozen=True, slots=True)
 class VersionChange(MatchShares):
-    """Changes from one version (A) to the next (B)."""
+    """Changes from one version (A) to the next (B): shares, and the words that B adds and loses."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("before=match.a.id", *MatchShares.JSON_FIELDS, "adds", "loses")
 
@@ -114,7 +117,7 @@ class VersionChange(MatchShares):
 
 @dataclass(frozen=True, slots=True)
 class DatedVersion:
-    """A version of a document; `change` is null for the first version."""
+    """A document in a cluster of versions; `change` is null for the first version."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("id=version.member.id", "name=version.member.name", "date", "is_principal", "change"),
@@ -138,7 +141,7 @@ class DatedVersion:
 
 @dataclass(frozen=True, slots=True)
 class DescribedCluster:
-    """A cluster, named by the id of its first document; `versions` is present if requested."""
+    """A cluster, named by the id of its first document; `versions` is present only if requested."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("cluster=name", "documents", "members", "versions?")
 
@@ -237,7 +240,12 @@ def write_pairs(
 
 @dataclass(frozen=True, slots=True)
 class ClusterPreview:
-    """Limits of a table, in clusters and in members of each, and the reader of texts for snippets."""
+    """How much of the clusters a table shows.
+
+    Args:
+        texts: Reads texts by id, for a snippet of each cluster.
+        clusters, members: Maximum number of clusters, and of members of each, to show.
+    """
 
     texts: ReadTexts
     clusters: int = 20
@@ -307,7 +315,7 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
 
 
 def _held_part(pair: Pair) -> str:
-    """Format the share of the reference text in the document, or the reverse share if it is larger."""
+    """Format the share of the reference text in the document, or the reverse share if that is larger."""
     if _is_within(pair):
         return f"{_percent(pair, 'b_in_a')} of the document"
     return f"{_percent(pair, 'a_in_b')} of {printable(pair.a.name) or 'it'}"
@@ -334,7 +342,7 @@ def _snippet(text: str) -> str:
 
 
 def redundancy_line(result: Duplicates, size: int, *, complete: bool, keep: Keep | None = None) -> str:
-    """Return a line with the number of superfluous documents, all but one per cluster, in files of `size` bytes."""
+    """Return a line on the documents that could be deleted, all but one per cluster, in files of `size` bytes."""
     removed, text_share = result.redundancy(complete=complete, keep=keep)
     line = (
         f"keeping one of each removes {counted(removed, result.kind)} ({percent(removed / max(result.documents, 1))})"
@@ -522,7 +530,7 @@ def write_cluster_lines(batches: Iterable[ClusterColumns], out: IO[str]) -> tupl
 
 
 def _members(pairs: PairColumns) -> list[str]:
-    """Return each pair's second document as JSON: a member of a cluster with the first document as principal."""
+    """Return the second document of each pair as JSON of a cluster's member; the first document is the principal."""
     ids, names, sizes = list(map(_json_text, pairs.ids)), list(map(_json_text, pairs.names)), pairs.sizes.tolist()
     return [
         f'{{"id": {ids[b]}, "name": {names[b]}, "shingles": {sizes[b]}, "is_principal": {"true" if a == b else "false"}'

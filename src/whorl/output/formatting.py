@@ -12,7 +12,7 @@ import math
 import re
 import sys
 
-#: Rounding tolerance for a share with few decimals; exceeds the share's error as a float.
+#: Tolerance when a share is rounded down or up, larger than the error of the share as a float.
 SLACK = 1e-9
 
 

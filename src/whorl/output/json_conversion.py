@@ -1,6 +1,7 @@
-"""Converts results to JSON, using the fields that each result class declares. The OpenAPI schema uses the same fields.
+"""Converts result objects to JSON, by the fields that each result class declares for it (`JSON_FIELDS`).
 
-A class lists its JSON fields in `JSON_FIELDS`, by default the fields of the dataclass. An entry is one of
+The OpenAPI description of the service uses the same declarations; without them, the fields are those of the dataclass.
+An entry of JSON_FIELDS is one of
 
     total                     an attribute or property
     shingles=hit_size         an attribute under another name; `metric=plan.metric` is an attribute of an attribute
@@ -30,7 +31,7 @@ from whorl.output.formatting import SLACK
 from whorl.request_context import timely
 
 _Convert: TypeAlias = Callable[[Any], Any]
-#: Factor for six decimals.
+#: Shares are rounded to multiples of 1 / _PARTS, that is to six decimals.
 _PARTS = 1_000_000
 #: Maximum length of a list to convert without checking the deadline.
 _MANY = 1_000
@@ -61,7 +62,7 @@ class CharRange(NamedTuple):
 class JsonField:
     """JSON field of a result class: its name, and the path of the attribute with its value.
 
-    The field is left out if the attribute named by `condition` is None or False.
+    The field is left out of the JSON if the attribute at the path `condition` is None or False; "" if it never is.
     """
 
     name: str
@@ -70,7 +71,7 @@ class JsonField:
     condition: str = ""
 
     def within(self, path: str, *, is_optional: bool) -> JsonField:
-        """Return the field for an outer object whose attribute `path` is this result, or possibly None."""
+        """Return the field for an outer object that has this result as its attribute `path`, which may be None."""
         condition = f"{path}.{self.condition}" if self.condition else ""
         annotation = self.annotation | None if is_optional else self.annotation
         return JsonField(self.name, f"{path}.{self.path}", annotation, condition)

@@ -1,4 +1,4 @@
-"""Writes verified quotations as JSON, CSV, text or an HTML report that colours each by its verdict."""
+"""Writes checked quotations as JSON, CSV, text or an HTML report that colours each quotation by its verdict."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from whorl.output.json_conversion import values
 from whorl.output.sources_report import html_name, html_text, lines_named, report_page
 from whorl.search.quotations.results import Difference, LookUp, QuotedPlace, Verdict, Verification, VerifiedQuotation
 
-#: Columns of the CSV file, with one row per quotation and its first place.
+#: Columns of the CSV file: a row has a quotation, its verdict, and the first place in a document where it stands.
 COLUMNS = ("verdict", "quote", "words", "source", "id", "name", "start", "end", "first_line", "text", "differences")
 MEANINGS: Mapping[Verdict, str] = {
     Verdict.EXACT: "stands there word for word",
@@ -37,7 +37,7 @@ _AROUND = 160
 
 @dataclass(frozen=True, slots=True)
 class LinedPlace:
-    """Place of a quotation in a document, with its lines and its text."""
+    """A place in a document where a quotation stands, with its line numbers and its text."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("id=place.id", "name=place.name", "quote_place=place.quote", "*range", "differences=place.differences"),
@@ -53,7 +53,7 @@ class LinedPlace:
 
 @dataclass(frozen=True, slots=True)
 class ListedQuotation:
-    """A quotation with its verdict, and its places in documents; `place` is its range in the text."""
+    """A quotation, its verdict, and its places in documents; `place` is its range in the quoting text."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("quote=verified.quotation.quote", "verdict=verified.verdict", "words=verified.words"),
@@ -67,7 +67,7 @@ class ListedQuotation:
 
 @dataclass(frozen=True, slots=True)
 class ListedText:
-    """The text with the quotations; its name is "" for given quotations, and its content is included for HTML."""
+    """The text with the quotations; without a text, the name is ""; the content is present only for HTML."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("name", "kind", "content?")
 
@@ -78,7 +78,7 @@ class ListedText:
 
 @dataclass(frozen=True, slots=True)
 class ListedVerification:
-    """Verified quotations of a text; `counts` has the number of quotations for each verdict."""
+    """The checked quotations of a text; `counts` has the number of quotations for each verdict."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("text", "documents=verification.documents", "counts=verification.counts"),
@@ -122,7 +122,7 @@ def totals_line(verification: Verification) -> str:
 
 
 def look_up_line(look_up: LookUp, verdict: Verdict) -> str:
-    """Return a line with the number of looked-up runs and of documents read, as evidence for the verdict."""
+    """Return a line that supports a verdict: numbers of looked-up runs of the quotation's words, of documents read."""
     runs, documents = counted(len(look_up.runs), "run"), counted(look_up.documents, "document")
     line = f"{runs} of its words looked up in {documents}, {look_up.read:,} read"
     return f"{line}: none has it" if verdict is Verdict.ABSENT else line

@@ -1,4 +1,4 @@
-"""Formats search results as text and JSON: hits, plans, explanations, and documents that new ones repeat."""
+"""Formats search results as text and JSON: hits, search plans, explanations, and documents that new ones repeat."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _look_ups(plan: SketchPlan) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class HitsPage:
-    """One page of hits."""
+    """One page of the hits of a query."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("query", "*page")
 
@@ -144,7 +144,7 @@ class HitsPage:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredHit:
-    """A hit; its overlap with the query's source is null unless the query has exactly one source."""
+    """A hit, and its overlap with the query's source, which is null unless the query has exactly one source."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         "*hit",
@@ -158,7 +158,7 @@ class MeasuredHit:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPage:
-    """One page of hits, with the sources of the query."""
+    """One page of the hits of a query, with the sources that its FINGERPRINTs name."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("query", "sources", "*page", "hits")
 
@@ -170,7 +170,7 @@ class MeasuredPage:
 
 @dataclass(frozen=True, slots=True)
 class FingerprintPlan:
-    """Search plan of a calibrated FINGERPRINT, explained in words."""
+    """Search plan of a calibrated FINGERPRINT, as sentences."""
 
     source: str
     plan: tuple[str, ...]
@@ -178,7 +178,7 @@ class FingerprintPlan:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedQuery:
-    """The plan of a query in words, and the engine's request."""
+    """Explanation of a query: its plan in words, and the request that the engine gets."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("query", "plan=explanation.plan", "fingerprints"),

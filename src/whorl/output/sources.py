@@ -1,4 +1,4 @@
-"""Writes the result of `sources` as JSON or CSV, and formats its notes and totals as sentences."""
+"""Writes the sources of a text (documents that it comes from) as JSON or CSV, with notes and totals in sentences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = ("id", "name", "words", "coverage", "new_words", "only_words", *Shares
 
 @dataclass(frozen=True, slots=True)
 class SourcePassage:
-    """Passage in the text and in the source; the place in the source is unknown if the store keeps no texts."""
+    """A passage of the text (A) and of its source (B); its place in B is null if the store keeps no texts."""
 
     words: int
     a: LinedRange
@@ -59,7 +59,7 @@ class SearchedText:
 
 @dataclass(frozen=True, slots=True)
 class CommonPart:
-    """Numbers of words of the text: common words, other words, and other words in sources."""
+    """Numbers of words of the text: common ones (boilerplate), others, and others that are in sources."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("above=common.limit", "ignored=common.is_ignored", "words=common.words", "other_words"),
@@ -79,7 +79,7 @@ class NamedDocument(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AttributedText:
-    """Sources of a text, and the recall of the search."""
+    """Sources of a text, with totals and the recall of the search for them."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("text", "covered_words=found.covered_words", "common", "excluded_words=found.excluded_words"),

@@ -19,7 +19,8 @@ from whorl.output.formatting import counted, percent
 from whorl.output.sources import common_line, excluded_line, notes, recall_line
 from whorl.search.attribution.results import Attribution, TextSource
 
-#: Maximum number of passages shown per source, the longest first; and maximum lengths of a passage and of its context.
+#: Maximum number of passages shown per source, the longest first; maximum length in characters of a shown passage, and
+#: of the text shown before and after it.
 MOST_SHOWN, _LONGEST, _AROUND = 200, 3_000, 160
 #: Number of colours; further sources repeat them, and the number next to a passage identifies its source.
 _COLOURS = 8
@@ -125,7 +126,7 @@ def _marked(attribution: Attribution) -> Iterator[str]:
 
 
 def _painted(attribution: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
-    """Yield the ranges of the text in order, each with the numbers of its source and passage.
+    """Divide the text into ranges; yield each with the numbers of the source and passage that colour it, or None.
 
     If passages overlap, the longest passage of the first source is shown.
     """
