@@ -1,4 +1,4 @@
-"""Functions for numpy arrays (runs, distinct numbers, sort order) and for splitting iterables."""
+"""Functions for numpy arrays (runs of equal elements, distinct numbers, sort order), and for batches of items."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Made = TypeVar("Made")
 def run_starts(together: npt.NDArray[Any], *others: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return the start of each run of equal rows; int64 array of shape (runs,).
 
-    Equal numbers in the first column must be adjacent.
+    A row has an element of each array (column). Equal numbers in the first column must be adjacent.
 
     >>> run_starts(np.array([5, 5, 5, 7]), np.array([1, 2, 2, 2])).tolist()
     [0, 1, 3]
@@ -30,7 +30,7 @@ def run_starts(together: npt.NDArray[Any], *others: npt.NDArray[Any]) -> npt.NDA
 
 
 def ranges_of(is_marked: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return the runs of marked elements as ascending half-open ranges; int64 array of shape (runs, 2).
+    """Return the runs of True elements as ascending half-open ranges of indices; int64 array of shape (runs, 2).
 
     >>> ranges_of(np.array([True, True, False, True])).tolist()
     [[0, 2], [3, 4]]
@@ -49,7 +49,7 @@ def spread(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.
 
 
 def order_of(numbers: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64]:
-    """Return the stable sort order of numbers of at most `bits` bits.
+    """Return the indices that sort numbers of at most `bits` bits; equal numbers keep their order.
 
     Sorting numbers packed with their positions takes half the time of argsort.
 
@@ -84,7 +84,7 @@ def ascending_distinct(ascending: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint
 def chunks(
     items: Iterable[Item], weight: Callable[[Item], int], heaviest: int, most: int | None = None
 ) -> Iterator[list[Item]]:
-    """Yield items in order, in lists of limited weight.
+    """Yield items in order, in lists of limited total weight.
 
     A list has at most the weight `heaviest`, and at most `most` items. A heavier item gets a separate list.
 
@@ -116,7 +116,7 @@ def batches(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
 
 
 def with_made(items: Iterable[Item], make: Callable[[Iterator[Item]], Iterable[Made]]) -> Iterator[tuple[Item, Made]]:
-    """Yield each item with its result; `make` returns one result for each item, in order.
+    """Yield each item with the result that `make` computes for it; `make` returns one result for each item, in order.
 
     Only the items that `make` has read ahead stay in memory; `itertools.tee` would keep blocks of 57 items.
 

@@ -2,7 +2,7 @@
 
     WhorlError
     ├── QueryError                 carries message, query, span and hint, and draws the caret
-    │   ├── QuerySyntaxError       the text is not in the language
+    │   ├── QuerySyntaxError       the query has a syntax error
     │   ├── UnsupportedQueryError  valid, but not supported (too large, too deep, too many clauses)
     │   └── FieldError             a clause that the type of a field does not support
     │       └── UnknownFieldError  the store has no such field
@@ -10,14 +10,14 @@
     │   ├── UnknownDocumentError   the store has no document of that name
     │   ├── CodeRangeError         a number is not a 64-bit code (also an OverflowError)
     │   └── CodeTypeError          a code is not an integer (also a TypeError)
-    ├── DocumentError              a document cannot be stored (also a ValueError)
+    ├── DocumentError              a document cannot be read or stored (also a ValueError)
     ├── SchemeMismatchError        signatures or stores with different schemes cannot be combined
     ├── StoreError                 a store on disk cannot be opened, read or written
     ├── StoppedError               the time for a request is up, or it was cancelled
     └── EngineError                the search engine of the store failed
         ├── EngineUnavailableError no answer: refused, timed out, gone
         ├── EngineResponseError    an invalid answer: an HTTP error, HTML, broken JSON
-        └── SchemaError            the collection lacks what a fingerprint search needs
+        └── SchemaError            the store lacks texts, fields or settings that an operation needs
             └── NoSketchesError    its documents have no sketches
 
 A message states the given value, the permitted values and a remedy.
@@ -31,7 +31,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-#: Pattern of a user and a password, even if their characters break the address.
+#: Matches the user and the password of an address, even if their characters break the address.
 _LOGIN = re.compile("//.*@", re.DOTALL)
 
 
@@ -93,7 +93,7 @@ class QueryError(WhorlError):
     """A query cannot run; the error keeps its parts for JSON responses.
 
     Args:
-        message: The error, with the invalid value.
+        message: What is wrong, with the invalid value.
         span: Position in the text; an empty span at the end means that something is missing there.
         hint: A valid alternative, or "".
     """
@@ -131,7 +131,7 @@ class UnknownFieldError(FieldError):
 
 
 class ParameterError(WhorlError, ValueError):
-    """A value is outside its documented range."""
+    """An argument or option has a value that is not permitted."""
 
 
 class UnknownDocumentError(ParameterError):
@@ -158,7 +158,7 @@ class CodeTypeError(ParameterError, TypeError):
 
 
 class DocumentError(WhorlError, ValueError):
-    """A document cannot be stored."""
+    """A document cannot be read, or cannot be stored."""
 
 
 class SchemeMismatchError(WhorlError):
@@ -206,7 +206,7 @@ class EngineResponseError(EngineError):
 
 
 class SchemaError(EngineError):
-    """The collection lacks what a fingerprint search needs."""
+    """The store lacks texts, fields or settings that an operation needs."""
 
 
 class NoSketchesError(SchemaError):

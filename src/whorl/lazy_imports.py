@@ -12,7 +12,7 @@ _EXPORT = re.compile(r"^    from (whorl\S+) import (\w+) as \2$", re.MULTILINE)
 
 
 def lazily(package: str) -> tuple[Callable[[str], Any], list[str]]:
-    """Return the `__getattr__` and the `__all__` of a package, given its full name.
+    """Return the function `__getattr__` and the list `__all__` of a package, given its full name.
 
     A package imports its public names in a `TYPE_CHECKING` block, as `import name as name`. Type checkers and editors
     read them there; this function reads them from the source.

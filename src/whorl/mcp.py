@@ -55,11 +55,11 @@ from whorl.search.similar.fetch_sources import SOURCE
 from whorl.search.similar.references import Referent
 from whorl.store import Store
 
-#: Shorten a list below this number of items only if all lists are already this short.
+#: A list is shortened to fewer items than this only after all lists have been shortened to this number.
 _FEW = 3
-#: Shorten a text below this number of characters only if all lists are already short.
+#: A text is shortened to fewer characters than this only after all lists have been shortened.
 _LONG_TEXT = 1_000
-#: Number of characters reserved for the JSON of the counts.
+#: Number of characters reserved for the JSON of the numbers of removed items.
 _COUNTS = 500
 
 
@@ -101,10 +101,10 @@ def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
 
 
 def _shorten(parts: Iterator[_Part] | list[_Part], least: int, surplus: int, left_out: Counter[str]) -> int:
-    """Halve the largest part until the surplus is gone; return the remaining surplus, 0 or less if the answer fits.
+    """Halve the largest part again and again until `surplus` characters of JSON are gone; return the remaining surplus.
 
-    Each part keeps at least `least` items or characters. No part may contain another, so that the answer shrinks by
-    exactly the JSON of the removed items.
+    It is 0 or less if the answer fits. Each part keeps at least `least` items or characters. No part may contain
+    another, so that the answer shrinks by exactly the JSON of the removed items.
     """
     largest = [(-_size(part.value), number, part) for number, part in enumerate(parts) if len(part.value) > least]
     heapify(largest)
@@ -146,7 +146,7 @@ def _texts(holder: Any, path: str = "") -> Iterator[_Part]:
 
 
 def _outermost_lists(holder: Any, path: str = "") -> Iterator[_Part]:
-    """Yield the outermost lists within an object or list."""
+    """Yield the outermost lists in an object, or in the items of a list."""
     for part in _items(holder, path):
         if isinstance(part.value, list):
             yield part
@@ -505,7 +505,7 @@ def _progress(context: Context[Any, Any]) -> Reporter:
 
 
 def _paged(answer: dict[str, Any], items: str, start: int, max_characters: int) -> dict[str, Any]:
-    """Return an answer of limited size, with the number of removed items and the start of the next page."""
+    """Shorten an answer to the permitted size; add the number of removed items, and the start of the next page."""
     answer = {"untrusted_content": _UNTRUSTED, **answer}
     left_out = trim(answer, max_characters)
     total = answer.get("characters" if items == "text" else "total", 0)

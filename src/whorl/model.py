@@ -1,4 +1,4 @@
-"""Documents, hits, pages and sort keys, used by all parts of whorl."""
+"""Classes that all parts of whorl use: documents, hits, pages of hits, and sort keys."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Document:
         return stored is not None and self.digest.startswith(stored)
 
     def wholes(self) -> list[tuple[str, Kind, Value]]:
-        """Return the distinct values of the name and the properties, each with its field and type."""
+        """Return the distinct whole values of the name and the properties, each with its field and type."""
         named = [("name", Kind.KEYWORD, self.name)] if self.name else []
         own = [(name, *typed(value)) for name, values in self.contents().items() for value in values]
         return list(dict.fromkeys([*named, *own]))
@@ -97,7 +97,7 @@ class Document:
 def documents_of(
     ids: Sequence[Any], texts: Sequence[Any], names: Sequence[Any], properties: Sequence[Mapping[str, object]]
 ) -> list[Document] | None:
-    """Return several documents, many times faster than creating them one by one; None if one may be invalid.
+    """Create several documents, many times faster than one by one; return None if one may be invalid.
 
     Takes the arguments of `Document` for each document; `properties` may be empty. After None, `Document` raises the
     reason.
@@ -160,9 +160,10 @@ class Hit:
     """A document that matches a query.
 
     Args:
-        score: Number of matching tokens (or bands), see `whorl.query.plan.nodes`.
+        score: Number of tokens (or bands) of the query that the document has; see `whorl.query.plan.nodes`.
         shared_tokens: Tokens shared with the query's only source, counting repeats; None if not requested.
-        copies: Number of other hits of the same cluster, if hits are collapsed.
+        copies: Number of other hits of the same cluster that this hit stands for, if hits are collapsed; otherwise
+            None.
         cluster: Id of its cluster, if hits are collapsed; None for a document without a cluster.
     """
 
@@ -185,7 +186,8 @@ class Order:
 
     Args:
         field: Name of the field, None for the score.
-        places: Types and engine fields of the values, filled in by the store; the first field with a value counts.
+        places: Types of the field's values, each with the engine's field that holds them; filled in by the store. The
+            first of these with a value counts.
     """
 
     field: str | None

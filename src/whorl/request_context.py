@@ -1,4 +1,4 @@
-"""Deadline, cancellation, progress and trace of the current request.
+"""Holds the deadline, cancellation, progress and trace (counts for the log) of the current request.
 
 A context variable holds the request, and threads started for the request inherit it. Long loops regularly call
 `require_time`, because a thread cannot be stopped from outside, and `report_progress`.
@@ -18,13 +18,13 @@ from typing import TypeVar
 from whorl.errors import StoppedError
 
 Item = TypeVar("Item")
-#: Function called with the current step, the number of items done, and the total number, or None.
+#: Function that is called with the progress: name of the step, number of items done, and number of all items or None.
 Reporter = Callable[[str, int, int | None], None]
 
 
 @dataclass(slots=True)
 class Trace:
-    """Work done for a request so far: counts, times and kinds, never a text, a query or a password.
+    """Work done for a request so far, for the log: counts, times and kinds, never a text, a query or a password.
 
     Args:
         plan: Kind of plan of the request's first search, or "".
@@ -56,7 +56,13 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Deadline on the clock of `time.monotonic`, cancellation, trace and progress of one request."""
+    """State of one request.
+
+    Args:
+        end: Deadline on the clock of `time.monotonic`; None without a deadline.
+        cancelled: Event that cancels the request when it is set.
+        reporter: Function to call with the progress, if any.
+    """
 
     trace: Trace = field(default_factory=Trace)
     end: float | None = None

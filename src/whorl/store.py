@@ -54,11 +54,12 @@ if TYPE_CHECKING:
     from whorl.search.similar.results import Explanation, Similar
 
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
-#: Plain URL that may belong to an index; URLs of Solr have a path before the name.
+#: Matches an http(s) URL that may be that of an index, because only a name follows the host; URLs of Solr have a path
+#: before the name.
 _MAYBE_INDEX = re.compile(r"(?i:https?)://[^/]+/(?!solr/?$)[^/?#]+/?")
 
 _DELETED_AT_ONCE = 1_000
-#: Maximum number of documents with the same shingles as a text, to compare with it.
+#: Maximum number of documents with the same shingles as a text to look for.
 _SAME = 100
 
 
@@ -366,7 +367,7 @@ class Store:
         return sum(self.engine.delete([hit.id for hit in hits]) for hits in self._matching(query))
 
     def _matching(self, query: str) -> Iterator[tuple[Hit, ...]]:
-        """Yield the documents that a query matches, by id, each only once even if the store changes."""
+        """Yield batches of the documents that a query matches, by id, each only once even if the store changes."""
         reader = self._reader()
         plan = matches = reader.bound_filter(query)
         # Hits of a filter have equal scores, so they ascend by id.

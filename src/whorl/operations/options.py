@@ -18,7 +18,7 @@ _Value = TypeVar("_Value")
 FrontEnd: TypeAlias = Literal["cli", "http", "mcp", "python"]
 FRONT_ENDS: tuple[FrontEnd, ...] = get_args(FrontEnd)
 SimilarMetric: TypeAlias = Literal["containment", "jaccard", "a_in_b", "b_in_a", "similarity", "contains", "within"]
-#: Maximum number of hits on a page and before the page; engines sort all of them.
+#: Maximum number of hits on a page, and of hits before it; engines must sort all of them.
 MAX_ROWS, MAX_START = 10_000, 1_000_000
 
 
@@ -94,7 +94,7 @@ class OptionField(NamedTuple):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """Permitted texts of the option or of its items; empty if any is permitted."""
+        """Permitted values of the option, or of its items, if these are fixed texts; otherwise empty."""
         item = get_args(self.type)[0] if self.is_list else self.type
         return get_args(item) if get_origin(item) is Literal else ()
 
@@ -104,7 +104,7 @@ class OptionField(NamedTuple):
 
 
 def only(*front_ends: FrontEnd, because: str) -> Mapping[FrontEnd, str]:
-    """Return all front ends except the given ones, each with the reason why it lacks the option."""
+    """Return the front ends that lack an option, all except the given ones, each with the reason."""
     return {front_end: because for front_end in FRONT_ENDS if front_end not in front_ends}
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias, TypedDict
 
 from whorl.operations.options import ALL_RETURNED, QUERY_SCHEMA, Bounds, Rows, Share, SimilarMetric, Start, only, option
 
-#: Meanings of FINGERPRINT in a query, and ways to read a query.
+#: Meanings of FINGERPRINT in a query (see `ExplainOperation.plan`), and ways to read a query (`afts`).
 QueryPlan: TypeAlias = Literal["stock", "calibrated"]
 Reading: TypeAlias = Literal["lenient", "strict"]
 #: JSON schema of a number of documents or a percentage of all documents; `common_limit` reads it.
