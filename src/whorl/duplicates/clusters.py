@@ -194,7 +194,7 @@ def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[i
 def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, OwnText, OwnText]:
-    """Compare two versions of a text; also return the words that only the old and only the new one has."""
+    """Compare two versions of a text; also return the words that only one of them has, the old one's first."""
     # A comparison has only the passages of its first text, so compare in both directions.
     forward = compare_words(before[1], after[1], scheme)
     backward = compare_words(after[1], before[1], scheme)

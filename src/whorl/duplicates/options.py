@@ -206,16 +206,15 @@ class DuplicatesOptions:
         date: Property or field with the dates of documents; None for the dates of files.
         within: Property in which compared documents must agree. Documents without the property are compared with each
             other.
-        level: Unit of text that is compared; the same in all runs with a folder.
-        common: Boilerplate options. With a folder, the documents of all runs count. If common text is ignored, each run
+        level: Unit of text that is compared; the same in all runs with one `state`.
+        common: Boilerplate options. With `state`, the documents of all runs count. If common text is ignored, each run
             searches for all pairs again, because new documents can make shingles common.
         spanning_only: Find the clusters, but not all pairs: the search may skip pairs of documents that other pairs
             already connect.
         state: Folder of the persistent sketch store. The next run continues from it: it completes an interrupted run,
             and compares new documents with all earlier documents. None for a temporary store.
         reference_only: Compare documents with the reference only, not with each other.
-        workers: Number of processes that read and sketch, and of threads that compare. With a folder, one process
-            reads.
+        workers: Number of processes that read and sketch, and of threads that compare. With `state`, one process reads.
     """
 
     pairs: PairOptions = PairOptions()

@@ -410,7 +410,7 @@ class Duplicates:
         return labels_around_kept(self.documents, self._pairs, firsts[np.sort(begins)], stays)[self._firsts]
 
     def members(self, places: Sequence[int], *, new: bool = False) -> dict[int, Member]:
-        """Return the members at document indexes. With `new`, mark documents of earlier runs as never to be deleted."""
+        """Describe documents, by index. With `new`, documents of earlier runs are marked as never to be deleted."""
         places = sorted(places)
         numbers = self._stored.numbers[np.array(places, np.int64)].tolist()
         known = self._store.describe(numbers)

@@ -59,7 +59,7 @@ def decide_retention(
 
 
 def require_room(reading: InputReader, target: Path) -> None:
-    """Raise ParameterError if the files cannot be written to the folder."""
+    """Raise ParameterError if the folder is in use or not writable, or two files would be written to one path."""
     partial = _partial(target)
     try:
         for folder in (target, partial):

@@ -91,7 +91,7 @@ def duplicates_among(
 
 
 def description_of_options(options: DuplicatesOptions) -> str:
-    """Describe the options that a sketch store of files is made with; it refuses a run whose description differs."""
+    """Describe the options that a sketch store of files is made with; the store refuses a run described differently."""
     policy, within, date_column = options.policy, options.within, options.date
     return (
         f"files, under {options.scheme.name}"

@@ -196,5 +196,5 @@ class Sketches:
 
 
 def map_hashes(file: Path | IO[bytes], count: int) -> npt.NDArray[np.uint64]:
-    """Map a file of hashes into memory. numpy cannot map an empty file."""
+    """Map a file of `count` hashes into memory; for an empty file, which numpy cannot map, return an empty array."""
     return np.memmap(file, HASH, "r", shape=(count,)) if count else np.empty(0, HASH)

@@ -88,6 +88,9 @@ class StoredSketches:
 class PersistentSketchStore:
     """Sketch store in a folder, for documents of one origin and scheme; open in one process at a time.
 
+    `origin` describes the source of the documents and the options that their sketches depend on. A folder is only used
+    with the origin that it was made with.
+
     Raises:
         StoreError: The folder holds other files, is not usable, or is in use by another process.
         ParameterError: The folder belongs to another origin.
@@ -299,7 +302,7 @@ class PersistentSketchStore:
         return StoredSketches(numbers, sketches, keys, is_paired == _PAIRED, is_paired == _NEW)
 
     def replace_keys(self, keys: Sequence[tuple[int, int]]) -> None:
-        """Replace document keys by pairs (key, document number)."""
+        """Set new keys of documents, given as pairs (key, document number)."""
         with self._writing():
             self._database.executemany("UPDATE document SET key = ? WHERE number = ?", keys)
 
@@ -412,7 +415,7 @@ def sketch_key(sketch: Sketch) -> int:
 
 
 def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None = None) -> None:
-    """Write numbers at the current position, or at an offset in numbers."""
+    """Write numbers at the current position of a file, or at an offset, counted in numbers."""
     view = numbers.astype(HASH, copy=False).view(np.uint8).data
     begin = None if at is None else at * HASH.itemsize
     while view:

@@ -33,7 +33,7 @@ def split_equal_samples(
     pair_options: PairOptions,
     read: ReadHashes,
 ) -> StoredSketches:
-    """Replace the keys of documents with equal but incomplete sketches, whose texts may differ, after reading these.
+    """Read documents whose incomplete sketches are equal, and replace their keys, because their texts may differ.
 
     Documents with equal keys count as equal. The new keys are made from all hashes of the texts. Documents that are
     similar enough for a pair in any case keep their keys.

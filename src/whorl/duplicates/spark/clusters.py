@@ -48,7 +48,8 @@ from whorl.duplicates.spark.arrow_blocks import (
 from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
 from whorl.duplicates.spark.verify import measure_overlaps
 
-#: Columns of a cluster member; each copy of a document is a member.
+#: Columns of a member of a cluster; each copy of a document is a member. `key` stands for the member's text, `root` for
+#: its cluster, `run` for the run that read it; `worth` is its rank by the retention policy.
 MEMBERS = "id string, name string, size long, key long, root long, worth double, run long, stays boolean"
 _OWN = "id array<string>, name array<string>, shingles array<long>, stays array<boolean>, is_principal array<boolean>"
 _CLUSTERS = f"part int, first long, is_unknown boolean, key array<long>, cluster string, documents long, {_OWN}"
@@ -70,7 +71,7 @@ def clustered(members: DataFrame, keep: Keep, parts: Partitioning) -> DataFrame:
 
 
 def with_shares(clusters: DataFrame, documents: LoadedDocuments) -> DataFrame:
-    """Add to each cluster the overlap of its members with the retained document.
+    """Add to each cluster how much each member shares with the retained document.
 
     Returns:
         Columns cluster and documents; and as lists with one value per member: id, name, shingles, stays, is_principal,

@@ -118,7 +118,7 @@ class LoadedDocuments:
 
     @property
     def unfit(self) -> DataFrame:
-        """Bad rows, in the columns id and problem: the first of each partition."""
+        """The first bad rows of each partition, in the columns id and problem."""
         return self.blocks.where("problem <> ''").select(f.col("problem_id").alias("id"), "problem")
 
     def count_unfit(self) -> int:
