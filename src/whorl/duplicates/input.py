@@ -228,7 +228,7 @@ class InputReader:
             self.count -= rows
 
     def require_reference_columns(self, used: Collection[str]) -> None:
-        """Raise ParameterError for a reference column without a text (not in `used`): its items would miss silently."""
+        """Raise ParameterError for a reference column without a text (not in `used`); its items would be lost."""
         for name in self.reference_columns:
             if name not in used:
                 columns = ", ".join(

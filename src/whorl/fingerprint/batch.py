@@ -48,6 +48,8 @@ _NO_MINIMA, _NO_HASHES, _NO_WORDS = np.empty((0, 2), np.uint64), np.empty(0, np.
 
 
 class Parts(Flag):
+    """Kinds of numbers that a caller of `hashed` can request for each text."""
+
     MINIMA = auto()
     HASHES = auto()
     WORDS = auto()

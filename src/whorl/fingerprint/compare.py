@@ -5,12 +5,12 @@ Words and shingles are numbered, not hashed, so that no result depends on chance
 A *passage* is a maximal run of shingles that occurs in both texts. If a text repeats itself, a part of A can correspond
 to several parts of B. Two rules choose the part of B:
 
-1. A shingle that occurs once in B has one position in B. The passage around the shingle extends to both sides as far as
-the texts agree.
-2. The remaining shingles are processed from the beginning of A. The expected position in B of the
-next shingle continues the previous passage; before the first passage, it is the position in A. The candidates are the
-`CANDIDATES` positions of the shingle in B nearest to the expected one, and its first position in B. The candidate with
-the longest run of agreement wins; ties go to the nearest candidate, then to the first position.
+1. A shingle that occurs once in B has one position in B. The passage around the shingle extends to both sides as far
+   as the texts agree.
+2. The remaining shingles are processed from the beginning of A. The expected position in B of the next shingle
+   continues the previous passage; before the first passage, it is the position in A. The candidates are the
+   `CANDIDATES` positions of the shingle in B nearest to the expected one, and its first position in B. The candidate
+   with the longest run of agreement wins; ties go to the nearest candidate, then to the first position.
 
 A word broken by a hyphen at the end of a line ("exam-", "ple") counts as one word if the other text has the whole word,
 or breaks it as well. Tokens of FINGERPRINT and sketches keep both halves, as Lucene does.

@@ -16,8 +16,8 @@ from whorl.hamming.lookup_tables import Layout, Tables, sort_codes
 #: Rebuild the lookup tables after this number of single insertions or removals, or after one per this number of codes,
 #: if that is more.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
-#: A bulk operation on less than one in this number of all codes changes them one by one; a larger one rebuilds the
-#: tables.
+#: A bulk operation changes codes one by one if it has less than one code per this number of all codes; otherwise, it
+#: rebuilds the tables.
 _SMALL_PART = 32
 #: Maximum number of bits of a bucket number in the hash chains of recent codes (`_Recent`).
 _RECENT_WIDTH = 16

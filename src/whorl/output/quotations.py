@@ -122,7 +122,7 @@ def totals_line(verification: Verification) -> str:
 
 
 def look_up_line(look_up: LookUp, verdict: Verdict) -> str:
-    """Return a line that supports a verdict: numbers of looked-up runs of the quotation's words, of documents read."""
+    """Return a line that supports a verdict: how many runs of the quotation's words were looked up, and where."""
     runs, documents = counted(len(look_up.runs), "run"), counted(look_up.documents, "document")
     line = f"{runs} of its words looked up in {documents}, {look_up.read:,} read"
     return f"{line}: none has it" if verdict is Verdict.ABSENT else line

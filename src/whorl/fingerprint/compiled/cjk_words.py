@@ -35,7 +35,7 @@ def nothing_known() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Allocate empty caches of dictionary look-ups.
 
     The dictionary is a trie of UTF-16 units. The first cache has, for each first unit of a word, the result of
-    `_advance` from the root; the second has the result for some pairs of first units.
+    `_advance` from the root; the second has the result for some pairs of a first and a second unit.
     """
     # -1 marks an empty slot. As a pair of units it would be U+FFFF twice, which no word contains.
     return np.full((1 << 16, 4), _UNKNOWN, np.int32), np.full((1 << PAIR_BITS, 4), -1, np.int32)

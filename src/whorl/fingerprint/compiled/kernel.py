@@ -59,6 +59,22 @@ _MASKS = np.array(
 
 
 class Work(NamedTuple):
+    """Working memory of the loops in `words` and `cjk_words`, allocated once per kernel.
+
+    Attributes:
+        words: Folded words of the texts, each followed by a blank; without the words of slow segments.
+        starts: Start of each word in `words`.
+        slow: A row for each slow segment: number of words before it, start, end, and flags.
+        folded: Folded units of the current buffer.
+        runs: One bit for each unit of the buffer that may be in a word.
+        care: Flags of each block of 64 units of the buffer.
+        edges: Positions in the buffer where runs of such bits begin and end.
+        at: Numbers of units, words and slow segments written so far.
+        ends, counts: Ends of the words in slow segments, and their number for each segment, from `cjk_words.divide`.
+        cost, before: Cost of the cheapest segmentation up to each position of a span, and the start of its last word.
+        known: Caches of dictionary look-ups, from `nothing_known`.
+    """
+
     words: npt.NDArray[np.uint16]
     starts: npt.NDArray[np.int32]
     #: Position in the text of each word's first unit, without the words of slow segments.

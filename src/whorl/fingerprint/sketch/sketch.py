@@ -253,8 +253,9 @@ class Overlaps:
     """What the sketch of a source shares with the sketch of each hit, in int64 arrays of shape (hits,).
 
     Args:
-        levels: Level of each comparison: the larger level of the two sketches.
+        source_size: Number of distinct shingles of the source.
         sizes: Number of distinct shingles of each hit.
+        levels: Level of each comparison: the larger level of the two sketches.
         source_counts: Number of hashes of the source below the bound of that level.
         counts: Number of hashes of the hit below the bound.
         shared: Number of shared hashes below the bound.

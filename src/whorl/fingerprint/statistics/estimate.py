@@ -10,10 +10,9 @@ The ratio falls as I rises, so the estimate is the last I with a ratio of at lea
 
 Three distributions of x are exact, and give an interval: x ~ Hypergeometric(a, I, x + ya) for the source, the same for
 the hit, and x ~ Hypergeometric(a + b - I, I, x + ya + yb) for the union. The interval from the smaller document is
-narrower than the interval from the larger; the interval from the union is the narrowest if, with a <= b and s = (a + b)
-/ a, I / a is below s (3 - s) /
-2. The choice must not depend on the observation, so the union is used if the larger document is at most 1.5 times as
-large as the smaller (s <= 5 / 2).
+narrower than the interval from the larger. With a <= b and s = (a + b) / a, the interval from the union is the
+narrowest if I / a is below s (3 - s) / 2. The choice must not depend on the observation, so the union is used if the
+larger document is at most 1.5 times as large as the smaller (s <= 5 / 2).
 
 An interval contains each I for which P(X >= x) and P(X <= x) exceed half of 1 - confidence (Clopper and Pearson). So it
 contains the true I with at least this confidence. The three shares rise with I, so the interval of I gives the

@@ -67,7 +67,7 @@ class _Parent:
 
 
 class _File(ReadableStream):
-    """The input file, read by the parent."""
+    """The input file as a stream; the parent reads it and sends the bytes."""
 
     def __init__(self, parent: _Parent) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class _File(ReadableStream):
 
 
 class _Output(io.RawIOBase):
-    """The output file, written by the parent."""
+    """The output file as a stream; the parent receives the bytes and writes them."""
 
     def __init__(self, parent: _Parent) -> None:
         super().__init__()

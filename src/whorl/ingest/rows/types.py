@@ -19,7 +19,7 @@ T = TypeVar("T")
 AT_ONCE = 512
 #: Maximum size of a row in bytes; an endless row would otherwise fill the memory.
 MOST_BYTES = 100_000_000
-#: Approximate maximum size of such a group in bytes.
+#: Approximate maximum memory of a group of rows that are processed together, in bytes.
 GROUP_BYTES = 8_000_000
 #: Memory of a table's cell besides its characters, in bytes.
 CELL_BYTES = 72
