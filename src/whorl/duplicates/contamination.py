@@ -181,6 +181,7 @@ class ReferenceIndex:
         return np.concatenate(runs)
 
     def word_spans(self, text: int) -> npt.NDArray[np.int64]:
+        """Return the character ranges of a reference text's words, computed once."""
         if text not in self._known_spans:
             self._known_spans[text] = words_and_spans(unnumbered([self.documents[text].text])[0], self.scheme)[1]
         return self._known_spans[text]
@@ -208,6 +209,8 @@ class ReferenceMatch:
 
 @dataclass(frozen=True, slots=True)
 class MatchBatch:
+    """The documents of a batch: their ids, whether each is too short to compare, and their matches."""
+
     ids: list[str]
     is_too_short: npt.NDArray[np.bool_]
     matches: list[ReferenceMatch]
@@ -215,6 +218,8 @@ class MatchBatch:
 
 @dataclass(frozen=True, slots=True)
 class _ReferenceSearch:
+    """Finds the reference texts in documents, batch by batch."""
+
     index: ReferenceIndex
     options: DuplicatesOptions
 
@@ -232,6 +237,7 @@ class _ReferenceSearch:
             yield MatchBatch(ids, together.sizes == 0, list(self._matches(batch, together)))
 
     def _matches(self, documents: Sequence[Document], together: Together) -> Iterator[ReferenceMatch]:
+        """Yield the matches of a batch, verified on all shingles, with the longest shared passage of each."""
         index, pairs = self.index, self.options.pairs
         ends = np.cumsum(together.sizes)
         shared_hashes = positions, numbers = index.look_up(together.hashes)
@@ -274,6 +280,11 @@ class _ReferenceSearch:
     def _longest_passage(
         self, text: int, words: npt.NDArray[np.int64], first_a: int, first_b: int, run: int
     ) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return the character ranges of a passage in a reference text and in a document.
+
+        The passage has `run` shingles, from shingle `first_a` of the text and `first_b` of the document. `words` has
+        the character ranges of the document's words.
+        """
         last = run + self.index.scheme.shingle_size - 2
         spans_a = self.index.word_spans(text)
         return (

@@ -344,6 +344,19 @@ class InputReader:
 
 @dataclass(slots=True)
 class ReadReport:
+    """What was found in a part of the input while it was read; the reports of all parts are combined.
+
+    Attributes:
+        count: Number of documents.
+        problems: Files and rows that could not be read.
+        has_worth: Whether a document has a rank by the retention policy.
+        has_date: Whether a document has a date in the given column.
+        has_part: Whether a document has a value in the column `within`.
+        has_text: Whether a document has a text.
+        columns: Text columns with a text in any document.
+        file: The file that the part belongs to.
+    """
+
     count: int = 0
     problems: Problems = field(default_factory=Problems)
     has_worth: bool = False

@@ -47,6 +47,8 @@ AT_ONCE = 1 << 22
 
 
 class CandidatePairs(NamedTuple):
+    """Documents that may be near-duplicates; the smaller and the larger document of each pair."""
+
     smaller: Numbers
     larger: Numbers
 
@@ -83,6 +85,8 @@ def find_candidates(
 
 
 class _FilterRound:
+    """Finds the candidate pairs of one round, level by level; documents with a too frequent hash wait for the next."""
+
     def __init__(
         self,
         sketches: Sketches,
@@ -149,6 +153,7 @@ class _FilterRound:
     def _pairs(
         self, members: LevelMembers, index_keys: Hashes, probe_keys: Hashes, member_bits: int
     ) -> Iterator[CandidatePairs | HashBlock]:
+        """Yield the candidate pairs of a level; defer the documents of too frequent hashes, or yield them as blocks."""
         larger = owners_of(probe_keys, member_bits)
         hashes = probe_keys - larger.astype(np.uint64)
         # Members are numbered by size, so the smaller partners with the same hash are a contiguous range.

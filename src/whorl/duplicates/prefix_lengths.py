@@ -128,6 +128,7 @@ class Round:
         return np.maximum(1, np.where(counts == sizes, -(-part * sizes // whole), drawn))
 
     def has_more_hashes(self, sketches: Sketches, places: Numbers, lengths: PrefixLengths) -> npt.NDArray[np.bool_]:
+        """Return a mask of the documents with hashes that this round does not compare."""
         return np.asarray(sketches.counts[places] > (lengths.counts if self.is_jaccard else lengths.indexable))
 
 

@@ -146,6 +146,12 @@ def write_filtered(
 
 
 class _OutputWriter:
+    """Writes copies of input files, without the parts to delete or with cluster columns.
+
+    Attributes:
+        read, written: Numbers of documents read and written so far.
+    """
+
     def __init__(self, reading: InputReader, decisions: RetentionDecisions, *, with_columns: bool) -> None:
         self._reading, self._decisions, self._with_columns = reading, decisions, with_columns
         self.written = self.read = 0
@@ -195,6 +201,7 @@ class _OutputWriter:
         return raw
 
     def _without_pieces(self, text: str, document_id: str) -> str | None:
+        """Return a text without the parts to delete, or None if nothing of it remains."""
         if self._reading.options.level is Granularity.PASSAGE:
             return without_ranges(text, self._passages.get(document_id, ()))
         return without(text, document_id, self._decisions.to_delete, self._reading.options.level)

@@ -285,11 +285,13 @@ def _load_changed(
     sketching: Sketching,
     on_repeated: Callable[[str], None],
 ) -> None:
+    """Sketch and store the new and changed documents; mark the others as seen in this scan."""
     ahead: Counter[str] = Counter()
     digests_ahead: deque[list[bytes]] = deque()
     is_empty = not store.count()
 
     def changed() -> Iterator[list[Document]]:
+        """Yield the new and changed documents of each batch, and remember their digests."""
         for batch in batches(documents, AT_ONCE):
             require_time()
             digests = [_digest(document, sketching) for document in batch]

@@ -78,6 +78,8 @@ class SketchBatch:
 
 
 class SketchMaker(Protocol):
+    """Interface of a class that sketches documents, such as `Sketching`."""
+
     @property
     def scheme(self) -> Scheme: ...
 
@@ -102,6 +104,7 @@ class Sketching:
     within: str | None
 
     def rank_and_date(self, document: Document) -> tuple[float | None, float | None]:
+        """Return a document's rank by the retention policy, and its date in seconds since 1970; None if unknown."""
         keep, date = self.keep, self.date_column
         return (
             keep.worth(document.properties.get(keep.column)) if keep.column else None,

@@ -141,6 +141,8 @@ def _coder(scheme: str) -> Callable[[Sequence[str]], Hashes]:
 
 
 class _WordCodes:
+    """Computes codes under whorl's own scheme, for one word-break profile."""
+
     def __init__(self, profile: str) -> None:
         self.profile = profile
 

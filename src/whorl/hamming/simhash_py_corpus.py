@@ -178,6 +178,8 @@ class Table:
 
 
 class _Hits:
+    """The codes near each of several queries, to distribute them to the tables that simhash-py would find them in."""
+
     def __init__(self, queries: Codes, found: Groups) -> None:
         sizes = np.diff(found.ends)
         self.owners: _Places = np.repeat(np.arange(queries.size), sizes)
@@ -186,6 +188,7 @@ class _Hits:
         self._differing = found.codes ^ queries[self.owners]
 
     def shown_by(self, table: Table) -> _Places:
+        """Return the indices of the hits that a table contains."""
         return np.flatnonzero(self._differing & np.uint64(table.lead) == 0)
 
     def fill(self, answers: list[list[int]], tables: list[Table], *, repeats: bool) -> None:

@@ -18,6 +18,8 @@ _MAPPED = Path("/proc/self/statm")
 
 
 class _Current:
+    """The limits of this process; None until they are read or set."""
+
     limits: FileLimits | None = None
 
 

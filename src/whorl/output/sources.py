@@ -52,6 +52,8 @@ class LinedSource:
 
 @dataclass(frozen=True, slots=True)
 class SearchedText:
+    """The text whose sources were searched: its name, where it came from, and its number of words."""
+
     name: str
     kind: str
     words: int

@@ -29,6 +29,7 @@ _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def report(read: Read, attribution: Attribution) -> str:
+    """Return the HTML report on the sources of a text."""
     title = read.name or "a text"
     warnings = "".join(f"<li>{html_text(note)}</li>" for note in notes(attribution))
     also = ", ".join(html_name(name or document_id) for document_id, name in attribution.also)
@@ -83,6 +84,7 @@ def report_page(heading: str, called: str, parts: Iterable[str]) -> str:
 
 
 def _legend(attribution: Attribution) -> Iterator[str]:
+    """Yield the table of sources with their colours and shares."""
     if not attribution.sources:
         return
     titles = (

@@ -101,6 +101,7 @@ def _zipped(clusters: DataFrame) -> Column:
 
 
 def _clustered(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
+    """Yield the clusters of one partition as rows with lists of members, and choose the principal of each."""
     rows = [batch for batch in batches if batch.num_rows]
     if not rows:
         return
@@ -173,6 +174,7 @@ def _to_compare(batches: Batches) -> Batches:
 
 
 def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
+    """Yield the clusters with the shares of each member (B) and the retained document (A)."""
     if not clusters.num_rows:
         return
     clusters = clusters.combine_chunks()

@@ -246,6 +246,7 @@ class _PairFinder:
     pivots: int
 
     def pair(self, batches: Batches) -> Batches:
+        """Yield the candidate pairs of one partition, and a hash block for each hash with too many pairs."""
         names, types = "levels tokens keys sizes flags", f"u1 {narrow_type(self.scheme.bits)} i8 i8 u1"
         levels, narrow, keys, sizes, flags = joined(batches, names, types)
         if not levels.size:
@@ -296,6 +297,7 @@ class _PairFinder:
             yield self._pairs(keys[smaller[is_open]], keys[larger[is_open]])
 
     def _with_pivots(self, hash_block: Numbers, new: Numbers) -> Batches:
+        """Yield pairs of some new documents of a hash block (pivots) with all of its documents."""
         # Choose pivots by their keys, so that hash blocks with many common documents choose the same pivots and make
         # the same pairs.
         pivots = new[np.argsort(new.view(np.uint64) * SCATTERED)[: self.pivots]]

@@ -125,6 +125,8 @@ def drop_removed(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -
 
 
 class _Folder:
+    """A folder in a Hadoop file system, used through Spark's Java API; errors become StoreError."""
+
     def __init__(self, session: SparkSession, path: str) -> None:
         context = session.sparkContext
         self._session, self._path, self._paths = session, path, context._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]

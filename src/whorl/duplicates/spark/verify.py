@@ -105,6 +105,7 @@ def _compare_received(block: pa.Table, sent: pa.Table, scheme: SketchScheme, com
 
 
 def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme, compare: _Compare) -> pa.RecordBatch:
+    """Compare sent documents (`rows`) with documents of the block `whole`; return the measured pairs."""
     sender_indices, receivers = joined(rows, "sender_indices receivers", "i8 i8")
     (keys,) = joined(rows, "keys", "i8")
     # Positions refer to one row; add its offset among all sent documents.

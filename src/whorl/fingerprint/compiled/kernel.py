@@ -503,6 +503,8 @@ def for_loops(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 class Loops(NamedTuple):
+    """Modules of compiled loops, imported together by `load_loops`."""
+
     words: Any
     cjk_words: Any
     hashes: Any

@@ -104,6 +104,7 @@ class StockOverlaps:
 
 
 def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int | None = None) -> StockOverlaps:
+    """Compare the buckets of a source with those of each hit; `source_size` is the source's exact size, if known."""
     for hit in hits:
         if hit.minima.size != source.minima.size:
             raise SchemeMismatchError(

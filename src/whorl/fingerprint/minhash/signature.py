@@ -347,6 +347,7 @@ def _letters(signature: Signature) -> npt.NDArray[np.uint8]:
 
 
 def _digits(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return the values of letters as digits: 0 to 9, then a, b and so on from 10; 0 for padding."""
     is_letter = letters >= ord("a")
     return np.where(letters == 0, 0, letters - np.where(is_letter, ord("a") - 10, ord("0"))).astype(np.uint8)
 
@@ -354,6 +355,7 @@ def _digits(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 def _in_order(
     repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
 ) -> tuple[tuple[str, ...], bool]:
+    """Put distinct tokens in the order of their buckets, with their repeats; return also whether the order is exact."""
     if not repeats:
         return (), True
     if scheme.hash_count > 1 or scheme.hash_set_size > 1:
@@ -501,6 +503,8 @@ def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np
 
 
 class _Smallest:
+    """Collects the smallest hash of each bucket for one hash function, from pieces of a long text."""
+
     def __init__(self, scheme: Scheme, number: int) -> None:
         self.scheme, self.number = scheme, number
         self.high, self.low = np.full((2, scheme.bucket_count), _LARGEST, dtype=np.uint64)

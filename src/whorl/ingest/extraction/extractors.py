@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 
 class TextBuffer:
+    """Collects the pieces of a text, up to a maximum number of characters."""
+
     def __init__(self, most: int) -> None:
         self._most, self._length = most, 0
         self._pieces: list[str] = []
@@ -37,6 +39,7 @@ class TextBuffer:
 
 
 def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
+    """Append the text of a file in the format of this name."""
     if form == PDF.name:
         read_pdf(raw, text)
     elif form in (DOCX.name, PPTX.name, XLSX.name):

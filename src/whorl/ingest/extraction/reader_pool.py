@@ -175,12 +175,19 @@ class _Watchdog:
 
 @dataclass(frozen=True, slots=True)
 class _Extraction:
+    """A worker's response: the text of a file, or the reason why it has none.
+
+    `is_worker_spent` means that the worker process cannot be used for another file.
+    """
+
     text: str
     problem: str = ""
     is_worker_spent: bool = False
 
 
 class _ReaderProcess:
+    """A worker process that reads one file at a time; see `worker` for its requests and responses."""
+
     def __init__(self, limits: FileLimits) -> None:
         self._most_bytes = limits.text_characters * _MOST_CHARACTER_BYTES
         self._memory_bytes = limits.memory_bytes

@@ -124,6 +124,8 @@ def _path(opened: IO[bytes]) -> str:
 
 
 class _RowWorker:
+    """A worker process that reads files of rows, and the connection to it; see `reader_process`."""
+
     def __init__(self) -> None:
         self._connection, theirs = multiprocessing.Pipe()
         handle, options = theirs.fileno(), dict[str, Any]()
