@@ -55,12 +55,17 @@ def test_the_list_says_what_each_command_says() -> None:
         (["serach"], {"main"}),
         (["delete", "--help"], {"main", "manage_store", "options", "open_store"}),
         (["explain", "--help"], {"main", "search", "options", "open_store", "render", "render.console"}),
+        (
+            ["similar", "--help"],
+            {"main", "similar", "options", "open_store", "render", "render.console", "render.tables"},
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_a_command_is_imported_when_it_is_called(words: list[str], modules: set[str]) -> None:
     """
-    The list of commands, and an unknown command, import no command, and of whorl only errors and lazy imports.
+    The list of commands, and an unknown command, import no command, and of whorl only errors and lazy imports. The help
+    of a search imports neither numpy nor the store.
     """
     at_the_end = "import sys, atexit; atexit.register(lambda: print(*sys.modules))"
     program = f"{at_the_end}; from whorl.cli.main import main; main({words})"
@@ -68,10 +73,26 @@ def test_a_command_is_imported_when_it_is_called(words: list[str], modules: set[
     loaded = set(done.stdout.splitlines()[-1].split())
     prefix = "whorl.cli."
     assert {module.removeprefix(prefix) for module in loaded if module.startswith(prefix)} == modules
+    if not {"search", "similar"}.isdisjoint(modules):
+        assert not loaded & {"numpy", "sqlite3", "tantivy", "whorl.store"}
     if modules == {"main"}:
         known = {"whorl.cli", "whorl.cli.main", "whorl.errors", "whorl.lazy_imports"}
         assert {module for module in loaded if module.startswith("whorl.")} == known
         assert not loaded & {"numpy", "rich", "tantivy", "fastapi"}
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("command", "is_service"), [("search", False), ("serve", True)])
+def test_only_services_collect_garbage_often(command: str, is_service: bool) -> None:
+    """
+    A command that ends changes Python's threshold for garbage collection; a service does not.
+    """
+    program = (
+        "import atexit, gc; before = gc.get_threshold(); atexit.register(lambda: print(gc.get_threshold() == before))"
+    )
+    program += f"; from whorl.cli.main import main; main(['{command}', '--help'])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1] == str(is_service)
 
 
 #: Modules that no small command needs; importing them takes longer than the rest of the command.

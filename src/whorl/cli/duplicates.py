@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import signal
 import sys
 import threading
@@ -53,9 +52,6 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
     """
     from whorl.cli.duplicates_checks import DuplicatesCommand
 
-    # The search creates many small objects without reference cycles, so collect garbage rarely.
-    gc.freeze()
-    gc.set_threshold(100_000, 50, 50)
     command = DuplicatesCommand(**vars(options), paths=paths, store=store)
     command.require_consistent()
     if command.engine == "spark":

@@ -54,6 +54,8 @@ _MODULES = {
 }
 #: Functions of commands whose names are reserved or builtin names in Python.
 _FUNCTIONS = {"list": "list_documents"}
+#: Commands that run until they are stopped.
+_SERVICES = {"mcp", "serve"}
 _STANDARD_OUTPUT = 1
 
 
@@ -67,13 +69,12 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.commands:
             return None
-        # Exclude the imported modules from garbage collection, now and later.
-        gc.disable()
-        try:
-            module = import_module(f"whorl.cli.{_MODULES.get(cmd_name, cmd_name)}")
-        finally:
-            gc.freeze()
-            gc.enable()
+        if cmd_name not in _SERVICES:
+            # Commands create many objects and few reference cycles, so collect garbage rarely.
+            gc.set_threshold(100_000, 50, 50)
+        module = import_module(f"whorl.cli.{_MODULES.get(cmd_name, cmd_name)}")
+        # Exclude the imported modules from garbage collection.
+        gc.freeze()
         command: click.Command = getattr(module, _FUNCTIONS.get(cmd_name, cmd_name))
         return command
 

@@ -6,6 +6,7 @@ import math
 import shlex
 from dataclasses import replace
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,21 +14,16 @@ from whorl.cli.open_store import Searched, opened_for, print_notes, referent, se
 from whorl.cli.options import EXPLAIN, WORDS, operation_options, require_default, with_boilerplate_texts
 from whorl.cli.render.console import console, explanation
 from whorl.cli.render.tables import similar_table
-from whorl.cli.search import show_page
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, notes_on
 from whorl.operations import SearchOperation, SimilarOperation
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import counted, percent, printable, titled
-from whorl.output.json_conversion import values
-from whorl.output.search import condition, plan_lines, promise
-from whorl.query.ast import Fingerprint
-from whorl.query.literals import EXACT
-from whorl.query.unparse import write_fingerprint
-from whorl.search.similar.fetch_sources import SOURCE
-from whorl.search.similar.options import make_criteria
-from whorl.search.similar.results import SimilarHit
-from whorl.store import Store
+
+# Import these modules when needed, so that help and wrong usage are shown sooner.
+if TYPE_CHECKING:
+    from whorl.search.similar.results import SimilarHit
+    from whorl.store import Store
 
 #: Threshold of the search for the nearest miss (the best document, if none is a hit): a tenth of a percent.
 _LOWEST = "0.001"
@@ -75,6 +71,9 @@ def similar(
 
         text = source_text(read)
     with opened_for(searched) as opened:
+        from whorl.output.search import condition, plan_lines, promise
+        from whorl.search.similar.fetch_sources import SOURCE
+
         if document is not None:
             meant = referent(opened, document, is_file_expected=bool(searched.folders))
         else:
@@ -85,6 +84,8 @@ def similar(
             query = _stock_query(name, options)
             for note in notes_on(threshold=options.threshold, recall=options.recall):
                 click.echo(f"note: {note}", err=True)
+            from whorl.cli.search import show_page
+
             page_options = SearchOperation(filter=options.filter, start=options.start, rows=options.rows)
             stock = opened.prepare(query, page_options, source=source)
             show_page(query, stock, page_options, as_json=as_json, explained=explained)
@@ -95,6 +96,8 @@ def similar(
         page = prepared.search(start=options.start, rows=options.rows, exact=options.exact)
         miss = None if page.total or as_json else _nearest(opened, name, source, options)
     if as_json:
+        from whorl.output.json_conversion import values
+
         click.echo(json_text(values(page)))
         return
     for warning in page.warnings:
@@ -132,6 +135,11 @@ def _command() -> list[str]:
 
 def _stock_query(reference: str, options: SimilarOperation) -> str:
     """Return the FINGERPRINT query for a document in Alfresco's syntax; raise ParameterError for an invalid number."""
+    from whorl.query.ast import Fingerprint
+    from whorl.query.literals import EXACT
+    from whorl.query.unparse import write_fingerprint
+    from whorl.search.similar.options import make_criteria
+
     criteria = make_criteria(Metric.JACCARD, options.threshold, options.recall)
     overlap, probability = (
         EXACT.divide(Decimal(share.numerator), Decimal(share.denominator))
