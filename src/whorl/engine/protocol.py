@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -205,8 +205,7 @@ class CountedPage(CandidatePage):
         return positions, Overlaps.of_complete(source.size, sizes, shared)
 
 
-@dataclass(frozen=True, slots=True)
-class RecalledSketch:
+class RecalledSketch(NamedTuple):
     """The sketch that a document had when it was last read as a source."""
 
     document_id: str
@@ -214,8 +213,7 @@ class RecalledSketch:
     sketch: Sketch
 
 
-@dataclass(frozen=True, slots=True)
-class Costs:
+class Costs(NamedTuple):
     """Costs of a calibrated search on an engine, in microseconds.
 
     Args:
@@ -227,8 +225,7 @@ class Costs:
     candidate: float
 
 
-@dataclass(frozen=True, slots=True)
-class ScanBatch:
+class ScanBatch(NamedTuple):
     """One batch of a scan over all documents of a store.
 
     Args:
@@ -240,8 +237,7 @@ class ScanBatch:
     mark: str
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterLabel:
+class ClusterLabel(NamedTuple):
     """Cluster label of a document; `cluster` is the id of the cluster's first document."""
 
     cluster: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from whorl.errors import SchemaError
 
@@ -30,8 +31,7 @@ class FieldNames:
     noderef: str = "LID"
 
 
-@dataclass(frozen=True, slots=True)
-class TextField:
+class TextField(NamedTuple):
     """A field with readable texts, and its number of documents."""
 
     name: str

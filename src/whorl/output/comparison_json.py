@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from whorl.fingerprint.compare import Comparison, Passage, ResidualOverlap, Size
 from whorl.operations import CompareOperation
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 _SAID = 240
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(NamedTuple):
     """A text that was read for a comparison, and where it came from (`kind`).
 
     The name is the user's name for it, the title of the document, or "".
@@ -51,8 +50,7 @@ class LinedRange:
     text: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LinedPassage:
+class LinedPassage(NamedTuple):
     """A passage that two texts share: its number of words, and its position in each."""
 
     words: int
@@ -60,8 +58,7 @@ class LinedPassage:
     b: LinedRange
 
 
-@dataclass(frozen=True, slots=True)
-class ResidualSide:
+class ResidualSide(NamedTuple):
     """The common text (boilerplate) of one of two compared texts, and its number of distinct shingles without it."""
 
     common_words: int
@@ -115,8 +112,7 @@ class ComparedTexts:
     exact: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class LongestPassage:
+class LongestPassage(NamedTuple):
     """Size and beginning of the longest passage of two texts."""
 
     words: int

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -58,8 +58,7 @@ class CharRange(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class JsonField:
+class JsonField(NamedTuple):
     """JSON field of a result class: its name, and the path of the attribute with its value.
 
     The field is left out of the JSON if the attribute at the path `condition` is None or False; "" if it never is.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Hit, Page
@@ -168,8 +168,7 @@ class MeasuredPage:
     hits: tuple[MeasuredHit, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FingerprintPlan:
+class FingerprintPlan(NamedTuple):
     """Search plan of a calibrated FINGERPRINT, as sentences."""
 
     source: str

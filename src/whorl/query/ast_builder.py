@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -43,8 +43,7 @@ class _Lead(NamedTuple):
     tokens: Sequence[Token]
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A node of the unfinished tree, with its place in the query, the depth of its subtree, and its sign (+, -, |).
 
     The place (`span`) includes parentheses and the sign.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from os.path import isfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import platformdirs
 
@@ -56,8 +56,7 @@ _DAY_SECONDS = 86_400
 _ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:/\s]+)):([0-9]{1,5})")
 
 
-@dataclass(frozen=True, slots=True)
-class ValueType:
+class ValueType(NamedTuple):
     """Type of a setting's value.
 
     `read` raises ValueError for an invalid value. `allowed` describes the valid values, after "must be" in messages.
@@ -167,8 +166,7 @@ FIELDS = ValueType(f"a table from {', '.join(_FIELD_NAMES)} to the collection's 
 NAMES = ValueType('a table from names in queries to fields of the store ("cm:title" = "title")', _names)
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """Declaration of one setting. `key` is its name in whorl.toml, `section` its heading in the documentation."""
 
     key: str

@@ -15,7 +15,6 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
@@ -72,8 +71,7 @@ _MOST_CHECKED = 256 << 20
 _META = frozenset(("format", "scheme", "sketches", "store", "dictionary", "passages", "minhash", "texts"))
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """Stored data of a document: its text and sketch, or only its passage hashes."""
 
     document: Document

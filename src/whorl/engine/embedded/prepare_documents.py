@@ -123,8 +123,7 @@ class DocumentPreparation:
 LAYOUT = "10"
 
 
-@dataclass(frozen=True, slots=True)
-class IndexEntry:
+class IndexEntry(NamedTuple):
     """Indexed data of a document.
 
     Args:

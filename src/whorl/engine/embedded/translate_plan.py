@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from tantivy import Occur, Query
@@ -32,8 +31,7 @@ _Json: TypeAlias = Mapping[str, object]
 _FEW_NUMBERS = 256
 
 
-@dataclass(frozen=True, slots=True)
-class TantivyQuery:
+class TantivyQuery(NamedTuple):
     """A tantivy query with its description and warnings.
 
     Args:
@@ -48,8 +46,7 @@ class TantivyQuery:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _TranslatedNode:
+class _TranslatedNode(NamedTuple):
     """A tantivy query for a node of a plan, with its description."""
 
     query: Query
@@ -115,7 +112,7 @@ class _NodeTranslator:
                 return _TranslatedNode(_bool_query((), chosen, (), 1), {"chosen": described}, None)
             case Bool() if self.reader is not None and is_countable(plan):
                 translated = _NodeTranslator(self.profile, None).bool(plan)
-                return replace(translated, query=self.counted(plan))
+                return translated._replace(query=self.counted(plan))
             case Bool():
                 return self.bool(plan if self.reader is None else _group_token_parts(plan))
             case _:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import codecs
 import importlib.util
 import re
-from dataclasses import dataclass
 from pathlib import PurePath
+from typing import NamedTuple
 
 from whorl.errors import DocumentError
 
 
-@dataclass(frozen=True, slots=True)
-class FileFormat:
+class FileFormat(NamedTuple):
     """File format that needs text extraction.
 
     Args:

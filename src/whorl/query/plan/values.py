@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from whorl.errors import nearest
 from whorl.fingerprint.shingling import well_formed
@@ -352,8 +352,7 @@ _MILLISECONDS = {"DAY": 86_400_000, "HOUR": 3_600_000, "MINUTE": 60_000, "SECOND
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class DateSpan:
+class DateSpan(NamedTuple):
     """The period of a date, in milliseconds since 1970, both ends included."""
 
     first: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from whorl.engine.protocol import Engine, RecalledSketch
 from whorl.errors import ParameterError, UnknownDocumentError, quoted
@@ -18,8 +18,7 @@ from whorl.search.similar.references import References
 SOURCE = "source"
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """The source of a search: a document of the store (`document_id`), or a text given with the query."""
 
     name: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -150,8 +150,7 @@ def _shingles(similar: SimilarHit) -> int:
 MOST_PAGE_CHARACTERS = 20_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Residuals:
+class Residuals(NamedTuple):
     """Shares after common text is left out, by document id, for hits whose text could be read."""
 
     by_id: Mapping[str, ResidualOverlap]
