@@ -54,7 +54,7 @@ _MODULES = {
 }
 #: Functions of commands whose names are reserved or builtin names in Python.
 _FUNCTIONS = {"list": "list_documents"}
-#: Commands that run until they are stopped.
+#: Commands that answer requests until they are stopped.
 _SERVICES = {"mcp", "serve"}
 _STANDARD_OUTPUT = 1
 
