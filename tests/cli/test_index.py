@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -20,6 +21,31 @@ from whorl import Document, Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import StoreError
 from whorl.fingerprint.winnowing import PassageScheme
+
+
+def _garbage_of_index(name: str, count: int) -> int:
+    """Index new files, half of them unreadable; return the number of objects that only a garbage collection frees."""
+    files = Path(name)
+    files.mkdir()
+    for number in range(count):
+        (files / f"{number}.txt").write_text(f"{FIRST} {name} {number}", encoding="utf-8")
+        (files / f"{number}.bin").write_bytes(bytes(100))
+    gc.collect()
+    gc.disable()
+    try:
+        assert whorl("index", "--store", "store", name).stdout.startswith(f"{count} documents stored")
+        return gc.collect()
+    finally:
+        gc.enable()
+
+
+def test_files_leave_no_garbage(folder: Path) -> None:
+    """
+    No file leaves objects in reference cycles, because commands collect garbage too rarely to free them.
+    """
+    # The first run also frees garbage of imports.
+    _garbage_of_index("few", 10)
+    assert _garbage_of_index("many", 200) < 200
 
 
 def test_unreadable_files_are_reported_at_the_end(folder: Path) -> None:
