@@ -16,12 +16,15 @@ from whorl.engine.opensearch.document_fields import (
     FIELDS,
     HANDLE,
     MAPPING,
+    MINHASH,
     OF_CLUSTERS,
     OWN,
+    SAMPLE,
     SIZE,
     SKETCH,
     WORDS,
     IndexFeatures,
+    Json,
     index_body,
     mapping,
     name_in,
@@ -37,7 +40,7 @@ from whorl.engine.opensearch.document_fields import (
 from whorl.engine.user_fields import FieldNames
 from whorl.fingerprint.batch import Parts, hashed, least_stored_size
 from whorl.fingerprint.shingling import Scheme, join
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_tokens
 from whorl.model import Document
 
 NAMES = FieldNames(content="body.text", name="title")
@@ -84,13 +87,31 @@ def test_documents_of_another_program(
     assert properties_in(source_fields, NAMES) == properties
 
 
+def fields_of(documents: list[Document], features: IndexFeatures = IndexFeatures()) -> list[Json]:  # noqa: B008 - frozen
+    fingerprints = hashed((document.text for document in documents), Scheme(), Parts.ALL)
+    return list(own_fields(documents, fingerprints, (Scheme(), SketchScheme()), FieldNames(), features))
+
+
+def test_each_document_of_a_batch_has_its_own_tokens() -> None:
+    """
+    Tokens of many documents are spelled together; each document gets its own, as if spelled one by one.
+    """
+    lengths = [300, 0, 5, 4, 12, *range(6, 80), 3_000]
+    texts = [" ".join(f"w{at * at % 977}of{number}" for at in range(n)) for number, n in enumerate(lengths)]
+    fields = fields_of([Document(str(number), text) for number, text in enumerate(texts)])
+    for own, fingerprints in zip(fields, hashed(texts, Scheme(), Parts.ALL), strict=True):
+        numbers = sorted(set(fingerprints.minima[:, 0].tolist()))
+        assert own[MINHASH] == [base64.b64encode(number.to_bytes(8, "big")).decode().rstrip("=") for number in numbers]
+        assert tuple(own[SAMPLE]) == lookup_tokens(fingerprints.sketch(SketchScheme()))
+    assert [own[SIZE] for own in fields[:4]] == [296, 0, 1, 0]
+
+
 def test_own_fields_describe_the_document() -> None:
     """
     The own fields contain words with field prefixes, types of values, and the properties that name the document.
     """
     document = Document("a", "One, two!", name="Note", properties={"DBID": 7, "LID": "n", "tag": "Big dog"})
-    (read,) = hashed([document.text], Scheme(), Parts.ALL)
-    own = own_fields(document, read, Scheme(), SketchScheme(), FieldNames(), IndexFeatures())
+    (own,) = fields_of([document])
     assert own[WORDS][0] == word_term("name", "note")
     assert own[WORDS][-1] == " ".join([word_term("content", "one"), word_term("content", "two")])
     assert " ".join([word_term("tag", "big"), word_term("tag", "dog")]) in own[WORDS]
@@ -106,9 +127,7 @@ def test_a_short_document_has_no_sketch_beside_its_text(words: int, keeps_texts:
     A document of 199 shingles has no stored sketch if its text can be read; one of 200 shingles has one.
     """
     document = Document("a", " ".join(f"w{number}" for number in range(words)))
-    (read,) = hashed([document.text], Scheme(), Parts.ALL)
-    features = IndexFeatures(keeps_texts=keeps_texts)
-    own = own_fields(document, read, Scheme(), SketchScheme(), FieldNames(), features)
+    (own,) = fields_of([document], IndexFeatures(keeps_texts=keeps_texts))
     assert own[SIZE] == words - 4
     assert (own[SKETCH] is None) == (keeps_texts and own[SIZE] < least_stored_size(Scheme()))
 

@@ -123,12 +123,10 @@ def updates(
     documents: Sequence[tuple[Json, Document]], names: FieldNames, features: IndexFeatures
 ) -> list[tuple[Json, Json | None]]:
     """Return bulk updates that add whorl's fields to hits that have not changed since they were read."""
-    scheme, sketch_scheme = Scheme(), SketchScheme()
-    hashes = hashed((document.text for _, document in documents), scheme, Parts.ALL, workers=1)
-    return [
-        (_update(hit), {"doc": own_fields(document, fingerprints, scheme, sketch_scheme, names, features)})
-        for (hit, document), fingerprints in zip(documents, hashes, strict=True)
-    ]
+    read = [document for _, document in documents]
+    fingerprints = hashed((document.text for document in read), Scheme(), Parts.ALL, workers=1)
+    fields = own_fields(read, fingerprints, (Scheme(), SketchScheme()), names, features)
+    return [(_update(hit), {"doc": own}) for (hit, _), own in zip(documents, fields, strict=True)]
 
 
 def _update(hit: Json) -> Json:

@@ -22,22 +22,22 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import ascending_distinct
+from whorl.arrays import ascending_distinct, batches
 from whorl.engine.backfill import cluster_label
 from whorl.engine.index_terms import BETWEEN_WORDS, SHORT_TEXT, passage_terms, plain_words, value_term
 from whorl.engine.sketch_encoding import encoded_sketch
 from whorl.engine.user_fields import DIGEST_LETTERS, FieldNames
 from whorl.fingerprint.batch import Hashed
 from whorl.fingerprint.shingling import JoinedWords, Scheme, joined_words
-from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_tokens
+from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_numbers, spelled
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
@@ -54,6 +54,11 @@ def source(document: Document, names: FieldNames) -> Json:
             inner = inner.setdefault(part, {})
         inner[last] = text
     return made
+
+
+#: Number of documents whose tokens are spelled together.
+_SPELLED_AT_ONCE = 64
+_Row: TypeAlias = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,35 +78,61 @@ class IndexFeatures:
 
 
 def own_fields(
-    document: Document,
-    fingerprints: Hashed,
-    scheme: Scheme,
-    sketch_scheme: SketchScheme,
+    documents: Iterable[Document],
+    fingerprints: Iterable[Hashed],
+    schemes: tuple[Scheme, SketchScheme],
     names: FieldNames,
     features: IndexFeatures,
+) -> Iterator[Json]:
+    """Yield the values of whorl's fields for each document; `names` has the properties that can identify it.
+
+    Args:
+        fingerprints: All results of fingerprinting for each document's text, in order.
+    """
+    for portion in batches(zip(documents, fingerprints, strict=True), _SPELLED_AT_ONCE):
+        sketches = [hashed.sketch(schemes[1]) for _, hashed in portion]
+        minima = [ascending_distinct(np.sort(hashed.minima[:, 0])) for _, hashed in portion]
+        minhash = _spelled_rows(minima, spelled_minhash)
+        sample = _spelled_rows(list(map(lookup_numbers, sketches)), partial(spelled, bits=schemes[1].bits))
+        for (document, hashed), sketch, terms, lookups in zip(portion, sketches, minhash, sample, strict=True):
+            yield {
+                **_content_fields(document, hashed.words, schemes[0].profile, names, features),
+                MINHASH: terms,
+                SAMPLE: lookups,
+                # None in a partial update removes the value.
+                SKETCH: encoded_sketch(sketch, schemes[0], document.text if features.keeps_texts else None),
+                SIZE: sketch.size,
+                SCHEME: stored_name(*schemes),
+                **_passage_fields(document.text, hashed, schemes[0], features.passages),
+            }
+
+
+def _spelled_rows(rows: Sequence[_Row], spell: Callable[[_Row], Sequence[str]]) -> Iterator[Sequence[str]]:
+    """Yield the terms of each row of numbers. Spell all rows together: those of short texts have few numbers."""
+    terms, begin = spell(np.concatenate(rows)), 0
+    for row in rows:
+        yield terms[begin : begin + len(row)]
+        begin += len(row)
+
+
+def _content_fields(
+    document: Document, words: JoinedWords, profile: str, names: FieldNames, features: IndexFeatures
 ) -> Json:
-    """Return the values of whorl's fields for a document; `names` has the properties that can identify it."""
-    wholes, properties, sketch = document.wholes(), document.values(), fingerprints.sketch(sketch_scheme)
+    """Return the fields that do not depend on hashes: the words, the values, the cluster and the digest."""
+    wholes, properties = document.wholes(), document.values()
     texts = [("name", document.name), *((name, value) for name, values in properties.items() for value in values)]
     terms = [
-        text_terms(name, split_name(text) if features.split_names and name == "name" else text, scheme.profile)
+        text_terms(name, split_name(text) if features.split_names and name == "name" else text, profile)
         for name, text in texts
     ]
     kinds = {(name, kind.name) for name, kind, _ in wholes} | ({("content", "TEXT")} if document.text else set())
     return {
         ID: document.id,
-        WORDS: [*filter(None, terms), *filter(None, [word_terms("content", fingerprints.words)])],
+        WORDS: [*filter(None, terms), *filter(None, [word_terms("content", words)])],
         VALUES: sorted({value_term(name, kind, value) for name, kind, value in wholes}),
         FIELDS: sorted(field_term(name, kind) for name, kind in kinds),
         HANDLE: [handle(name, value) for name in (names.dbid, names.noderef) for value in properties.get(name, ())],
-        MINHASH: spelled_minhash(ascending_distinct(np.sort(fingerprints.minima[:, 0]))),
-        SAMPLE: list(lookup_tokens(sketch)),
-        # None in a partial update removes the value.
-        SKETCH: encoded_sketch(sketch, scheme, document.text if features.keeps_texts else None),
-        SIZE: sketch.size,
-        SCHEME: stored_name(scheme, sketch_scheme),
         DIGEST: document.digest[:DIGEST_LETTERS],
-        **_passage_fields(document.text, fingerprints, scheme, features.passages),
         **(_cluster_fields(document) if features.clusters else {}),
     }
 

@@ -130,11 +130,12 @@ class OpenSearchEngine(Engine):
             return
         # Check at every call, because a cluster creates a missing index with default mappings.
         features = require_fields(self._client, self._names)
-        changes: list[tuple[Json, Json]] = []
-        read = hashed((document.text for document in batch), self._scheme, Parts.ALL, workers=1)
-        for document, fingerprints in zip(batch, read, strict=True):
-            own = own_fields(document, fingerprints, self._scheme, self._sketch_scheme, self._names, features)
-            changes.append(({"index": {"_id": document.id}}, {**source(document, self._names), **own}))
+        fingerprints = hashed((document.text for document in batch), self._scheme, Parts.ALL, workers=1)
+        fields = own_fields(batch, fingerprints, (self._scheme, self._sketch_scheme), self._names, features)
+        changes: list[tuple[Json, Json]] = [
+            ({"index": {"_id": document.id}}, {**source(document, self._names), **own})
+            for document, own in zip(batch, fields, strict=True)
+        ]
         for document_id, _, reason in self._client.bulk(changes):
             raise DocumentError(f"the cluster refuses {document_id!r}: {reason}")
 
