@@ -242,8 +242,8 @@ class InputReader:
     def require_used_columns(self, noted: ReadReport) -> None:
         """Raise ParameterError if no document has a usable value in the column of the retention policy or of dates.
 
-        A missing `within` column is also an error, because all documents would then be compared with each other. An
-        empty column is no error, because the input of one day may have no value.
+        It is also an error if no file has the `within` column, because all documents would then be compared with each
+        other. A `within` column without values is allowed: the input of one day may have none.
         """
         column, dates = self._keep.column, self.options.date
         if column and not noted.has_worth and self.count:

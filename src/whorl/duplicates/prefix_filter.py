@@ -1,18 +1,19 @@
 """Finds candidate pairs: documents whose sketches share one of their rarest hashes (prefix filter).
 
 Documents are compared level by level: a level is a bound of hash values, and each level has half of the hashes of the
-level below it. At the level of the larger document, both documents of a pair keep only the hashes below the bound, a
-few tens of hashes (`aim`). If the other document of a pair, the partner, contains the share c of a document's shingles,
-its sketch has at least m = quantile(Binomial(k, c), 1 - recall) of the document's k hashes, with probability recall.
+level below it. Both documents of a pair are compared at the level of the larger one: only their hashes below its bound
+count, k hashes of a document, a few tens (`JoinOptions.aim`). If the other document of the pair, the partner, contains
+the share c of a document's shingles, it has at least m = quantile(Binomial(k, c), 1 - recall) of the document's k
+hashes, with probability recall.
 (The exact distribution is hypergeometric; it is narrower, so its m is at least as large.) If two sketches share m
 hashes, then for any order of the hashes, they share one among the first k - m + 1 of each. This is the prefix filter:
 the smaller document is indexed under its first hashes (index prefix), and the larger one looks up its own (probe
 prefix). The rarest hashes come first: a hash of only one document costs nothing, and a hash of a hundred thousand
 documents (a licence, a menu, a footer) is used only for documents that contain little else.
 
-If a hash still produces more than `most` pairs, its documents are deferred to another round with four times the hashes,
-which separates documents above the threshold from documents just below it, until the sketches are exhausted. Documents
-that share such a hash even then are mostly true duplicates. They form one block (`HashBlock`).
+If a hash still produces more than `JoinOptions.most` pairs, its documents are deferred to another round with four times
+the hashes, which separates documents above the threshold from documents just below it, until the sketches are
+exhausted. Documents that share such a hash even then are mostly true duplicates. They form one block (`HashBlock`).
 
 Sources: S. Chaudhuri, V. Ganti, R. Kaushik, A primitive operator for similarity joins in data cleaning (ICDE 2006); R.
 Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007), for the prefix filter.

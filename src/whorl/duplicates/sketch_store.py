@@ -557,7 +557,7 @@ def _write_failures(folder: Path) -> Iterator[None]:
 
 
 class _StringFile:
-    """A list of strings, concatenated in a file; only the end of each string is in memory."""
+    """Strings, concatenated in a file; memory holds only the offset in the file at which each string ends."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

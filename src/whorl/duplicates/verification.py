@@ -1,4 +1,4 @@
-"""Verifies candidate pairs: counts the hashes that two sketches share, and keeps the pairs above the threshold."""
+"""Verifies candidate pairs by sketches: counts the hashes that two share, and keeps the pairs above the threshold."""
 
 from __future__ import annotations
 

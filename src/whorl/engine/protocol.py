@@ -314,7 +314,8 @@ class Engine(Protocol):
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         """Return the digests of stored documents by id; servers store only the first letters of a digest.
 
-        `of_texts` asks for the versions that `texts` reads, which may be older than the stored versions.
+        With `of_texts`, return the digests of the versions that `texts` would return, which may be older than the
+        latest ones.
         """
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
@@ -391,7 +392,10 @@ class Engine(Protocol):
         """Resolve references; return the id and the sketch (or None) of each document by reference."""
 
     def recalled_sketch(self, reference: str) -> RecalledSketch | None:
-        """Return the sketch last read for a reference, without a request. `is_current` checks it after a search."""
+        """Return the sketch remembered from the last search with this source, without a request; None without one.
+
+        After the new search, `is_current` checks that the sketch was still valid.
+        """
         return None
 
     def is_current(self, recalled: RecalledSketch, candidates: Candidates) -> bool:

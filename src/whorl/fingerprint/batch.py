@@ -48,7 +48,7 @@ _NO_MINIMA, _NO_HASHES, _NO_WORDS = np.empty((0, 2), np.uint64), np.empty(0, np.
 
 
 class Parts(Flag):
-    """Kinds of numbers that a caller of `hashed` can request for each text."""
+    """What `hashed` can compute for each text: minima of the buckets (MinHash), shingle hashes, words, or all."""
 
     MINIMA = auto()
     HASHES = auto()
@@ -165,7 +165,7 @@ def fingerprints(
 def hashed(
     texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, parts: Parts = Parts.HASHES, *, workers: int | None = None
 ) -> Iterator[Hashed]:
-    """Yield the requested numbers (`parts`) of each text, in the order of the texts.
+    """Yield what `parts` asks for of each text, in the order of the texts.
 
     Arguments and errors are as for `signatures_of`. Hashes depend only on the profile and the shingle size.
     """

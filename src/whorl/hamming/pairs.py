@@ -155,7 +155,7 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iter
 
 
 def _run_starts(codes: Codes, lead: int) -> NDArray[np.int64]:
-    """Return the index at which each run of codes that agree on the bits of `lead` starts, and the end of the last."""
+    """Return the start of each run of adjacent codes that are equal in the bits of `lead`, then the number of codes."""
     changes = np.flatnonzero((codes[1:] ^ codes[:-1]) & np.uint64(lead)) + 1
     return np.concatenate(([0], changes, [codes.size])) if codes.size else np.zeros(1, np.int64)
 
@@ -203,9 +203,9 @@ def _pairs_in_runs(
 
 
 def find_clusters(codes: CodesLike, distance: int) -> Groups:
-    """Return the connected components of the pairs within `distance` bits, by their smallest codes, each ascending.
+    """Return the groups of codes that are connected by pairs within `distance` bits; omit codes without a pair.
 
-    Codes without a pair are left out.
+    The codes of a group ascend, and the groups are ordered by their smallest codes.
     """
     return clusters_of(stream_pairs(codes, distance))
 

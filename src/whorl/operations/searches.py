@@ -25,7 +25,7 @@ class Paging:
 
 @dataclass(frozen=True, kw_only=True)
 class Boilerplate:
-    """Definition of common text."""
+    """Options that say which text counts as common: text in many documents of the store, or given texts."""
 
     common_above: str | None = option(
         None,

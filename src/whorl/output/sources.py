@@ -1,4 +1,4 @@
-"""Writes the sources of a text (documents that it comes from) as JSON or CSV, with notes and totals in sentences."""
+"""Writes the sources of a text (documents that it comes from) as JSON or CSV, and words the notes on the result."""
 
 from __future__ import annotations
 

@@ -203,11 +203,12 @@ class Typed(NamedTuple):
 
 
 def read_fingerprint(parts: Sequence[Typed], typed: str) -> ast.Fingerprint:
-    """Return the node for an id and its numbers.
+    """Return the syntax node of a fingerprint.
 
     Args:
-        parts: The id, then the texts of the overlap and the probability.
-        typed: Text of the parts in the query, for the hint; empty if underscores cannot belong to the id.
+        parts: The id, then the overlap and the probability as typed, if given.
+        typed: All parts as they stand in the query, which the hint of an error quotes; empty if underscores cannot
+            belong to the id.
     """
     if not parts[0].text:
         raise id_missing(parts[0].start)

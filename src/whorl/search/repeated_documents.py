@@ -1,4 +1,4 @@
-"""Finds stored documents that new documents repeat."""
+"""Finds, for new documents, the stored documents that they largely copy."""
 
 from __future__ import annotations
 

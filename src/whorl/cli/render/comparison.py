@@ -1,4 +1,4 @@
-"""Prints a comparison of two texts: their shares and longest common passages."""
+"""Prints a comparison of two texts: how much of each is in the other, and the longest common passages."""
 
 from __future__ import annotations
 

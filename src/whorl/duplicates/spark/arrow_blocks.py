@@ -116,7 +116,7 @@ class MaterialisedRows:
         return DataFrame(session._jsparkSession.internalCreateDataFrame(rows, java.schema(), False), session)
 
     def materialise_in_place(self, frame: DataFrame) -> DataFrame:
-        """Compute and store rows, but keep their plan, so that Spark still knows how they are partitioned."""
+        """Compute and store rows in such a way that Spark still knows how they are partitioned."""
         if frame.sparkSession.sparkContext.getCheckpointDir():
             return frame.checkpoint()
         self._frames.append(frame.persist(StorageLevel.DISK_ONLY))

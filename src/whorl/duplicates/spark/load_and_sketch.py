@@ -237,7 +237,7 @@ def _block_rows_of(
 
 
 def _redivided(batches: Batches, scheme: SketchScheme, parts: Partitioning, since: int) -> Batches:
-    """Divide the blocks of earlier runs among the parts of this run, and compute `is_new` again from `since`."""
+    """Divide the blocks of earlier runs into the parts of this run; documents of run `since` and later count as new."""
     for batch in batches:
         members, _ = BlockMembers.of([batch])
         block = Block.of([batch], scheme)

@@ -1,4 +1,4 @@
-"""Compares candidates in an embedded store with the source, by exact counts from the token index if possible.
+"""Counts the hashes that candidates in an embedded store share with the source, from the token index or from sketches.
 
 A source can have thousands of near-copies, and reading their records would take most of a search. The index holds every
 hash of a short document, so the postings of a source with a complete sketch give the number of shared hashes. Records

@@ -13,7 +13,10 @@ _OWN = frozenset(("name", CLUSTER, IS_PRINCIPAL))
 
 @dataclass(frozen=True, slots=True)
 class PropertyLimits:
-    """Maximum numbers of a document's properties and of property names in a store; every search reads all names."""
+    """Maximum number of properties of a document, and of different property names in a store.
+
+    Names are limited because every search reads all of them.
+    """
 
     per_document: int = 1_000
     names: int = 10_000

@@ -227,7 +227,10 @@ def _ids(scored: Iterable[ScoredId]) -> list[str]:
 def sort_hits(
     scored: Sequence[tuple[str, float]], documents: Mapping[str, Document], order: Sequence[Order]
 ) -> list[tuple[str, float]]:
-    """Return hits sorted by the keys of an order, and ties by id; a hit without a document has no values."""
+    """Return hits sorted by the keys of an order; hits with equal keys by id, and hits without a value last.
+
+    A hit that is missing from `documents` has only its score and its id.
+    """
     hits = sorted(scored)
     # Sorting is stable, so sort by the primary key last.
     for key in reversed(order):

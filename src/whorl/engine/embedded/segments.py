@@ -380,7 +380,7 @@ class Segment:
         return keys
 
     def ordinals_of(self, numbers: Numbers) -> Numbers:
-        """Return the ordinals of documents by number; omit missing numbers."""
+        """Return the ordinals in this segment of documents by their numbers; omit numbers that it does not have."""
         if not len(self):
             return np.empty(0, np.int64)
         nearest = np.minimum(np.searchsorted(self.numbers, numbers), len(self) - 1)

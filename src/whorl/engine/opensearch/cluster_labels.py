@@ -43,7 +43,13 @@ class OpenSearchLabels(ServerLabels):
         self._client, self._names, self._query = client, names, query
 
     def prepare(self) -> None:
-        """Require the label fields, and give each document without a cluster its own id."""
+        """Label each document without a cluster as a cluster of its own, under its own id.
+
+        Otherwise `collapse` would group all of them.
+
+        Raises:
+            SchemaError: The index has no fields for labels.
+        """
         if not require_fields(self._client, self._names).clusters:
             raise SchemaError(
                 f"{self._client.url} has no fields for clusters; 'whorl opensearch init {self._client.shown}' adds them"

@@ -276,7 +276,7 @@ class _Adapter(BaseAdapter):
         return response
 
     def close(self) -> None:
-        """Do nothing: the client closes the connections."""
+        """Do nothing: `SolrClient` owns the connections, and closes them."""
 
 
 def _leniently(body: str | bytes) -> object:

@@ -366,7 +366,7 @@ class SolrEngine(Engine):
         return look_up_holders(counts, most, among, ask)
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Raise an error unless new documents get passages, of any scheme or of the wanted one.
+        """Raise an error unless new documents get passage hashes, under the wanted scheme or, without one, under any.
 
         Raises:
             SchemaError: The collection has no field for passages.

@@ -172,7 +172,11 @@ def _by_machine(
 
 @inlined
 def _by_bits(units: Any, origin: int, start: int, end: int, layout: Any, work: Any, at: Any) -> None:
-    """Write the words of a run of one script that follows the default rules, from the bits of `_look_up`."""
+    """Split a run of one script (not Japanese) into words, and write them.
+
+    The bits of `_look_up` give the ranges that may be words. Where they cannot decide a boundary, the state machine
+    does.
+    """
     table, words, starts, folded, edges = layout.units, work.words, work.starts, work.folded, work.edges
     firsts = work.firsts
     places = _edges(work.runs, start - origin, end - origin, edges)

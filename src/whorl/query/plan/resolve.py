@@ -139,7 +139,7 @@ class _Resolver:
         return []
 
     def _one_of(self, clause: ast.Leaf, all_places: list[Places]) -> list[_FieldTest]:
-        """Return the tests of a clause in each field where it is valid; without such a field, raise the first error."""
+        """Return the tests for a clause in every field where it is valid; if there is none, raise the first error."""
         tests: list[_FieldTest] = []
         errors = []
         for places in all_places:

@@ -1,4 +1,4 @@
-"""Reads candidates and compares them with the text; skips candidates that share too little by their sketches.
+"""Reads the texts of candidates and compares them with the text; skips those whose sketches show too little overlap.
 
 Passage hashes and the sketch give an upper bound of the words that a candidate shares; its text gives the exact words.
 Hashes of runs of words compare texts quickly; only the returned sources are compared word by word.

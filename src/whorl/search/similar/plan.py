@@ -152,10 +152,10 @@ class SketchPlan:
         return all(branch.promised for branch in self.branches)
 
     def is_candidate(self, sizes: npt.NDArray[np.int64], shared: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return a mask of the documents that pass the first phase, by the minimum for each document's size.
+        """Return a mask of the documents that share enough tokens for the first phase.
 
-        A document with n shingles has the share n / 2**bits of the tokens by accident. The second phase drops such
-        candidates.
+        The minimum depends on a document's size. A document with n shingles has n / 2**bits of all tokens by chance;
+        the second phase drops candidates that were found by chance.
         """
         is_found = np.zeros(len(sizes), dtype=np.bool_)
         needed = np.array([self.overlap_at(size) for size in sizes.tolist()], dtype=np.int64)
@@ -269,7 +269,7 @@ def _phases(recall: Fraction, asks: int) -> tuple[Fraction, Fraction]:
 
 
 class _SizeRange(NamedTuple):
-    """Range of document sizes whose look-up levels offer the same tokens."""
+    """Range of document sizes for which a search looks up the same tokens: `token_count` of `level`."""
 
     smallest: int
     largest: int | None

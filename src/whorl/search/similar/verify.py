@@ -1,4 +1,4 @@
-"""Verifies hits on their texts, where sketches cannot decide, and computes exact shares and passages."""
+"""Reads the texts of hits: decides hits that sketches leave undecided, and computes exact shares and passages."""
 
 from __future__ import annotations
 

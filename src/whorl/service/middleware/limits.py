@@ -341,7 +341,7 @@ class BodyMemory:
         self._kept += count
 
     def give(self, count: int) -> None:
-        """Release the memory of a number of bytes."""
+        """Return a number of reserved bytes, so that other requests can reserve them."""
         self._kept -= count
 
 
