@@ -18,7 +18,7 @@ ROOMS = (
     *("fingerprint", "hamming", "query", "query.plan", "model", "operations"),
     *("engine", "ingest.extraction", "settings", "ingest"),
     *("search.boilerplate", "search.similar", "search.attribution", "duplicates", "search"),
-    *("store", "search.repeated_documents", "simhash_compat"),
+    *("store", "search.find_earlier_copies", "simhash_compat"),
     *("output", "service", "mcp", "cli"),
 )
 #: Packages that must not import each other, although one is lower.

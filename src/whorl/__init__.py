@@ -154,6 +154,9 @@ if TYPE_CHECKING:
     from whorl.search.attribution.results import TextSource as TextSource
     from whorl.search.attribution.run_sources import SourcesOptions as SourcesOptions
     from whorl.search.boilerplate import CompareOptions as CompareOptions
+    from whorl.search.find_earlier_copies import Repeated as Repeated
+    from whorl.search.find_earlier_copies import Repeats as Repeats
+    from whorl.search.find_earlier_copies import RepeatSearch as RepeatSearch
     from whorl.search.highlight import Snippet as Snippet
     from whorl.search.prepared_search import PreparedQuery as PreparedQuery
     from whorl.search.prepared_search import QueryOptions as QueryOptions
@@ -168,9 +171,6 @@ if TYPE_CHECKING:
     from whorl.search.quotations.results import Verification as Verification
     from whorl.search.quotations.results import VerifiedQuotation as VerifiedQuotation
     from whorl.search.quotations.results import VerifyOptions as VerifyOptions
-    from whorl.search.repeated_documents import Repeated as Repeated
-    from whorl.search.repeated_documents import Repeats as Repeats
-    from whorl.search.repeated_documents import RepeatSearch as RepeatSearch
     from whorl.search.similar.minhash_plan import MinHashPlan as MinHashPlan
     from whorl.search.similar.options import SimilarOptions as SimilarOptions
     from whorl.search.similar.plan import Branch as Branch

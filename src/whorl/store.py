@@ -321,7 +321,7 @@ class Store:
             ParameterError: A number is out of its range, a quotation has no word, or the document has no text.
         """
         from whorl.operations import VerifyOperation
-        from whorl.search.quotations.extraction import named_quotations
+        from whorl.search.quotations.find_quotations import named_quotations
         from whorl.search.quotations.verify import verification_of, verify_quotations
 
         if quotations is not None:

@@ -17,7 +17,7 @@ from whorl.duplicates.clusters import (
     labels_around_kept,
     version_order,
 )
-from whorl.duplicates.verification import Pairs
+from whorl.duplicates.verify_sketches import Pairs
 from whorl.fingerprint.compare import words_of
 from whorl.fingerprint.shingling import Scheme
 

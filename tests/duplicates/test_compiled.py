@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.duplicates import prefix_filter, token_index, verification
+from whorl.duplicates import prefix_filter, token_index, verify_sketches
 from whorl.duplicates.options import ask_pairs
 from whorl.duplicates.prefix_lengths import JoinOptions, rounds
 from whorl.duplicates.sketch_arrays import Sketches
@@ -39,7 +39,7 @@ def test_compiled_loops_equal_the_plain_index(seed: int, bits: int, metric: str,
     actual = []
     for is_fast, least in ((False, 0), (True, 1 << 60), (True, 0)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(verification, "_LEAST", least)
+            patch.setattr(verify_sketches, "_LEAST", least)
             patch.setattr(token_index, "is_fast", lambda amount, answer=is_fast: answer)
             patch.setattr(token_index, "_PART_BITS", 4)
             patch.setattr(token_index, "_ROOM", 7)

@@ -18,7 +18,7 @@ from whorl.duplicates.prefix_filter import HashBlock, find_candidates
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.sketch_store import sketch_key
-from whorl.duplicates.verification import Pairs, verify_pairs
+from whorl.duplicates.verify_sketches import Pairs, verify_pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
 

@@ -14,7 +14,7 @@ from whorl.duplicates.options import PairOptions
 from whorl.duplicates.prefix_filter import CandidatePairs, find_candidates
 from whorl.duplicates.prefix_lengths import MOST_PAIRS, JoinOptions
 from whorl.duplicates.sketch_arrays import Sketches
-from whorl.duplicates.verification import Pairs, verify_pairs
+from whorl.duplicates.verify_sketches import Pairs, verify_pairs
 
 
 def verified_pairs(sketches: Sketches, probe_keys: PairOptions, most: int = MOST_PAIRS) -> Pairs:

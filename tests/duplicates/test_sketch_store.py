@@ -17,7 +17,7 @@ from whorl.duplicates.pair_search import find_pairs
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.sketch_store import PersistentSketchStore, TemporarySketchStore, sketch_digest
 from whorl.duplicates.sketching import SketchEntry
-from whorl.duplicates.verification import Pairs
+from whorl.duplicates.verify_sketches import Pairs
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.shingling import Scheme

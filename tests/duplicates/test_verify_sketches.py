@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.duplicates.sets import COMPLETE, SMALL, families, numbers, pair_options, sketches_of, truth
-from whorl.duplicates import verification
+from whorl.duplicates import verify_sketches
 from whorl.duplicates.sketch_arrays import Numbers
-from whorl.duplicates.verification import Pairs, measure_pairs, overlaps, run_in_threads, split_evenly, verify_pairs
+from whorl.duplicates.verify_sketches import Pairs, measure_pairs, overlaps, run_in_threads, split_evenly, verify_pairs
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.sketch.sketch import compare
 
@@ -40,7 +40,7 @@ def test_overlaps_equal_a_comparison_of_two_sketches(is_fast: bool, monkeypatch:
     if is_fast and not kernel.is_available():
         pytest.skip("numba is not installed (whorl[fast])")
     monkeypatch.setattr(kernel, "is_available", lambda: is_fast)
-    monkeypatch.setattr(verification, "LARGE", 0)
+    monkeypatch.setattr(verify_sketches, "LARGE", 0)
     sketches = sketches_of(families(random.Random(2), 12, 2_000), SMALL)
     a, b = every_two(len(sketches))
     a, b = np.r_[a, b], np.r_[b, a]

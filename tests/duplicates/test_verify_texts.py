@@ -12,7 +12,7 @@ from tests.families import family_documents, shingles, true_pairs
 from whorl import Document, open_store
 from whorl.duplicates.options import DuplicatesOptions, ask_pairs
 from whorl.duplicates.run import duplicates_in
-from whorl.duplicates.verification import Pairs
+from whorl.duplicates.verify_sketches import Pairs
 from whorl.duplicates.verify_texts import _groups_to_read
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.shingling import Scheme

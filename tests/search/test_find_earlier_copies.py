@@ -9,7 +9,7 @@ import pytest
 from tests.families import family_documents, true_pairs
 from whorl import Document, open_store
 from whorl.errors import ParameterError
-from whorl.search.repeated_documents import MOST_REPEATED, RepeatSearch
+from whorl.search.find_earlier_copies import MOST_REPEATED, RepeatSearch
 
 DOCUMENTS = family_documents(12, seed=8, longest=300)
 
@@ -19,7 +19,7 @@ def test_before_and_after_storing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     Before storing, each document repeats stored documents other than itself; after storing, earlier documents of the
     store or of the run.
     """
-    monkeypatch.setattr("whorl.search.repeated_documents.MOST_REPEATED", 100)
+    monkeypatch.setattr("whorl.search.find_earlier_copies.MOST_REPEATED", 100)
     expected = true_pairs(DOCUMENTS, "jaccard", 80)
     half = len(DOCUMENTS) // 2
     there, new = DOCUMENTS[:half], DOCUMENTS[half:]
@@ -60,7 +60,7 @@ def test_the_most_similar_copies_are_reported(tmp_path: Path, monkeypatch: pytes
     The most similar copies are reported even if many later copies fill several pages of hits; ids may have any
     characters.
     """
-    monkeypatch.setattr("whorl.search.repeated_documents._AT_ONCE", 5)
+    monkeypatch.setattr("whorl.search.find_earlier_copies._AT_ONCE", 5)
     text = " ".join(f"w{at}" for at in range(40))
     with open_store(tmp_path / "store") as store:
         store.index([Document("source", text)])

@@ -20,7 +20,7 @@ from whorl.model import Document, Indexed
 from whorl.operations import IndexOperation
 from whorl.output.formatting import counted, percent
 from whorl.output.search import repeats_lines
-from whorl.search.repeated_documents import RepeatSearch
+from whorl.search.find_earlier_copies import RepeatSearch
 from whorl.search.similar.options import METRICS
 from whorl.store import open_store
 

@@ -30,7 +30,7 @@ from whorl.output.quotations import (
     verification_values,
     write_quotations,
 )
-from whorl.search.quotations.extraction import quotations_in_json
+from whorl.search.quotations.find_quotations import quotations_in_json
 from whorl.search.quotations.results import Verdict, Verification, VerifiedQuotation, verdicts_named
 from whorl.store import Store
 

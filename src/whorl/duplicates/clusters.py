@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from whorl.arrays import ranges_of
 from whorl.duplicates.sketch_arrays import Numbers
-from whorl.duplicates.verification import Pairs
+from whorl.duplicates.verify_sketches import Pairs
 from whorl.fingerprint.compare import Comparison, Passage, TextWords, compare_words
 from whorl.fingerprint.shingling import Scheme
 

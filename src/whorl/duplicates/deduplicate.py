@@ -15,7 +15,7 @@ from whorl.duplicates.options import DEFAULT_RECALL, DEFAULT_THRESHOLD, Duplicat
 from whorl.duplicates.result import arrays_of
 from whorl.duplicates.run import duplicates_among
 from whorl.duplicates.sketch_arrays import Numbers
-from whorl.duplicates.verification import Pairs
+from whorl.duplicates.verify_sketches import Pairs
 from whorl.duplicates.worker_pool import worthwhile_workers
 from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import Scheme, well_formed

@@ -13,7 +13,7 @@ from whorl.duplicates.options import PairOptions
 from whorl.duplicates.prefix_filter import AT_ONCE, HashBlock, find_candidates
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
-from whorl.duplicates.verification import Pairs, verify_pairs
+from whorl.duplicates.verify_sketches import Pairs, verify_pairs
 from whorl.request_context import report_progress, require_time
 
 #: A block is a set of documents that share a frequent hash (`HashBlock`). This number of its documents, the pivots, are

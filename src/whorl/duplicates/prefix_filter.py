@@ -2,7 +2,7 @@
 
 Documents are compared level by level: a level is a bound of hash values, and each level has half of the hashes of the
 level below it. Both documents of a pair are compared at the level of the larger one: only their hashes below its bound
-count, k hashes of a document, a few tens (`JoinOptions.aim`). If the other document of the pair, the partner, contains
+count, k hashes of a document, a few tens (`Round.aim`). If the other document of the pair, the partner, contains
 the share c of a document's shingles, it has at least m = quantile(Binomial(k, c), 1 - recall) of the document's k
 hashes, with probability recall.
 (The exact distribution is hypergeometric; it is narrower, so its m is at least as large.) If two sketches share m
@@ -40,7 +40,7 @@ from whorl.duplicates.token_index import (
     index_tokens,
     owners_of,
 )
-from whorl.duplicates.verification import is_fast
+from whorl.duplicates.verify_sketches import is_fast
 from whorl.request_context import require_time
 
 #: Approximate number of candidate pairs to yield at a time; bounds the memory.

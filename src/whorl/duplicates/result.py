@@ -26,7 +26,7 @@ from whorl.duplicates.clusters import (
 from whorl.duplicates.options import Keep
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.sketch_store import SketchStore, StoredSketches
-from whorl.duplicates.verification import Pairs, measure_pairs
+from whorl.duplicates.verify_sketches import Pairs, measure_pairs
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare import TextWords, words_of
 from whorl.fingerprint.shingling import Scheme

@@ -21,7 +21,7 @@ from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.result import Duplicates, ReadProperties, ReadTexts
 from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore, sketch_digest
 from whorl.duplicates.sketching import SketchEntry, Sketching, SketchMaker, no_date, part_of
-from whorl.duplicates.verification import Pairs
+from whorl.duplicates.verify_sketches import Pairs
 from whorl.duplicates.verify_texts import ReadHashes, split_equal_samples, verify_exact
 from whorl.duplicates.worker_pool import AT_ONCE, sketch_in_processes, start_method
 from whorl.engine.protocol import Engine, ScanBatch

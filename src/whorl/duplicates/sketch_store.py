@@ -24,7 +24,7 @@ import numpy.typing as npt
 from whorl.arrays import chunks
 from whorl.duplicates.sketch_arrays import HASH, MUCH, Numbers, Sketches, map_hashes
 from whorl.duplicates.sketching import SketchBatch, SketchEntry, number_or_none
-from whorl.duplicates.verification import Pairs
+from whorl.duplicates.verify_sketches import Pairs
 from whorl.errors import ParameterError, StoreError
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 

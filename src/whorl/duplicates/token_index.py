@@ -19,7 +19,7 @@ import numpy.typing as npt
 from whorl.arrays import run_starts
 from whorl.duplicates.prefix_lengths import PrefixLengths
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
-from whorl.duplicates.verification import is_fast, run_in_threads, split_evenly
+from whorl.duplicates.verify_sketches import is_fast, run_in_threads, split_evenly
 from whorl.request_context import require_time
 
 Hashes = npt.NDArray[np.uint64]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.sketch_store import SketchStore, StoredSketches, sketch_key
-from whorl.duplicates.verification import Pairs, measure_pairs
+from whorl.duplicates.verify_sketches import Pairs, measure_pairs
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.request_context import report_progress, require_time
 

@@ -21,7 +21,7 @@ from whorl.search.similar.plan import (
 from whorl.search.similar.results import Explanation, Measured, SimilarPlan
 
 if TYPE_CHECKING:
-    from whorl.search.repeated_documents import Repeats
+    from whorl.search.find_earlier_copies import Repeats
 
 _WANTED = {
     Metric.CONTAINMENT: "with at least {0} of the source in the document, or the reverse (containment)",

@@ -20,7 +20,7 @@ from whorl.errors import DocumentError, ParameterError, StoppedError, WhorlError
 from whorl.ingest.rows.text import json_document
 from whorl.model import Document, Indexed
 from whorl.request_context import cancellation, require_time, undisturbed
-from whorl.search.repeated_documents import Repeats, RepeatSearch
+from whorl.search.find_earlier_copies import Repeats, RepeatSearch
 from whorl.service.middleware.limits import BodyMemory, JsonMeter, RequestSemaphore
 from whorl.settings.settings import Settings
 from whorl.store import Store

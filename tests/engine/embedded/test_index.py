@@ -107,5 +107,5 @@ def test_many_documents_of_one_score(path: Path, monkeypatch: pytest.MonkeyPatch
         plan = BoundPlan(Bool(must=(shared, Words("alpha"))))
         before = engine.search(plan, start=0, rows=20)
         assert before.total == 9
-        monkeypatch.setattr("whorl.engine.embedded.translate_plan._FEW_NUMBERS", 1)
+        monkeypatch.setattr("whorl.engine.embedded.tantivy_query._FEW_NUMBERS", 1)
         assert engine.search(plan, start=0, rows=20) == before

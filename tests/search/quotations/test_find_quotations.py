@@ -7,7 +7,7 @@ import pytest
 from tests.checks import Checks
 from whorl.errors import ParameterError
 from whorl.request_context import new_request
-from whorl.search.quotations.extraction import named_quotations, quotations_in_json, quotations_of
+from whorl.search.quotations.find_quotations import named_quotations, quotations_in_json, quotations_of
 from whorl.search.quotations.results import Quotation
 
 

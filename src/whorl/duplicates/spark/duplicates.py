@@ -33,7 +33,7 @@ from whorl.duplicates.spark.load_and_sketch import STAYS, RunNumber, load_docume
 from whorl.duplicates.spark.prefix_filter import MOST_AT_ONCE, find_candidates
 from whorl.duplicates.spark.saved_run import SearchState, drop_removed
 from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candidates
-from whorl.duplicates.verification import Pairs
+from whorl.duplicates.verify_sketches import Pairs
 from whorl.errors import ParameterError
 
 #: A hash block is the documents that share one frequent hash. This number of its documents, the pivots, are compared

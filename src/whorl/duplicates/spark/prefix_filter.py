@@ -61,7 +61,7 @@ from whorl.duplicates.spark.frequencies import (
 )
 from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
 from whorl.duplicates.spark.verify import PAIRS, pair_rows
-from whorl.duplicates.verification import Pairs
+from whorl.duplicates.verify_sketches import Pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 #: Columns of candidates. In a row of pairs (`kind` is _PAIRS), `senders` has the keys of the smaller documents, whose

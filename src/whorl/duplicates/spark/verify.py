@@ -30,7 +30,7 @@ from whorl.duplicates.spark.arrow_blocks import (
     sketch_row,
 )
 from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
-from whorl.duplicates.verification import Pairs, measure_pairs, verify_pairs
+from whorl.duplicates.verify_sketches import Pairs, measure_pairs, verify_pairs
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 PAIRS = "a long, b long, size_a long, size_b long, shared long, low long, high long"

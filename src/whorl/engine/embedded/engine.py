@@ -47,7 +47,7 @@ from whorl.engine.embedded.property_count_limits import PropertyLimits
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.embedded.segments import PASSAGES
 from whorl.engine.embedded.shared_tokens import document_frequencies
-from whorl.engine.embedded.translate_plan import translate
+from whorl.engine.embedded.tantivy_query import translate
 from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
     Candidates,

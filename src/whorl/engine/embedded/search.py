@@ -20,8 +20,8 @@ from whorl.engine.embedded.prepare_documents import SCHEMA
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.segments import PASSAGES
 from whorl.engine.embedded.shared_tokens import ScoredDocuments, best_page, is_countable, match_tokens, token_holders
+from whorl.engine.embedded.tantivy_query import translate
 from whorl.engine.embedded.text_index import ScoredId
-from whorl.engine.embedded.translate_plan import translate
 from whorl.engine.protocol import CandidatePage, Candidates, PassageHolders, Role, reference_meanings
 from whorl.fingerprint.shingling import well_formed
 from whorl.model import Document, Hit, Order, Page

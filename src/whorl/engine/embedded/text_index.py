@@ -186,7 +186,7 @@ class TextIndex:
         """Return the number of matching documents, and the ids and scores of a page, best first and ties by id.
 
         Args:
-            query: A query from `whorl.engine.embedded.translate_plan`.
+            query: A query from `whorl.engine.embedded.tantivy_query`.
             is_ranked: Whether scores can differ; otherwise, tantivy orders the hits by id.
         """
         with index_errors(self._folder):

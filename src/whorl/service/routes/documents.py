@@ -25,7 +25,7 @@ from whorl.query.plan.nodes import Kind
 from whorl.query.plan.resolve import words_of
 from whorl.query.unparse import unparse
 from whorl.request_context import seconds_left
-from whorl.search.repeated_documents import RepeatSearch
+from whorl.search.find_earlier_copies import RepeatSearch
 from whorl.service.errors import Failure, failure_of, require_writable
 from whorl.service.json_response import Json
 from whorl.service.request_paths import DOCUMENTS

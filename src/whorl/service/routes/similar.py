@@ -22,7 +22,7 @@ from whorl.output.quotations import ListedVerification, quotations_report, verif
 from whorl.output.sources import AttributedText, sources_values
 from whorl.output.sources_report import report
 from whorl.search.boilerplate import detector_for_comparison
-from whorl.search.quotations.extraction import MOST_QUOTATIONS
+from whorl.search.quotations.find_quotations import MOST_QUOTATIONS
 from whorl.search.quotations.results import GivenQuotation
 from whorl.search.similar.fetch_sources import SOURCE
 from whorl.search.similar.results import Similar
