@@ -165,7 +165,7 @@ def fingerprints(
 def hashed(
     texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, parts: Parts = Parts.HASHES, *, workers: int | None = None
 ) -> Iterator[Hashed]:
-    """Yield what `parts` asks for of each text, in the order of the texts.
+    """Yield the results in `parts` for each text, in the order of the texts.
 
     Arguments and errors are as for `signatures_of`. Hashes depend only on the profile and the shingle size.
     """

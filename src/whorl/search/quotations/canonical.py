@@ -111,7 +111,7 @@ def _replaced(text: str) -> str:
 
 
 def _folded(replaced: str) -> list[str]:
-    """Return the canonical words of a text in which `_replaced` has replaced the characters that do not count."""
+    """Return the canonical words of a text without ignored characters, which `_replaced` has replaced."""
     folded = replaced.replace(_LEFT_OUT, "")
     if not folded.isascii():
         folded = _UNSPACED.sub(r" \g<0> ", folded)
