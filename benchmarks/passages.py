@@ -159,7 +159,7 @@ def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Ite
         for text, own in made:
             of_text = words_of(text)
             begin = time.process_time()
-            passage_candidates = by_passages(store.engine, SCHEME, of_text, left_out=None)
+            passage_candidates = by_passages(store.engine, SCHEME, of_text, 8, left_out=None)
             took["with certainty"].append((time.process_time() - begin) * 1000)
             ids = {own for group in passage_candidates.groups for own in group.ids}
             candidates += len(ids)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.checks import Checks
 from whorl import ParameterError
 from whorl.fingerprint.shingling import join, joined_words
-from whorl.fingerprint.winnowing import PassageScheme, kept_places, run_hashes, winnowed, word_hashes
+from whorl.fingerprint.winnowing import PassageScheme, all_numbers, kept_places, run_hashes, winnowed, word_hashes
 from whorl.request_context import new_request
 
 SCHEME = PassageScheme()
@@ -41,6 +41,22 @@ def test_the_same_as_in_plain_python(words: list[str], scheme: PassageScheme) ->
     _, in_order = kept_places(join(words), scheme)
     assert list(dict.fromkeys(in_order.tolist())) == plain
     assert winnowed(join(words), scheme).tolist() == sorted(plain)
+
+
+@given(FEW, SCHEMES)
+def test_the_words_around_a_hash(words: list[str], scheme: PassageScheme) -> None:
+    """
+    The range of a hash has the words of all windows whose smallest hash it is; among equal hashes, the first counts.
+    """
+    numbers, ranges = all_numbers(join(words), scheme)
+    assert len(numbers) == len(ranges) == max(0, len(words) - scheme.hashed_words + 1)
+    hashes = run_hashes(join(words), scheme).tolist()
+    assert [number % (1 << scheme.bits) for number in hashes] == (numbers.tolist() if hashes else [])
+    expected: list[set[int]] = [set() for _ in numbers]
+    for start in range(len(words) - scheme.run_words + 1):
+        smallest = min(range(start, start + scheme.window), key=hashes.__getitem__)
+        expected[smallest] |= {*range(start, start + scheme.run_words)}
+    assert [{*range(*words)} for words in ranges.tolist()] == expected
 
 
 @given(FEW, FEW, FEW, FEW, FEW, SCHEMES)

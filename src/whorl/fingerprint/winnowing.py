@@ -17,6 +17,7 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 
 from whorl.arrays import chunks, sorted_distinct
 from whorl.errors import ParameterError, SchemeMismatchError
@@ -121,15 +122,27 @@ def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_schem
     return sorted_distinct([numbers, winnowed(rejoined.words, passage_scheme)])
 
 
-def all_numbers(words: JoinedWords, scheme: PassageScheme) -> Numbers:
-    """Return the hashes of all runs of `hashed_words` words as a uint64 array, to look up.
+def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt.NDArray[np.int64]]:
+    """Return the hashes of all runs of `hashed_words` words, to look up, and the range of words of each hash.
 
     A document that shares `run_words` words keeps at least one of these hashes, and often hashes of shorter shared
     runs.
+
+    Returns:
+        Hashes in text order, uint64 array of shape (n,), and int64 array of shape (n, 2): the range of words of each
+        hash, half-open. It has the words of all windows whose smallest hash this is, and is empty if there are none. A
+        document shares `run_words` consecutive words only if it keeps a hash whose range contains them.
     """
     if len(words.starts) - 1 < scheme.hashed_words:
-        return np.empty(0, np.uint64)
-    return _numbers(hashes_of_runs(word_hashes([words]), scheme.hashed_words), scheme)
+        return np.empty(0, np.uint64), np.empty((0, 2), np.int64)
+    hashes = hashes_of_runs(word_hashes([words]), scheme.hashed_words)
+    places, smallest = np.arange(hashes.size), np.empty(0, np.int64)
+    if hashes.size >= scheme.window:
+        require_time()
+        smallest = places[: 1 - scheme.window or None] + sliding_window_view(hashes, scheme.window).argmin(axis=1)
+    # The smallest hash of a window is never before that of an earlier window.
+    first, end = np.searchsorted(smallest, places), np.searchsorted(smallest, places, side="right")
+    return _numbers(hashes, scheme), np.stack((first, np.where(end > first, end - 1 + scheme.run_words, first)), axis=1)
 
 
 def kept_places(words: JoinedWords, scheme: PassageScheme) -> tuple[npt.NDArray[np.int64], Numbers]:

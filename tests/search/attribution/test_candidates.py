@@ -176,8 +176,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def passage_candidates(store: Store, text: str, left_out: BoundNode | None = None) -> PassageCandidates:
-    return by_passages(store.engine, SCHEME, words_of(text), left_out=left_out)
+def passage_candidates(
+    store: Store, text: str, left_out: BoundNode | None = None, min_words: int = 8
+) -> PassageCandidates:
+    return by_passages(store.engine, SCHEME, words_of(text), min_words, left_out=left_out)
 
 
 def ids(matches: PassageCandidates) -> set[str]:
@@ -203,10 +205,11 @@ def test_no_passage_is_missed(store: Store) -> None:
     assert (matches.crowded, matches.warnings) == (0, ())
 
 
-def test_proven_and_possible_words(store: Store) -> None:
+@pytest.mark.parametrize("min_words", [8, 20])
+def test_proven_and_possible_words(store: Store, min_words: int) -> None:
     """
     The proven words are in the document; the possible words include all that a document with a shared run of 20 words
-    has.
+    has. If only such runs count, documents with shorter ones have no possible words.
     """
     chance = random.Random(37)
     text = words(chance, 200)
@@ -215,18 +218,24 @@ def test_proven_and_possible_words(store: Store) -> None:
         start, length = chance.randrange(170), chance.randrange(9, 30)
         texts[f"{number}"] = [*words(chance, 30), *text[start : start + length], *words(chance, 30)]
     store.index(Document(name, " ".join(own)) for name, own in texts.items())
-    groups = {own: group for group in passage_candidates(store, " ".join(text)).groups for own in group.ids}
-    long = 0
+    matches = passage_candidates(store, " ".join(text), min_words=min_words)
+    groups = {own: group for group in matches.groups for own in group.ids}
+    long = short = 0
     for name, own in texts.items():
         shared = {at for at, word in enumerate(text) if word in own}
         if len(shared) < 20 and name not in groups:
             continue
         proven, possible = ({at for start, end in ranges.tolist() for at in range(start, end)}
                             for ranges in (groups[name].proven, groups[name].possible))  # fmt: skip
-        assert proven <= shared <= possible
+        assert proven <= shared
+        if len(shared) < 20 and min_words == 20:
+            short += not possible
+            continue
+        assert shared <= possible
         assert len(possible - shared) <= 24
         long += len(shared) >= 20
     assert long > 10
+    assert (short > 0) == (min_words == 20)
 
 
 def test_texts_under_twenty_words(store: Store) -> None:
@@ -257,6 +266,9 @@ def test_a_passage_that_all_have(store: Store, monkeypatch: pytest.MonkeyPatch) 
     assert len(ids(matches)) < 60
     assert matches.crowded > 0
     assert "up to 61: of these documents, those with most of a part" in matches.warnings[0]
+    # Other documents than the candidates can share a run of the form, but none of `own`.
+    assert matches.crowded_words[0, 0] == 0
+    assert 280 < matches.crowded_words[-1, 1] < 320
     # With all forms excluded, no passage is crowded, and the source is found.
     others = DocumentIds("", ((1.0, tuple(f"form {number:03}" for number in range(60))),))
     assert ids(passage_candidates(store, " ".join([*form, *own]), others)) == {"source"}
@@ -273,7 +285,7 @@ def test_the_work_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> N
     store.index(Document(f"{number:02}", form) for number in range(30))
     questions: list[tuple[str, int, int | None]] = []
     with reporting(lambda *report: questions.append(report)):
-        matches = by_passages(store.engine, SCHEME, words_of(form), left_out=None)
+        matches = by_passages(store.engine, SCHEME, words_of(form), 8, left_out=None)
     assert len(questions) <= 5
     # Among equal documents the first are taken, for every part of the text.
     assert ids(matches) == {"00", "01", "02"}

@@ -26,7 +26,7 @@ from itertools import groupby, islice, pairwise
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import order_of, run_starts, spread
+from whorl.arrays import order_of, ranges_of, run_starts, spread
 from whorl.engine.protocol import Engine, PassageHolders
 from whorl.fingerprint.compare import TextWords, words_of
 from whorl.fingerprint.shingling import join
@@ -35,7 +35,7 @@ from whorl.fingerprint.winnowing import PassageScheme, all_numbers
 from whorl.model import Hit
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, MatchAll, Nothing, PassageNumbers
 from whorl.request_context import report_progress, require_time, trace
-from whorl.search.attribution.cover import Numbers, concatenated, owners_of, ranges_by_owner
+from whorl.search.attribution.cover import NO_RANGES, Numbers, marked, ranges_by_owner
 from whorl.search.attribution.results import Promise
 from whorl.search.similar.fetch_sources import Sources
 from whorl.search.similar.minhash_plan import MinHashPlan
@@ -238,8 +238,8 @@ class PassageGroup:
         ids: Their ids, ascending.
         proven: Words of the text that the documents contain, as half-open ranges: ascending, neither overlapping nor
             adjacent.
-        possible: Words of the text that the documents may contain in runs of `run_words` words, or in shorter runs with
-            a hash.
+        possible: Words of the text that the documents may contain in runs of `run_words` words, or, if shorter passages
+            count, in shorter runs with a hash.
     """
 
     ids: list[str]
@@ -252,11 +252,12 @@ class PassageCandidates:
     """Candidates by passage hashes.
 
     `crowded` is the number of hashes of the text that more than `MANY` documents keep; only some of these documents are
-    candidates.
+    candidates. The others share runs of `run_words` words only within the ranges `crowded_words`.
     """
 
     groups: tuple[PassageGroup, ...]
     crowded: int
+    crowded_words: Numbers
     warnings: tuple[str, ...]
 
 
@@ -264,14 +265,18 @@ def by_passages(
     engine: Engine,
     scheme: PassageScheme,
     of_text: TextWords,
+    min_words: int,
     *,
     left_out: BoundNode | None,
 ) -> PassageCandidates:
-    """Return the documents that have passage hashes of a text, in groups of documents with the same hashes."""
-    in_order = all_numbers(join(of_text.words), scheme)
+    """Return the documents that have passage hashes of a text, in groups of documents with the same hashes.
+
+    `min_words` is the number of words of the shortest passage that counts.
+    """
+    in_order, runs = all_numbers(join(of_text.words), scheme)
     numbers = list(dict.fromkeys(in_order.tolist()))
     if not numbers:
-        return PassageCandidates((), 0, ())
+        return PassageCandidates((), 0, NO_RANGES, ())
     counted = dict(zip(numbers, engine.passage_counts(numbers), strict=True))
     known = {number: count for number, count in counted.items() if count}
     crowded = [number for number, count in known.items() if count > MANY]
@@ -294,8 +299,15 @@ def by_passages(
             f"{len(crowded):,} of {len(numbers):,} places of the text stand in more than {MANY:,} documents each, up "
             f"to {max(known.values()):,}: of these documents, those with most of a part of the text are candidates",
         )
-    groups = _grouped(holders, list(known), in_order, scheme, len(of_text.words))
-    return PassageCandidates(groups, len(crowded), warnings)
+    crowded_words = ranges_of(marked(runs[np.isin(in_order, np.array(crowded, np.uint64))], len(of_text.words)))
+    if min_words < scheme.run_words:
+        # A shorter passage extends less than a window beyond its outermost hashes.
+        places, edge = np.arange(in_order.size), scheme.window - 1
+        low = np.maximum(places - edge, 0)
+        high = np.minimum(places + scheme.hashed_words + edge, len(of_text.words))
+        runs = np.stack((low, high), axis=1)
+    groups = _grouped(holders, list(known), in_order, runs, scheme.hashed_words)
+    return PassageCandidates(groups, len(crowded), crowded_words, warnings)
 
 
 def _stretches(wanted: Collection[int], known: Iterable[int], most: int) -> list[list[int]]:
@@ -314,7 +326,7 @@ def _best(engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_ou
 
 
 def _grouped(
-    holders: PassageHolders, numbers: Sequence[int], in_order: npt.NDArray[np.uint64], scheme: PassageScheme, words: int
+    holders: PassageHolders, numbers: Sequence[int], in_order: npt.NDArray[np.uint64], runs: Numbers, hashed_words: int
 ) -> tuple[PassageGroup, ...]:
     """Group documents that keep the same hashes, as most near-copies do.
 
@@ -322,6 +334,8 @@ def _grouped(
         holders: Documents, with hashes by their index in `numbers`.
         numbers: Distinct passage hashes of the text.
         in_order: Passage hash at each position of the text.
+        runs: Words that a document with the hash at each position may share, as ranges.
+        hashed_words: Words of a passage hash.
     """
     if not holders.ids:
         return ()
@@ -342,14 +356,13 @@ def _grouped(
     counts = np.searchsorted(ordered, wanted, side="right") - begins
     starts, owners = by_number[spread(begins, counts)], np.repeat(owners, counts)
     # Sorting single numbers is much faster than sorting pairs, and `//` is much faster than `divmod`.
-    places = np.sort(owners * words + starts)
-    owners = places // words
-    starts = places - owners * words
-    proven = ranges_by_owner(owners, starts, starts + scheme.hashed_words, firsts.size)
-    # Winnowing keeps a hash in each window, so a shared run extends less than a window beyond its outermost hashes.
-    edge, (starts, ends) = scheme.window - 1, concatenated(proven).T
-    low, high = np.maximum(starts - edge, 0), np.minimum(ends + edge, words)
-    possible = ranges_by_owner(owners_of(proven), low, high, firsts.size)
+    places = np.sort(owners * in_order.size + starts)
+    owners = places // in_order.size
+    starts = places - owners * in_order.size
+    proven = ranges_by_owner(owners, starts, starts + hashed_words, firsts.size)
+    low, high = runs[starts].T
+    is_shared = high > low
+    possible = ranges_by_owner(owners[is_shared], low[is_shared], high[is_shared], firsts.size)
     by_group = np.argsort(group_of, kind="stable")
     ids = [*map(holders.ids.__getitem__, by_group.tolist())]
     bounds = np.searchsorted(group_of[by_group], np.arange(firsts.size + 1)).tolist()

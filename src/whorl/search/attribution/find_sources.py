@@ -122,7 +122,7 @@ def find_sources(
         # Shorter hashes prove nothing without texts, so raise the engine's error.
         engine.texts(())
     if scheme is not None:
-        certain = by_passages(engine, scheme, of_text, left_out=left_out)
+        certain = by_passages(engine, scheme, of_text, min_words, left_out=left_out)
         warnings += certain.warnings
         # If true, the words of any passage hash are a passage: at least min_words, and all of them count.
         is_whole = min_words <= scheme.hashed_words and bool(is_counted.all())
@@ -135,10 +135,14 @@ def find_sources(
         if not engine.keeps_texts:
             warnings.append(_hashes_only(scheme))
         chooser.read_until_complete()
-        unknown = ranges_of(chooser.uncovered())
+        is_open = chooser.uncovered()
         # Windows find shorter passages than passage hashes do, and passages whose hashes too many documents have.
-        is_needed = engine.keeps_texts and (min_words < certain_words or crowded > 0)
-        unknown = unknown[unknown[:, 1] - unknown[:, 0] >= min_words] if is_needed else NO_RANGES
+        if not engine.keeps_texts:
+            is_open[:] = False
+        elif min_words >= certain_words:
+            is_open &= marked(certain.crowded_words, is_open.size)
+        unknown = ranges_of(is_open)
+        unknown = unknown[unknown[:, 1] - unknown[:, 0] >= min_words]
     holders = None if certain_words is None else chooser.holders(unknown, own_id)
     hits = Candidates((), Promise(criteria.recall, None), ())
     if holders is None or holders:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -124,7 +125,7 @@ class CandidateReader:
         self.read = self.without_text = 0
         scheme = engine.scheme
         self.run = max(min_words, scheme.shingle_size)
-        self._shingles = hashes_of_words(of_text.words, scheme)
+        self._of_text = of_text
         runs = np.empty(0, np.uint64)
         if len(of_text.words) >= self.run:
             runs = hashes_of_runs(word_hashes([join(of_text.words)]), self.run)
@@ -135,6 +136,11 @@ class CandidateReader:
         self._run_starts = run_starts(runs)
         self._runs = runs[self._run_starts]
         self._run_counts = np.diff(self._run_starts, append=runs.size)
+
+    @cached_property
+    def _shingles(self) -> npt.NDArray[np.uint64]:
+        """Hashes of the text's shingles, in order."""
+        return hashes_of_words(self._of_text.words, self._engine.scheme)
 
     @property
     def is_exhausted(self) -> bool:
