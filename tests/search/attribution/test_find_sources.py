@@ -321,6 +321,32 @@ def test_passages_alone_find_sources_of_long_passages(tmp_path: Path, monkeypatc
             store.sources(source=text, min_words=19)
 
 
+def test_many_documents_with_a_shorter_passage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A passage of 20 words is found among hundreds of documents with 19 of its words, without reading their sketches.
+    """
+    chance = random.Random(3)
+    passage = words(chance, 20)
+    with Store(EmbeddedEngine(tmp_path / "store", passages=PassageScheme())) as store:
+        shorter = [passage[:19], passage[1:]]
+        store.index(
+            Document(f"shorter {number:03}", " ".join([*words(chance, 30), *shorter[number % 2], *words(chance, 30)]))
+            for number in range(500)
+        )
+        store.index([Document("source", " ".join([*words(chance, 50), *passage, *words(chance, 50)]))])
+        sketches, asked = store.engine.sketches, list[str]()
+
+        def recorded(ids: Collection[str]) -> Mapping[str, Sketch]:
+            asked.extend(ids)
+            return sketches(ids)
+
+        monkeypatch.setattr(store.engine, "sketches", recorded)
+        attribution = store.sources(source=" ".join([*words(chance, 40), *passage, *words(chance, 40)]), min_words=20)
+    assert [(source.id, source.words) for source in attribution.sources] == [("source", 20)]
+    assert attribution.candidates > 200
+    assert len(asked) < 50
+
+
 def test_a_passage_copied_with_a_broken_word(store: Store) -> None:
     """
     A passage that was copied with the halves of a broken word, and set in other lines, is covered as a whole, although

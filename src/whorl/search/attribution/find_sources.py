@@ -59,6 +59,8 @@ READ_AT_ONCE = 4
 MOST_PHRASES = 100
 #: Up to this number of candidates, reading their sketches is faster than reading one text.
 FEW_SKETCHES = 20
+#: Number of sketches that can be read in the time of one phrase look-up.
+SKETCHES_PER_PHRASE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,6 +400,7 @@ class _Chooser:
                 others = candidate.split_all()
                 promising += others
                 self.candidates += others
+            promising = self._with_runs(promising, is_open, len(promising) // SKETCHES_PER_PHRASE)
             self._reader.narrow(promising, is_open)
         while (promising := self.promising(is_open, promising)) and not self._reader.is_exhausted:
             if len(promising) > FEW_SKETCHES:
@@ -409,10 +412,18 @@ class _Chooser:
                 is_open[places_of(candidate.cover)] = False
         return is_any
 
-    def _with_runs(self, promising: Sequence[Candidate], is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
-        """Return the candidates that have a passage with an open word, by the index of words; rule out the others."""
+    def _with_runs(
+        self, promising: Sequence[Candidate], is_open: npt.NDArray[np.bool_], most: int | None = None
+    ) -> list[Candidate]:
+        """Return the candidates that have a passage with an open word, by the index of words; rule out the others.
+
+        Return all candidates if more than `most` phrases would have to be looked up.
+        """
         is_possible = marked(concatenated([candidate.possible for candidate in promising]), is_open.size)
-        holders = self._phrase_holders(runs_with(is_open, is_possible, self._reader.run), self._reader.run)
+        starts = runs_with(is_open, is_possible, self._reader.run)
+        if most is not None and len(starts) > most:
+            return [*promising]
+        holders = self._phrase_holders(starts, self._reader.run)
         if holders is None:
             return [*promising]
         for candidate in promising:
