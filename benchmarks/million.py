@@ -1,12 +1,12 @@
 """Measures stores of a million real documents: indexing, size and searches.
 
     python benchmarks/million.py [--documents 1000000] [--engines embedded,solr,solr-sketch,solr-backfill,cloud]
-        [--folder FOLDER] [--out FILE.csv]
+        [--folder FOLDER] [--out FILE.csv] [--only-last]
     python benchmarks/million.py --faults [--engines embedded,solr] ...
     python benchmarks/million.py --report [--out FILE.csv]
 
 `million_texts.py` writes the documents, and runs first if they are missing. A store grows to ten thousand, a
-hundred thousand, and all documents. At each size these are measured:
+hundred thousand, and all documents; with --only-last, at once to all. At each size these are measured:
 
 - *indexing*: the process of `whorl index`, from start to end. Documents a second, processor time and peak memory, also
   the server's. During the last tenth (except at the first size) the queries run at the same time.
@@ -396,6 +396,7 @@ def main() -> None:
     parser.add_argument("--engines", default=",".join(ENGINES))
     parser.add_argument("--folder", type=Path, default=DEFAULT_DIRECTORY / "million", help="for documents and stores")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "million.csv")
+    parser.add_argument("--only-last", action="store_true", help="measure only at the last size")
     parser.add_argument("--faults", action="store_true")
     parser.add_argument("--report", action="store_true")
     asked_for = parser.parse_args()
@@ -423,7 +424,7 @@ def main() -> None:
         if engine == "solr-backfill":
             backfill(documents, count, figures)
         else:
-            before = () if engine == "cloud" else (size for size in SIZES if size < count)
+            before = () if engine == "cloud" or asked_for.only_last else (size for size in SIZES if size < count)
             measure(engine, documents, truth, [*before, count], figures)
 
 
