@@ -222,20 +222,22 @@ def nobody_loads() -> None:
 
 
 @pytest.mark.usefixtures("nobody_loads")
-def test_many_searches_load_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("weights", [(1, 1, 1), (2, 2), (1, 5)])
+def test_many_searches_load_the_loops(monkeypatch: pytest.MonkeyPatch, weights: tuple[int, ...]) -> None:
     """
-    A process that only searches loads the loops after the third search, the threshold here, and not before.
+    A process that only searches loads the loops after the third search, the threshold here, and not before. A search
+    with a weight counts as several.
     """
     kernel.Kernel()
     monkeypatch.setattr(kernel, "_compiled", Event())
     monkeypatch.setattr(kernel, "_searches", itertools.count(1))
     monkeypatch.setattr(kernel, "WORTH_LOADING", 3)
-    for _ in range(2):
-        kernel.count_search(Scheme())
+    for weight in weights[:-1]:
+        kernel.count_search(Scheme(), weight)
     assert _loading() == []
     # numba's modules are imported, but the loops count as not loaded yet.
     assert not kernel.is_loaded()
-    kernel.count_search(Scheme())
+    kernel.count_search(Scheme(), weights[-1])
     for thread in _loading():
         thread.join()
     assert kernel.loops_at_hand() is not None

@@ -530,7 +530,7 @@ def load_loops() -> Loops:
 
 #: Maximum number of idle kernels in memory; each takes some megabytes.
 MOST_IDLE = 4
-#: Number of searches that take as long without the loops as loading the loops takes.
+#: Number of similarity searches that lose as much time without the loops as loading the loops takes.
 WORTH_LOADING = 1000
 _searches = count(1)
 #: The child process that compiles the loops, once started.
@@ -577,12 +577,14 @@ def give_back(one: Kernel) -> None:
         _idle.setdefault(one.scheme, []).append(one)
 
 
-def count_search(scheme: Scheme) -> None:
+def count_search(scheme: Scheme, weight: int = 1) -> None:
     """Count a search. After every `WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
 
-    If the compiled code cannot be stored, do not load them: compiling would take longer than it saves.
+    If the compiled code cannot be stored, do not load them: compiling would take longer than it saves. `weight` is the
+    number of similarity searches that would together gain as much from the loops as this search.
     """
-    if next(_searches) % WORTH_LOADING == 0 and is_available() and not is_loaded():
+    is_due = 0 in [next(_searches) % WORTH_LOADING for _ in range(weight)]
+    if is_due and is_available() and not is_loaded():
         Thread(target=_load, args=(scheme,), name="whorl-loops", daemon=True).start()
 
 

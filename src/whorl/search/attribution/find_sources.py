@@ -55,6 +55,8 @@ MOST_ALSO = 300
 MOST_LOOKED_UP, _AT_ONCE = 1_000, 50
 #: Number of documents to read between two counts of the words that further documents would add.
 READ_AT_ONCE = 4
+#: Number of similarity searches that together gain as much from the compiled loops as a search for sources.
+LOOPS_GAIN = 10
 #: Maximum number of phrases to look up in the index of words; for more, searching windows of the text is faster.
 MOST_PHRASES = 100
 #: Up to this number of candidates, reading their sketches is faster than reading one text.
@@ -106,7 +108,7 @@ def find_sources(
         left_out: Documents to exclude as sources.
         own_id: Id of the document that the text comes from; excluded as a source.
     """
-    count_search(engine.scheme)
+    count_search(engine.scheme, LOOPS_GAIN)
     min_words, ignore_common = criteria.min_words, criteria.ignore_common
     of_text = rejoin(engine, words_of(text, engine.scheme))
     comparer = Comparer(of_text, engine.scheme, detector)
