@@ -35,8 +35,8 @@ from corpus import DEFAULT_DIRECTORY, CorpusError
 from whorl import Document
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets
 from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of_distinct
-from whorl.fingerprint.statistics.estimate import Estimate, estimate
 from whorl.fingerprint.statistics.metric import Metric, Shares
+from whorl.fingerprint.statistics.overlap_estimates import Estimate, estimate
 from whorl.search.similar.options import METRICS
 
 RESULTS = Path(__file__).resolve().parent / "results"

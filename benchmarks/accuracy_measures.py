@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from accuracy_methods import Answer, Question
-from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric
+from whorl.fingerprint.statistics.overlap_estimates import Estimate
 
 #: Smallest ratio of sizes in each group of pairs: the larger document by the smaller.
 RATIOS = (1, 3, 30, 100)

@@ -15,8 +15,8 @@ from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.minhash.bucket_estimates import buckets_of, compare_buckets, judge_buckets
 from whorl.fingerprint.minhash.signature import band_rows, min_should_match, wrapped_bands
-from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric
+from whorl.fingerprint.statistics.overlap_estimates import Estimate
 from whorl.search.similar.minhash_plan import make_minhash_plan
 from whorl.search.similar.options import make_criteria
 from whorl.search.similar.plan import SketchPlan

@@ -31,8 +31,8 @@ from accuracy_truth import Postings
 from corpus import DEFAULT_DIRECTORY, CorpusError
 from whorl.arrays import ascending_distinct
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare, encode, lookup_numbers, sketch_of_distinct
-from whorl.fingerprint.statistics.estimate import estimate
 from whorl.fingerprint.statistics.metric import Metric
+from whorl.fingerprint.statistics.overlap_estimates import estimate
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.plan import make_plan
 

@@ -26,9 +26,9 @@ from similar import merged
 from whorl import Store, open_store
 from whorl.engine.solr.client import SolrClient
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers
-from whorl.fingerprint.statistics.estimate import estimate_overlaps, judge_overlaps
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
 from whorl.fingerprint.statistics.metric import Metric
+from whorl.fingerprint.statistics.overlap_estimates import estimate_overlaps, judge_overlaps
 from whorl.query.plan.nodes import BoundNode, BoundPlan, MatchAll, SketchTokens
 
 CORPUS = Path(__file__).resolve().parent / "data" / "main.jsonl"

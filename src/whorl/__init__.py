@@ -119,9 +119,9 @@ if TYPE_CHECKING:
     from whorl.fingerprint.shingling import Scheme as Scheme
     from whorl.fingerprint.sketch.sketch import Sketch as Sketch
     from whorl.fingerprint.sketch.sketch import SketchScheme as SketchScheme
-    from whorl.fingerprint.statistics.estimate import Estimate as Estimate
     from whorl.fingerprint.statistics.metric import Metric as Metric
     from whorl.fingerprint.statistics.metric import Shares as Shares
+    from whorl.fingerprint.statistics.overlap_estimates import Estimate as Estimate
     from whorl.hamming.simhash import simhash as simhash
     from whorl.hamming.simhash import simhashes as simhashes
     from whorl.ingest.indexing import IndexOptions as IndexOptions

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, TypeAlias
 
 from whorl.errors import DocumentError
 from whorl.fingerprint.shingling import well_formed
+from whorl.query.plan.fields_and_values import typed
 from whorl.query.plan.nodes import Kind, Value
-from whorl.query.plan.values import typed
 
 PropertyValue: TypeAlias = str | int | float | bool
 

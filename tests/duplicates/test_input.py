@@ -18,7 +18,7 @@ from whorl.cli.main import main
 from whorl.duplicates.input import InputReader, pieces, pieces_of, without
 from whorl.duplicates.options import DuplicatesOptions, Granularity, Keep
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.rows.types import RowColumns
+from whorl.ingest.rows.row_format import RowColumns
 from whorl.model import Document
 
 

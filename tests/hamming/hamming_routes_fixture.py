@@ -18,7 +18,7 @@ def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     """Force the compiled loops or the plain route."""
     name: str = request.param
     if name == "plain":
-        monkeypatch.setitem(sys.modules, "whorl.hamming.compiled", None)
+        monkeypatch.setitem(sys.modules, "whorl.hamming.compiled_loops", None)
     monkeypatch.setattr(hamming_codes, "LOADING_SECONDS", math.inf if name == "plain" else 0)
     assert (hamming_codes.loops(1.0) is None) == (name == "plain")
     return name

@@ -126,12 +126,12 @@ def test_loops_are_loaded_when_loading_pays(monkeypatch: pytest.MonkeyPatch) -> 
     The loops are loaded once the plain route would have taken as long as loading them, summed over all calls, and then
     stay.
     """
-    monkeypatch.delitem(sys.modules, "whorl.hamming.compiled", raising=False)
+    monkeypatch.delitem(sys.modules, "whorl.hamming.compiled_loops", raising=False)
     monkeypatch.setattr(codes, "_spent_seconds", 0.0)
     half = codes.LOADING_SECONDS / 2
     assert codes.loops(half) is None
     loaded = codes.loops(half)
-    assert loaded.__name__ == "whorl.hamming.compiled"
+    assert loaded.__name__ == "whorl.hamming.compiled_loops"
     assert codes.loops(0.0) is loaded
 
 
@@ -139,6 +139,6 @@ def test_without_numba_numpy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Without numba the loops are never loaded, whatever the amount of work.
     """
-    monkeypatch.delitem(sys.modules, "whorl.hamming.compiled", raising=False)
+    monkeypatch.delitem(sys.modules, "whorl.hamming.compiled_loops", raising=False)
     monkeypatch.setattr(codes, "find_spec", lambda name: None)
     assert codes.loops(1e9) is None

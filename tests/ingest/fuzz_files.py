@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 from tests.accidents import bytes_changed, write_record
-from tests.ingest.rows import test_detection, test_warc
+from tests.ingest.rows import test_detect_row_format, test_warc
 from tests.made_files import mail, pdf, pdf_of_stream, sheet, slides, word
 from whorl.ingest.files import Problem, documents_in
 
@@ -38,7 +38,7 @@ RIGHT = {
     "a.html": b"<!doctype html><title>T</title><script>x()</script><p>words<table><td>cell &eacute;</table><!-- no -->",
     "a.txt": "Words in UTF-8: Größe, 日本語, \U0001f600".encode(),
     "b.txt": "Words in UTF-16".encode("utf-16"),
-    **{f"rows.{kind}": raw for kind, raw in test_detection.MADE.items()},
+    **{f"rows.{kind}": raw for kind, raw in test_detect_row_format.MADE.items()},
     "a.warc": test_warc.archive(is_packed=False),
     "b.warc.gz": test_warc.archive(is_packed=True),
 }

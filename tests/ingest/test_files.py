@@ -23,7 +23,7 @@ from whorl import Document
 from whorl.cli.render.console import problem_lines
 from whorl.errors import ParameterError
 from whorl.ingest.files import Place, Problem, Problems, documents_in, files_under, places
-from whorl.ingest.rows.types import RowColumns
+from whorl.ingest.rows.row_format import RowColumns
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs what POSIX file systems have")
 

@@ -13,8 +13,8 @@ import pytest
 from tests.fingerprint.minhash.made_buckets import at
 from tests.search.similar.sources import SCHEME, source_of
 from whorl.fingerprint.sketch.sketch import Sketch
-from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import Metric, Shares
+from whorl.fingerprint.statistics.overlap_estimates import Estimate
 from whorl.model import Hit, Page
 from whorl.output.json_conversion import values
 from whorl.output.search import (

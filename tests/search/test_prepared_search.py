@@ -16,8 +16,8 @@ from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.model import Document, Order
 from whorl.operations import QueryPlan
+from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import BoundPlan, MatchAll
-from whorl.query.plan.values import Fields
 from whorl.search.prepared_search import Filter, PreparedQuery, bound_filter, engine_facets
 from whorl.search.similar import search as similar_search
 

@@ -13,7 +13,7 @@ from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions, Keep, require_property
 from whorl.duplicates.rewrite_files import require_columns, require_room, require_texts
 from whorl.errors import ParameterError
-from whorl.ingest.rows.types import RowColumns
+from whorl.ingest.rows.row_format import RowColumns
 from whorl.operations import DuplicatesOperation
 
 _FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}

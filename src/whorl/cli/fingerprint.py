@@ -60,7 +60,7 @@ def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
     from whorl.cli.render.console import problem_lines
     from whorl.hamming.simhash import DEFAULT_SCHEME, named, simhashes_of
     from whorl.ingest.files import Problem, Problems, documents_in, places
-    from whorl.ingest.rows.types import RowColumns
+    from whorl.ingest.rows.row_format import RowColumns
 
     columns = RowColumns(options.text_column or "text", options.id_column, further=frozenset())
     scheme = named(options.scheme) if options.scheme else DEFAULT_SCHEME

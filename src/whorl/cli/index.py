@@ -15,7 +15,7 @@ from whorl.cli.render.console import problem_lines, progress_bar, reported_progr
 from whorl.errors import DocumentError, WhorlError
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named
 from whorl.ingest.files import Problem, Problems, places
-from whorl.ingest.rows.types import RowColumns
+from whorl.ingest.rows.row_format import RowColumns
 from whorl.model import Document, Indexed
 from whorl.operations import IndexOperation
 from whorl.output.formatting import counted, percent

@@ -51,6 +51,7 @@ _MODULES = {
     "simhash": "fingerprint",
     "status": "manage_store",
     "upgrade": "manage_store",
+    "verify": "verify_quotations",
 }
 #: Functions of commands whose names are reserved or builtin names in Python.
 _FUNCTIONS = {"list": "list_documents"}

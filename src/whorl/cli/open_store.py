@@ -19,7 +19,7 @@ from whorl.output.formatting import printable
 # Import these modules when needed; importing them takes longer than comparing two files.
 if TYPE_CHECKING:
     from whorl.ingest.files import Problem
-    from whorl.ingest.rows.types import File, RowColumns
+    from whorl.ingest.rows.row_format import File, RowColumns
     from whorl.model import Document
     from whorl.search.similar.references import Referent
     from whorl.store import Store
@@ -112,7 +112,7 @@ def file_documents(
 ) -> Iterator[Document]:
     """Yield the documents in files, with ids relative to the store's base folder, which must be set."""
     from whorl.ingest.files import documents_in
-    from whorl.ingest.rows.types import RowColumns
+    from whorl.ingest.rows.row_format import RowColumns
     from whorl.search.similar.references import file_id
 
     for file in files:

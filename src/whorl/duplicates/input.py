@@ -17,7 +17,7 @@ from whorl.duplicates.options import DuplicatesOptions, Granularity, seconds_of
 from whorl.duplicates.sketching import no_date
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.files import Place, Problem, Problems, StandardInput, documents_in, file_text, places, spans_in
-from whorl.ingest.rows.types import File, FileSpan, RowColumns
+from whorl.ingest.rows.row_format import File, FileSpan, RowColumns
 from whorl.model import Document, documents_of
 
 #: Largest number of column names listed in an error message.
@@ -324,7 +324,7 @@ class InputReader:
 
     def _columns_of(self, place: Place) -> list[str]:
         """Return the columns of a file's first row; empty without rows, or if the file cannot be read."""
-        from whorl.ingest.rows.detection import column_names
+        from whorl.ingest.rows.detect_row_format import column_names
 
         try:
             # The file may lack the columns of ids and texts, so do not name them.

@@ -24,7 +24,7 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, notes_on, require_fraction
 from whorl.fingerprint.words.tokenizer import CHARACTERS
 from whorl.operations import DuplicatesOperation
-from whorl.query.plan.values import UnreadableError, read_date
+from whorl.query.plan.fields_and_values import UnreadableError, read_date
 
 DEFAULT_THRESHOLD = fraction_of("threshold", DuplicatesOperation.threshold)
 DEFAULT_RECALL = fraction_of("recall", DuplicatesOperation.recall)

@@ -17,11 +17,11 @@ from whorl.duplicates.result import Cluster
 from whorl.engine.protocol import ClusterLabel, Engine, require_current_index
 from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.ingest.extraction.detection import decode
-from whorl.ingest.extraction.detection import format_of as format_of_file
+from whorl.ingest.extraction.detect_format import decode
+from whorl.ingest.extraction.detect_format import format_of as format_of_file
 from whorl.ingest.files import Place, file_text, without_metadata
-from whorl.ingest.rows.detection import format_of
-from whorl.ingest.rows.types import Added, Row, RowFormat, UnreadRowsError
+from whorl.ingest.rows.detect_row_format import format_of
+from whorl.ingest.rows.row_format import Added, Row, RowFormat, UnreadRowsError
 from whorl.request_context import report_progress, require_time
 
 #: Columns added to rows: the id of the kept document in the row's cluster (null outside clusters), whether the row is

@@ -29,7 +29,7 @@ from whorl.errors import NoSketchesError, ParameterError, SchemaError
 from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.model import Document, Stored
-from whorl.query.plan.values import value_named
+from whorl.query.plan.fields_and_values import value_named
 from whorl.request_context import report_progress, require_time
 
 #: Sketch scheme of documents outside a store. Sketches of documents of up to `k` shingles hold all hashes, so that

@@ -17,8 +17,8 @@ from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.sketch.sketch import compare
-from whorl.fingerprint.statistics.estimate import CONFIDENCE, shared_shingles
 from whorl.fingerprint.statistics.hypergeometric import reaches
+from whorl.fingerprint.statistics.overlap_estimates import CONFIDENCE, shared_shingles
 from whorl.request_context import require_time
 
 #: Share of the allowed misses that verification may cause; the candidate search may cause the others.

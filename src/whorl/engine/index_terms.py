@@ -27,6 +27,7 @@ from whorl.fingerprint.sketch.sketch import spelled
 from whorl.fingerprint.winnowing import PassageScheme, passage_numbers
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.query.ast import Pattern, WildcardCharacter, as_typed
+from whorl.query.plan.fields_and_values import whole
 from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,
@@ -40,7 +41,6 @@ from whorl.query.plan.nodes import (
     WildcardValue,
     leaves,
 )
-from whorl.query.plan.values import whole
 from whorl.request_context import require_time
 
 #: Fields with a separate index field for their words; all other fields share one.

@@ -19,8 +19,8 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, compare
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
+from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, Value
-from whorl.query.plan.values import Fields
 
 #: Number of documents per batch of a scan; their sketches take some megabytes.
 SCAN_BATCH_SIZE = 1000

@@ -236,7 +236,7 @@ def elect(votes: Tally) -> Hashes:
 #: Time in seconds to import numba and load the compiled loops, once per process.
 LOADING_SECONDS = 0.6
 
-_LOOPS = "whorl.hamming.compiled"
+_LOOPS = "whorl.hamming.compiled_loops"
 _spent_seconds = 0.0
 
 

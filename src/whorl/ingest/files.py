@@ -21,9 +21,9 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.extraction.detection import decode, format_of
+from whorl.ingest.extraction.detect_format import decode, format_of
 from whorl.ingest.remote import PATTERN, RemoteFile, fixed_parts, remote_files
-from whorl.ingest.rows.types import File, FileSpan, Row, RowColumns, UnreadRowsError, portions
+from whorl.ingest.rows.row_format import File, FileSpan, Row, RowColumns, UnreadRowsError, portions
 from whorl.redaction import public_address
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def documents_in(
         at_byte: Called from time to time with the number of bytes read.
     """
     # Import here: the text of a single file does not need these modules.
-    from whorl.ingest.rows.detection import format_of as format_of_rows
+    from whorl.ingest.rows.detect_row_format import format_of as format_of_rows
     from whorl.model import Document
 
     name, known_as = PurePath(file.name), known_as or file.as_posix()
@@ -205,7 +205,7 @@ def documents_in(
 
 def spans_in(file: File, columns: RowColumns) -> Iterator[FileSpan | None]:
     """Yield the parts of a file that several processes can read independently; a single None if it has no parts."""
-    from whorl.ingest.rows.detection import format_of as format_of_rows
+    from whorl.ingest.rows.detect_row_format import format_of as format_of_rows
 
     try:
         with file.open("rb") as opened:

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import IO, Any
 
 from whorl.errors import ParameterError, WhorlError
-from whorl.ingest.rows.types import ReadableStream
+from whorl.ingest.rows.row_format import ReadableStream
 from whorl.redaction import public_address, public_text
 
 #: Characters that make an address or a path a pattern.

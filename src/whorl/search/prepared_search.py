@@ -18,11 +18,12 @@ from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets
 from whorl.fingerprint.minhash.signature import Signature, buckets_from, shared_tokens
 from whorl.fingerprint.sketch.sketch import Sketch
-from whorl.fingerprint.statistics.estimate import Estimate, estimate
 from whorl.fingerprint.statistics.metric import Metric
+from whorl.fingerprint.statistics.overlap_estimates import Estimate, estimate
 from whorl.model import Hit, Order, Page, Stored
 from whorl.operations import MAX_START, CommonOptions, QueryPlan, Reading
 from whorl.query.plan.describe import describe
+from whorl.query.plan.fields_and_values import Places
 from whorl.query.plan.nodes import (
     Bool,
     BoundPlan,
@@ -39,7 +40,6 @@ from whorl.query.plan.nodes import (
     with_ids,
 )
 from whorl.query.plan.resolve import QueryDefaults, bind, resolve
-from whorl.query.plan.values import Places
 from whorl.query.unparse import write_quoted
 from whorl.request_context import require_time, trace
 from whorl.search.similar.fetch_sources import Source, Sources

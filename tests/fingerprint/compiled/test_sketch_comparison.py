@@ -19,8 +19,8 @@ from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import Kernel
 from whorl.fingerprint.sketch.sketch import SketchScheme, decode_all, encode, sketch_of_distinct
-from whorl.fingerprint.statistics.estimate import overlap_interval, shared_shingles
 from whorl.fingerprint.statistics.hypergeometric import upper_tail
+from whorl.fingerprint.statistics.overlap_estimates import overlap_interval, shared_shingles
 
 pytestmark = needs_numba
 counts = st.integers(0, 10**6)

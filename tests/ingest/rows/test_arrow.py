@@ -14,7 +14,7 @@ import pytest
 from whorl.errors import DocumentError
 from whorl.ingest.rows.arrow import Arrow, Parquet, _nested_values
 from whorl.ingest.rows.compression import unpacked
-from whorl.ingest.rows.types import RowColumns, UnreadRowsError
+from whorl.ingest.rows.row_format import RowColumns, UnreadRowsError
 
 SCHEMA = pa.schema(
     [

@@ -8,8 +8,8 @@ import pytest
 import zstandard
 
 from whorl.ingest.rows.compression import Packed, packing_of, unpacked
-from whorl.ingest.rows.text import JsonLinesFormat
-from whorl.ingest.rows.types import RowColumns, UnreadRowsError
+from whorl.ingest.rows.json_and_csv import JsonLinesFormat
+from whorl.ingest.rows.row_format import RowColumns, UnreadRowsError
 
 TEXT = b"".join(b"%d\n" % (at * at) for at in range(100_000))
 

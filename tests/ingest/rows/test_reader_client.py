@@ -16,7 +16,7 @@ from whorl.ingest import limits
 from whorl.ingest.extraction.file_limits import FileLimits
 from whorl.ingest.rows import reader_client
 from whorl.ingest.rows.reader_client import ConfinedFormat
-from whorl.ingest.rows.types import RowColumns, UnreadRowsError
+from whorl.ingest.rows.row_format import RowColumns, UnreadRowsError
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="sends signals")]
 

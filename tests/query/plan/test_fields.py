@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whorl.query.plan.fields_and_values import Fields, Places, convert_qualified_name
 from whorl.query.plan.nodes import Kind
-from whorl.query.plan.values import Fields, Places, convert_qualified_name
 
 CONTENT = "{http://www.alfresco.org/model/content/1.0}"
 FIELDS = Fields(

@@ -20,6 +20,7 @@ from whorl.fingerprint.words.tokenizer import PROFILES, tokens
 from whorl.query import ast
 from whorl.query.ast import Bound, Form, WildcardCharacter
 from whorl.query.literals import read_pattern
+from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import (
     Between,
     Bool,
@@ -37,7 +38,6 @@ from whorl.query.plan.nodes import (
     either,
 )
 from whorl.query.plan.resolve import distance, edits_of, resolve, words_of
-from whorl.query.plan.values import Fields
 
 NOW = datetime(2024, 3, 31, 12, tzinfo=UTC)
 DAY = 86_400_000

@@ -22,8 +22,8 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, compare
-from whorl.fingerprint.statistics.estimate import judge_overlaps
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, sizes_for
+from whorl.fingerprint.statistics.overlap_estimates import judge_overlaps
 from whorl.search.similar.options import METRICS, SimilarCriteria
 from whorl.search.similar.plan import (
     Branch,

@@ -15,8 +15,8 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.protocol import CandidatePage
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme, compare, sketch_of_distinct
-from whorl.fingerprint.statistics.estimate import estimate, estimate_overlaps
 from whorl.fingerprint.statistics.metric import Metric, Shares
+from whorl.fingerprint.statistics.overlap_estimates import estimate, estimate_overlaps
 from whorl.model import Document, Hit
 from whorl.search.prepared_search import measure
 from whorl.search.similar.fetch_sources import Sources

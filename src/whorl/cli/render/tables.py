@@ -13,7 +13,7 @@ from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.output.formatting import counted, percent, percent_interval, printable
 
 if TYPE_CHECKING:
-    from whorl.fingerprint.statistics.estimate import Estimate
+    from whorl.fingerprint.statistics.overlap_estimates import Estimate
     from whorl.model import Page
     from whorl.search.attribution.results import Attribution, TextSource
     from whorl.search.similar.results import Similar

@@ -47,7 +47,7 @@ from whorl.duplicates.spark.arrow_blocks import (
     some_of,
     widened,
 )
-from whorl.duplicates.spark.frequencies import (
+from whorl.duplicates.spark.document_frequencies import (
     COUNTS,
     FREQUENCIES,
     HAS_MORE_HASHES,

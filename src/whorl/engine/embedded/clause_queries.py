@@ -41,6 +41,7 @@ from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.query.ast import Pattern, as_typed
 from whorl.query.plan.describe import describe_test
+from whorl.query.plan.fields_and_values import split_name
 from whorl.query.plan.nodes import (
     Between,
     BoundNode,
@@ -54,7 +55,6 @@ from whorl.query.plan.nodes import (
     Words,
 )
 from whorl.query.plan.resolve import distance
-from whorl.query.plan.values import split_name
 from whorl.request_context import require_time, seconds_left
 
 #: Maximum number of patterns, fuzzy words and ranges in a query, counted for each searched field.

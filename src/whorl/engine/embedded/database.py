@@ -29,8 +29,8 @@ from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, decode_all, encode
 from whorl.fingerprint.winnowing import PROOF_BITS, Numbers
 from whorl.model import Document, PropertyValue
+from whorl.query.plan.fields_and_values import typed
 from whorl.query.plan.nodes import Kind
-from whorl.query.plan.values import typed
 from whorl.request_context import require_time
 
 #: Version of the following tables; every change needs a new number.

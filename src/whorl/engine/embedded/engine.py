@@ -65,6 +65,7 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme
 from whorl.model import IS_PRINCIPAL, Document, Order, Page, Stored
+from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,
@@ -78,7 +79,6 @@ from whorl.query.plan.nodes import (
     WordClause,
     leaves,
 )
-from whorl.query.plan.values import Fields
 
 #: Maximum number of stored but not yet searchable documents; after a crash, opening the store indexes them.
 COMMIT_EVERY = 2048

@@ -10,8 +10,8 @@ from whorl.engine.embedded.database import Records
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.index_terms import encode_sortable
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
+from whorl.query.plan.fields_and_values import whole
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Equal, Kind, Value
-from whorl.query.plan.values import whole
 from whorl.request_context import require_time
 
 #: Number of documents to read at a time, without their texts.

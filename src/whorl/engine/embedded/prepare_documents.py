@@ -24,8 +24,8 @@ from whorl.fingerprint.shingling import Scheme, joined_words
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers
 from whorl.fingerprint.winnowing import Numbers, PassageScheme, passage_numbers
 from whorl.model import Document
+from whorl.query.plan.fields_and_values import split_name
 from whorl.query.plan.nodes import Kind, Value
-from whorl.query.plan.values import split_name
 
 #: tantivy's field for the words of all properties except OWN_FIELDS.
 _OTHER_WORDS = "words"

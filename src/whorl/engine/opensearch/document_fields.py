@@ -41,7 +41,7 @@ from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_numbers, spelle
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
-from whorl.query.plan.values import split_name
+from whorl.query.plan.fields_and_values import split_name
 
 
 def source(document: Document, names: FieldNames) -> Json:

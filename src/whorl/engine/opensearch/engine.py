@@ -69,8 +69,8 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
+from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind
-from whorl.query.plan.values import Fields
 
 #: Maximum number of references or documents in a request.
 _AT_ONCE = 200

@@ -22,8 +22,8 @@ from whorl.fingerprint.batch import sign
 from whorl.fingerprint.minhash.signature import Signature, Spelling, from_distinct, smallest_in_buckets
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
+from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import Kind
-from whorl.query.plan.values import Fields
 
 _ANALYZER, _FILTER = "index.analysis.analyzer.", "index.analysis.filter."
 #: Sample text that fills every bucket, so that its number of tokens shows the scheme.

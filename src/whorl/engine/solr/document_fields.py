@@ -27,8 +27,8 @@ from whorl.errors import EngineResponseError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_tokens
 from whorl.model import CLUSTER, IS_PRINCIPAL, PropertyValue
+from whorl.query.plan.fields_and_values import Fields, Places, date_of, whole, written
 from whorl.query.plan.nodes import Kind, Value
-from whorl.query.plan.values import Fields, Places, date_of, whole, written
 
 _KINDS = {
     "TextField": Kind.TEXT,

@@ -82,6 +82,7 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Document, Hit, Order, Page, Stored
+from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import (
     BoundLeaf,
     BoundNode,
@@ -94,7 +95,6 @@ from whorl.query.plan.nodes import (
     Words,
     mapped,
 )
-from whorl.query.plan.values import Fields
 
 #: Number of documents per batch of a scan; large, because Solr reads through all documents for each batch.
 SCAN_BATCH_SIZE = 5_000

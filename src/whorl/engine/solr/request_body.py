@@ -34,6 +34,7 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import spelled
 from whorl.model import Order
 from whorl.query.ast import Pattern, WildcardCharacter
+from whorl.query.plan.fields_and_values import date_of, whole, written
 from whorl.query.plan.nodes import (
     Between,
     Bool,
@@ -58,7 +59,6 @@ from whorl.query.plan.nodes import (
     WordClause,
     Words,
 )
-from whorl.query.plan.values import date_of, whole, written
 
 #: Maximum number of clauses in each part of a split query.
 _PART = 1000

@@ -31,9 +31,9 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import ParameterError, SchemeMismatchError
-from whorl.fingerprint.statistics.estimate import CONFIDENCE, Estimate, overlap_interval
 from whorl.fingerprint.statistics.hypergeometric import Bools, Counts, Floats, reaches
 from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_fraction
+from whorl.fingerprint.statistics.overlap_estimates import CONFIDENCE, Estimate, overlap_interval
 
 #: Factor that increases estimated sizes, to be safe: about two standard deviations.
 MARGIN = 1.1

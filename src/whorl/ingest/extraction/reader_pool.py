@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from whorl.errors import DocumentError, StoppedError
-from whorl.ingest.extraction.detection import FileFormat
+from whorl.ingest.extraction.detect_format import FileFormat
 from whorl.ingest.extraction.file_limits import FileLimits
 from whorl.request_context import cancellation, require_time, seconds_left
 

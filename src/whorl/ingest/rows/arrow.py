@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from whorl.errors import DocumentError
 from whorl.ingest.rows.compression import Expansion
-from whorl.ingest.rows.types import (
+from whorl.ingest.rows.row_format import (
     AT_ONCE,
     GROUP_BYTES,
     Added,

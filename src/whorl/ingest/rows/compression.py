@@ -15,7 +15,16 @@ from typing import IO, Any
 import zstandard
 
 from whorl.ingest.limits import file_limits
-from whorl.ingest.rows.types import Added, Decide, FileSpan, ReadableStream, Row, RowColumns, RowFormat, UnreadRowsError
+from whorl.ingest.rows.row_format import (
+    Added,
+    Decide,
+    FileSpan,
+    ReadableStream,
+    Row,
+    RowColumns,
+    RowFormat,
+    UnreadRowsError,
+)
 
 #: Modules that read compressed files, by patterns of the first bytes.
 _MARKS = {rb"\x1f\x8b\x08": "gzip", rb"BZh[1-9]1AY&": "bz2", rb"\xfd7zXZ\0": "lzma", rb"\x28\xb5\x2f\xfd": "zstandard"}

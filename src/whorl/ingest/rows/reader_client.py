@@ -20,7 +20,7 @@ from whorl.errors import DocumentError
 from whorl.ingest.extraction.file_limits import FileLimits
 from whorl.ingest.extraction.reader_pool import death_of, time_limit
 from whorl.ingest.limits import file_limits
-from whorl.ingest.rows.types import Added, Decide, Extract, FileSpan, Row, RowColumns, RowFormat, UnreadRowsError
+from whorl.ingest.rows.row_format import Added, Decide, Extract, FileSpan, Row, RowColumns, RowFormat, UnreadRowsError
 from whorl.request_context import require_time
 
 #: Interval between two checks whether the request has ended, in seconds.

@@ -20,9 +20,9 @@ from typing import IO, Any
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.worker import confine, end_with_parent, limit_processor_time
 from whorl.ingest.limits import bounded_memory, use_file_limits
-from whorl.ingest.rows.detection import detect
+from whorl.ingest.rows.detect_row_format import detect
 from whorl.ingest.rows.reader_client import ReadRequest
-from whorl.ingest.rows.types import ReadableStream, Row, RowFormat, UnreadRowsError, portions
+from whorl.ingest.rows.row_format import ReadableStream, Row, RowFormat, UnreadRowsError, portions
 
 _BUFFER = 1 << 18
 #: Let pyarrow use malloc and one thread, so that its address space is no larger than the memory that it needs.

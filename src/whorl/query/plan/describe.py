@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from whorl.query.ast import as_typed
+from whorl.query.plan.fields_and_values import written
 from whorl.query.plan.nodes import (
     Between,
     Bool,
@@ -26,7 +27,6 @@ from whorl.query.plan.nodes import (
     WildcardValue,
     Words,
 )
-from whorl.query.plan.values import written
 
 
 def describe(plan: BoundLeaf | ResolvedLeaf | Bool[BoundLeaf | ResolvedLeaf]) -> list[str]:

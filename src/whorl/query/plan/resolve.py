@@ -25,6 +25,19 @@ from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.query import ast
 from whorl.query.ast import Operator, Pattern, QueryLimits, WildcardCharacter
 from whorl.query.literals import with_quoted_id
+from whorl.query.plan.fields_and_values import (
+    DATA_TYPES,
+    QUALIFIED_NAME_FIELDS,
+    REPOSITORY_FIELDS,
+    Fields,
+    Places,
+    UnreadableError,
+    convert_qualified_name,
+    date_of,
+    range_of,
+    split_name,
+    value_of,
+)
 from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,
@@ -53,19 +66,6 @@ from whorl.query.plan.nodes import (
     make_filter,
     make_plan,
     mapped,
-)
-from whorl.query.plan.values import (
-    DATA_TYPES,
-    QUALIFIED_NAME_FIELDS,
-    REPOSITORY_FIELDS,
-    Fields,
-    Places,
-    UnreadableError,
-    convert_qualified_name,
-    date_of,
-    range_of,
-    split_name,
-    value_of,
 )
 
 #: Fields that test whether a property has a value: True selects documents with a value, False without.

@@ -58,7 +58,6 @@ import numpy.typing as npt
 from whorl.engine.protocol import Costs
 from whorl.errors import ParameterError
 from whorl.fingerprint.sketch.sketch import Overlaps, Sketch
-from whorl.fingerprint.statistics.estimate import judge_overlaps, population_and_draws
 from whorl.fingerprint.statistics.hypergeometric import (
     SLACK,
     Counts,
@@ -71,6 +70,7 @@ from whorl.fingerprint.statistics.hypergeometric import (
     upper_tail,
 )
 from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_fraction, sizes_for
+from whorl.fingerprint.statistics.overlap_estimates import judge_overlaps, population_and_draws
 from whorl.search.similar.options import SimilarCriteria
 
 #: Number of tokens to look up in a branch with a second phase.

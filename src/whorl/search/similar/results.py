@@ -12,8 +12,8 @@ from typing import ClassVar, NamedTuple, TypeAlias, overload
 
 from whorl.engine.protocol import CandidatePage, Candidates
 from whorl.fingerprint.compare import ResidualOverlap
-from whorl.fingerprint.statistics.estimate import Estimate, Estimates
 from whorl.fingerprint.statistics.metric import Metric, Shares
+from whorl.fingerprint.statistics.overlap_estimates import Estimate, Estimates
 from whorl.model import Hit
 from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.plan import ResidualPlan, SketchPlan

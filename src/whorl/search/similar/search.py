@@ -30,8 +30,8 @@ from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate
 from whorl.fingerprint.minhash.signature import Signature, bucket_of_each, buckets_from, integers
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, sketch_of_distinct
-from whorl.fingerprint.statistics.estimate import Estimate, estimate_overlaps
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, metric_named
+from whorl.fingerprint.statistics.overlap_estimates import Estimate, estimate_overlaps
 from whorl.model import Hit
 from whorl.query.plan.nodes import (
     Bool,

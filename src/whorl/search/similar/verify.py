@@ -12,8 +12,8 @@ from whorl.arrays import batches, chunks
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.compare import Comparison, ResidualOverlap, compare, words_of
-from whorl.fingerprint.statistics.estimate import Estimate
 from whorl.fingerprint.statistics.metric import least_overlap
+from whorl.fingerprint.statistics.overlap_estimates import Estimate
 from whorl.request_context import require_time
 from whorl.search.boilerplate import BoilerplateDetector, Comparer
 from whorl.search.similar.fetch_sources import Source, text_of

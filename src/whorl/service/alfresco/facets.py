@@ -29,8 +29,8 @@ from whorl.engine.protocol import (
 from whorl.errors import ParameterError, UnknownFieldError
 from whorl.query import ast
 from whorl.query.ast import Bound
+from whorl.query.plan.fields_and_values import UnreadableError, read_date, written
 from whorl.query.plan.nodes import Bool, Exists, Kind, MatchAll, Value
-from whorl.query.plan.values import UnreadableError, read_date, written
 from whorl.query.unparse import unparse
 from whorl.search.prepared_search import Filter, PreparedQuery, bound_filter, engine_facets
 from whorl.service.alfresco.request import (

@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.model import Hit, Page, Stored
 from whorl.output.json_conversion import values
-from whorl.query.plan.values import date_of, written
+from whorl.query.plan.fields_and_values import date_of, written
 from whorl.search.highlight import Highlights, corrected
 from whorl.search.prepared_search import PreparedQuery, highlighted
 from whorl.search.similar.results import Measured

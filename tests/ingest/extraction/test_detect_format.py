@@ -7,7 +7,7 @@ from pathlib import PurePath
 import pytest
 
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.detection import DOCX, HTML, MAIL, PDF, PPTX, XLSX, FileFormat, decode, format_of
+from whorl.ingest.extraction.detect_format import DOCX, HTML, MAIL, PDF, PPTX, XLSX, FileFormat, decode, format_of
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 

@@ -49,7 +49,13 @@ def test_every_pair_shares_a_prefix_hash(seed: int, count: int, question: tuple[
         sketch_row,
         widened,
     )
-    from whorl.duplicates.spark.frequencies import FREQUENCIES, IS_INDEXED, IS_PROBED, FrequencyCounter, frequencies_of
+    from whorl.duplicates.spark.document_frequencies import (
+        FREQUENCIES,
+        IS_INDEXED,
+        IS_PROBED,
+        FrequencyCounter,
+        frequencies_of,
+    )
 
     chance, wanted = random.Random(seed), pair_options(*question, recall=100)
     # Evenly distributed, so that the first count certainly has enough of them.
@@ -103,7 +109,7 @@ def test_frequencies_equal_a_plain_count(several: list[int], requested: list[int
     """
     The frequencies are right for hashes that several documents have, and 0 for others, even with an equal prefix.
     """
-    from whorl.duplicates.spark.frequencies import _FrequencyTable
+    from whorl.duplicates.spark.document_frequencies import _FrequencyTable
 
     known = Counter(several)
     frequencies = np.array([*known.values()], np.int64)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.checks import Checks
 from whorl.request_context import new_request
-from whorl.search.quotations import canonical
-from whorl.search.quotations.canonical import CanonicalText
+from whorl.search.quotations import canonical_words
+from whorl.search.quotations.canonical_words import CanonicalText
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_long_texts_are_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = CanonicalText(text)
     places = [whole.place(at, at + 1) for at in range(len(whole.words))]
     for characters in range(1, 80, 7):
-        monkeypatch.setattr(canonical, "_PIECE_CHARACTERS", characters)
+        monkeypatch.setattr(canonical_words, "_PIECE_CHARACTERS", characters)
         cut = CanonicalText(text)
         assert cut.words == whole.words
         assert [cut.place(at, at + 1) for at in range(len(cut.words))] == places

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.query.ast import Bound
-from whorl.query.plan.nodes import Between, Equal, Kind, Test
-from whorl.query.plan.values import (
+from whorl.query.plan.fields_and_values import (
     DateSpan,
     UnreadableError,
     date_of,
@@ -23,6 +22,7 @@ from whorl.query.plan.values import (
     whole,
     written,
 )
+from whorl.query.plan.nodes import Between, Equal, Kind, Test
 
 NOW = datetime(2024, 3, 31, 12, tzinfo=UTC)
 K, N, F, D, B = Kind.KEYWORD, Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.BOOLEAN

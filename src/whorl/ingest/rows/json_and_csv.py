@@ -13,9 +13,9 @@ from typing import IO, TYPE_CHECKING, Self
 import orjson
 
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.detection import announced
+from whorl.ingest.extraction.detect_format import announced
 from whorl.ingest.limits import file_limits
-from whorl.ingest.rows.types import (
+from whorl.ingest.rows.row_format import (
     CELL_BYTES,
     MOST_BYTES,
     Added,

@@ -20,8 +20,8 @@ from tests.ingest.test_files import read
 from whorl import Document
 from whorl.errors import DocumentError
 from whorl.ingest.files import Problem, documents_in, file_text
-from whorl.ingest.rows.detection import detect, format_of
-from whorl.ingest.rows.types import Row, RowColumns, RowFormat, UnreadRowsError
+from whorl.ingest.rows.detect_row_format import detect, format_of
+from whorl.ingest.rows.row_format import Row, RowColumns, RowFormat, UnreadRowsError
 
 # Compressed and columnar files are read in another process.
 pytestmark = pytest.mark.process
@@ -198,7 +198,7 @@ def test_missing_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     The problem names the extra to install.
     """
-    monkeypatch.setattr("whorl.ingest.rows.detection.find_spec", lambda name: None)
+    monkeypatch.setattr("whorl.ingest.rows.detect_row_format.find_spec", lambda name: None)
     for content in (MADE["parquet"], MADE["arrow"], b"WARC/1.0\r\n"):
         with pytest.raises(UnreadRowsError, match=r"pip install 'whorl\[data\]'"):
             detect(io.BytesIO(content), PurePath("a"), RowColumns(), file_text)

@@ -14,7 +14,9 @@ from tests.fingerprint.statistics.laws import hypergeometric, outcomes
 from tests.plain import sketch_of
 from whorl.errors import ParameterError
 from whorl.fingerprint.sketch.sketch import Overlaps, SketchScheme, compare
-from whorl.fingerprint.statistics.estimate import (
+from whorl.fingerprint.statistics.hypergeometric import SLACK, upper_tail
+from whorl.fingerprint.statistics.metric import Metric, least_overlap
+from whorl.fingerprint.statistics.overlap_estimates import (
     CONFIDENCE,
     estimate,
     estimate_overlaps,
@@ -22,8 +24,6 @@ from whorl.fingerprint.statistics.estimate import (
     overlap_interval,
     population_and_draws,
 )
-from whorl.fingerprint.statistics.hypergeometric import SLACK, upper_tail
-from whorl.fingerprint.statistics.metric import Metric, least_overlap
 
 pytestmark = pytest.mark.usefixtures("each_route")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("numba", reason="numba is not installed")
 
-from whorl.hamming.compiled import bucket_ends, radix_sort, read_numbers, write_groups
+from whorl.hamming.compiled_loops import bucket_ends, radix_sort, read_numbers, write_groups
 
 codes_of_64_bits = st.lists(st.integers(0, 2**64 - 1), max_size=40).map(lambda codes: np.array(codes, np.uint64))
 

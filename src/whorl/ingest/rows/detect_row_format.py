@@ -12,9 +12,9 @@ from typing import IO
 from whorl.errors import DocumentError
 from whorl.ingest.limits import bounded_memory
 from whorl.ingest.rows.compression import Packed, packing_of, unpacked
+from whorl.ingest.rows.json_and_csv import JsonArrayFormat, JsonLinesFormat, TableFormat, is_row
 from whorl.ingest.rows.reader_client import ConfinedFormat
-from whorl.ingest.rows.text import JsonArrayFormat, JsonLinesFormat, TableFormat, is_row
-from whorl.ingest.rows.types import Extract, File, RowColumns, RowFormat, UnreadRowsError
+from whorl.ingest.rows.row_format import Extract, File, RowColumns, RowFormat, UnreadRowsError
 
 _JSON_LINES = frozenset({".jsonl", ".ndjson"})
 _TABLES = frozenset({".csv", ".tsv", ".tab"})
