@@ -84,7 +84,7 @@ def test_no_more_is_read_than_is_stored(store: Store, monkeypatch: pytest.Monkey
     monkeypatch.setattr(uploads, "PART_LINES", 256)
     report = run(take)
     # All memory has been released.
-    memory.take(10_000)
+    memory.reserve(10_000)
     assert report.stored == store.count() == 2000
     assert len(behind) == 8
     assert max(behind) <= 1

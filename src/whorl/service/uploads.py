@@ -164,7 +164,7 @@ class Uploads:
                 ended = list(lines.of(chunk))
                 part += ended
                 size += sum(len(line or b"") for _, line in ended)
-                self._memory.take(size + lines.kept - counted)
+                self._memory.reserve(size + lines.kept - counted)
                 counted = size + lines.kept
                 if size >= PART_BYTES or len(part) >= PART_LINES:
                     await self._in_slot(part, work)
@@ -173,7 +173,7 @@ class Uploads:
         except (WhorlError, HTTPException) as error:
             raise BrokenOffError(report, error) from error
         finally:
-            self._memory.give(counted)
+            self._memory.release(counted)
         return report
 
     async def _in_slot(self, part: list[Line], work: Callable[[list[Line]], None]) -> None:

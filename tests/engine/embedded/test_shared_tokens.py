@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from whorl.engine.embedded import segments, shared_tokens
 from whorl.engine.embedded.segmented_token_index import DocumentTokens, TokenIndex, TokenSnapshot
-from whorl.engine.embedded.shared_tokens import ScoredDocuments, best_page, is_countable, match_tokens
+from whorl.engine.embedded.shared_tokens import ScoredDocuments, best_page, has_only_tokens, match_tokens
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.query.plan.nodes import Bool, BoundNode, MatchAll, Nothing, SharedBands, SharedTokens, SketchTokens, Words
 
@@ -126,7 +126,7 @@ def test_counts_equal_those_of_plain_sets(
     """
     Repeats, minima, bands, sizes and booleans, over documents that were replaced and deleted, in any portions.
     """
-    assert is_countable(plan)
+    assert has_only_tokens(plan)
     monkeypatch.setattr(segments, "READ_AT_ONCE", at_once)
     monkeypatch.setattr(shared_tokens, "_PARTS_AT_ONCE", parts_at_once)
     matches = match_tokens(plan, snapshot)
@@ -163,9 +163,9 @@ def test_words_are_not_counted() -> None:
     Wherever in a plan something else stands, tantivy is asked.
     """
     tokens = SharedTokens("s", (1,))
-    assert not is_countable(Words("red"))
-    assert not is_countable(Bool(must=(tokens,), must_not=(MatchAll(),)))
-    assert is_countable(Bool(must=(Bool(should=(tokens,)),)))
+    assert not has_only_tokens(Words("red"))
+    assert not has_only_tokens(Bool(must=(tokens,), must_not=(MatchAll(),)))
+    assert has_only_tokens(Bool(must=(Bool(should=(tokens,)),)))
 
 
 @given(

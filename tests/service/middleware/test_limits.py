@@ -230,11 +230,11 @@ def test_memory_is_counted() -> None:
     The counter grants exactly as much memory as configured.
     """
     memory = BodyMemory(10)
-    memory.take(10)
+    memory.reserve(10)
     with pytest.raises(HTTPException):
-        memory.take(1)
-    memory.give(3)
-    memory.take(3)
+        memory.reserve(1)
+    memory.release(3)
+    memory.reserve(3)
 
 
 def begun(path: str, length: int, body: bytes, kind: str = "application/json") -> bytes:

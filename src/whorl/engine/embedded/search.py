@@ -19,7 +19,7 @@ from whorl.engine.embedded.index import InvertedIndex
 from whorl.engine.embedded.prepare_documents import SCHEMA
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.segments import PASSAGES
-from whorl.engine.embedded.shared_tokens import ScoredDocuments, best_page, is_countable, match_tokens, token_holders
+from whorl.engine.embedded.shared_tokens import ScoredDocuments, best_page, has_only_tokens, match_tokens, token_holders
 from whorl.engine.embedded.tantivy_query import translate
 from whorl.engine.embedded.text_index import ScoredId
 from whorl.engine.protocol import CandidatePage, Candidates, PassageHolders, Role, reference_meanings
@@ -63,7 +63,7 @@ class PlanRunner:
 
     def candidates(self, plan: BoundPlan, start: int, rows: int) -> Candidates:
         snapshot = self._index.tokens()
-        matches = match_tokens(plan.root, snapshot) if is_countable(plan.root) else None
+        matches = match_tokens(plan.root, snapshot) if has_only_tokens(plan.root) else None
         if matches is not None and min(matches.numbers.size - start, rows) > FEW:
             # The records are at least as new as the index, so they lack only documents deleted since then.
             changed = self._records.changed_since(snapshot.applied)
@@ -96,7 +96,7 @@ class PlanRunner:
         self, plan: BoundPlan, start: int, rows: int, read: _Read[_Row], matches: ScoredDocuments | None = None
     ) -> tuple[int, list[tuple[_Row, float]], tuple[str, ...]]:
         """Return the number of matching documents, a page of them with their scores, and warnings."""
-        if is_countable(plan.root):
+        if has_only_tokens(plan.root):
             matches = match_tokens(plan.root, self._index.tokens()) if matches is None else matches
             return (*self._count_page(matches, start, rows, read), plan.warnings)
         total, scored, warnings = self._match_page(plan, start, rows)
@@ -150,7 +150,7 @@ class PlanRunner:
 
     def _all_matches(self, plan: BoundPlan) -> tuple[int, list[ScoredId], tuple[str, ...]]:
         """Return the number of matching documents, the ids and scores of all of them, and warnings."""
-        if not is_countable(plan.root):
+        if not has_only_tokens(plan.root):
             return self._match_page(plan, 0, self._records.count())
         matches = match_tokens(plan.root, self._index.tokens())
         id_of = self._records.ids(matches.numbers.tolist())

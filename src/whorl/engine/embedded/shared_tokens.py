@@ -74,15 +74,15 @@ NO_MATCHES: Final = ScoredDocuments(_NO_NUMBERS, _NO_SCORES)
 _COUNTABLE = SharedTokens | SharedBands | SketchTokens | PassageNumbers | Nothing
 
 
-def is_countable(plan: BoundNode) -> bool:
+def has_only_tokens(plan: BoundNode) -> bool:
     """Check whether counting tokens is enough to run a plan: all its clauses look up fingerprint tokens."""
     if isinstance(plan, Bool):
-        return all(map(is_countable, chain(plan.must, plan.should, plan.must_not)))
+        return all(map(has_only_tokens, chain(plan.must, plan.should, plan.must_not)))
     return isinstance(plan, _COUNTABLE)
 
 
 def match_tokens(plan: BoundNode, snapshot: TokenSnapshot) -> ScoredDocuments:
-    """Return the documents that match a plan with only fingerprint tokens (`is_countable`), with their scores.
+    """Return the documents that match a plan with only fingerprint tokens (`has_only_tokens`), with their scores.
 
     Raises:
         IndexBrokenError: The tokens are damaged.

@@ -10,7 +10,7 @@ from tantivy import Occur, Query
 
 from whorl.engine.embedded.clause_queries import ClauseQueries, IndexReader
 from whorl.engine.embedded.prepare_documents import SCHEMA
-from whorl.engine.embedded.shared_tokens import Combine, is_countable, regroup
+from whorl.engine.embedded.shared_tokens import Combine, has_only_tokens, regroup
 from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,
@@ -110,7 +110,7 @@ class _NodeTranslator:
                 chosen = [Query.const_score_query(query, score) for query, score in sets]
                 described = {"source": plan.reference, "documents": sum(len(ids) for _, ids in groups)}
                 return _TranslatedNode(_bool_query((), chosen, (), 1), {"chosen": described}, None)
-            case Bool() if self.reader is not None and is_countable(plan):
+            case Bool() if self.reader is not None and has_only_tokens(plan):
                 translated = _NodeTranslator(self.profile, None).bool(plan)
                 return translated._replace(query=self.counted(plan))
             case Bool():
@@ -156,10 +156,10 @@ def _group_token_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
     """Combine a plan's parts with only fingerprint tokens into one, because each part's query lists its documents."""
 
     def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
-        token_parts = tuple(filter(is_countable, parts))
+        token_parts = tuple(filter(has_only_tokens, parts))
         if len(token_parts) < 2:
             return parts
-        return (*(part for part in parts if not is_countable(part)), combine(token_parts))
+        return (*(part for part in parts if not has_only_tokens(part)), combine(token_parts))
 
     return regroup(plan, group)
 

@@ -126,19 +126,19 @@ class _Resolver:
         places = self._places(name, clause.span)
         if not places:
             return Nothing(_nothing_in(name))
-        return self._weighed([*self._one_of(clause, places), *self._other_form_tests(clause, places)], weight)
+        return self._weighed([*self._in_valid_fields(clause, places), *self._other_form_tests(clause, places)], weight)
 
     def _other_form_tests(self, clause: ast.Leaf, places: list[Places]) -> list[_FieldTest]:
         """Return additional tests: for the other form of a qualified name, or for an id that is a node reference."""
         if not isinstance(clause, ast.Term | ast.Phrase):
             return []
         if clause.field in QUALIFIED_NAME_FIELDS and (other := convert_qualified_name(clause.text)):
-            return self._one_of(replace(clause, text=other), places)
+            return self._in_valid_fields(replace(clause, text=other), places)
         if clause.field == "ID" and "://" in clause.text and (by_reference := self._fields.named("LID", self._names)):
-            return self._one_of(clause, [by_reference])
+            return self._in_valid_fields(clause, [by_reference])
         return []
 
-    def _one_of(self, clause: ast.Leaf, all_places: list[Places]) -> list[_FieldTest]:
+    def _in_valid_fields(self, clause: ast.Leaf, all_places: list[Places]) -> list[_FieldTest]:
         """Return the tests for a clause in every field where it is valid; if there is none, raise the first error."""
         tests: list[_FieldTest] = []
         errors = []

@@ -334,14 +334,14 @@ class BodyMemory:
     def __init__(self, most: int) -> None:
         self._most, self._kept = most, 0
 
-    def take(self, count: int) -> None:
+    def reserve(self, count: int) -> None:
         """Reserve memory for a number of bytes; raise HTTPException 503 if other bodies leave no room."""
         if self._kept + count > self._most:
             raise HTTPException(503, "the bodies of other requests leave no room for this one; try again")
         self._kept += count
 
-    def give(self, count: int) -> None:
-        """Return a number of reserved bytes, so that other requests can reserve them."""
+    def release(self, count: int) -> None:
+        """Release a number of reserved bytes, so that other requests can reserve them."""
         self._kept -= count
 
 
@@ -373,7 +373,7 @@ class Bodies:
             await _read(limited, body, self._limit(scope), memory)
             await self._app(scope, replayed(bytes(body), receive), send)
         finally:
-            memory.give(len(body))
+            memory.release(len(body))
 
     def _limit(self, scope: Scope) -> int:
         """Return the size limit of a request's body; raise HTTPException 413 if Content-Length exceeds it."""
@@ -408,7 +408,7 @@ async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemor
             meter.feed(part)
         except ParameterError as error:
             raise HTTPException(400, str(error)) from None
-        memory.take(len(part))
+        memory.reserve(len(part))
         body += part
         has_more = message.get("more_body", False)
     # The meter reads only UTF-8.
