@@ -179,6 +179,24 @@ def test_sources(passage_store: Store, embedded: Store, run: int) -> None:
     assert actual.covered_words >= len(covered) > 300
 
 
+def test_a_long_text(passage_store: Store, embedded: Store, run: int) -> None:
+    """
+    Every engine finds the 60 passages of a text of 10,000 words, and no other words, from the same documents.
+    """
+    chance = random.Random(62)
+    text, copied = list[str](), 0
+    for own in chance.choices([own for own in documents(run).values() if len(own) > 100], k=60):
+        start, length = chance.randrange(len(own) - 40), chance.randrange(25, 40)
+        text += [*words(chance, 140), *own[start : start + length]]
+        copied += length
+    assert len(text) > 10_000
+    actual, expected = passage_store.sources(source=" ".join(text)), embedded.sources(source=" ".join(text))
+    assert [(source.id, source.words) for source in actual.sources] == [
+        (source.id, source.words) for source in expected.sources
+    ]
+    assert (actual.covered_words, actual.unread) == (copied, 0)
+
+
 def test_every_run_of_the_store_s_length(passage_store: Store, run: int) -> None:
     """
     A text of one shared run finds every document that has it by a plain search in the texts, even if the other ones
