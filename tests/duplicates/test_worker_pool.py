@@ -16,7 +16,7 @@ from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions, Keep, ask_pairs
 from whorl.duplicates.run import duplicates_among
 from whorl.errors import ParameterError, StoreError
-from whorl.ingest.rows import text as lines
+from whorl.ingest.rows import json_and_csv as lines
 from whorl.model import Document
 
 DOCUMENTS = family_documents(60)
