@@ -10,14 +10,13 @@ Source: Schleimer, Wilkerson, Aiken, "Winnowing: Local Algorithms for Document F
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.stride_tricks import sliding_window_view
 
 from whorl.arrays import chunks, sorted_distinct
 from whorl.errors import ParameterError, SchemeMismatchError
@@ -27,6 +26,7 @@ from whorl.fingerprint.words.line_ends import without_line_end_hyphens
 from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.uint64]
+_T = TypeVar("_T", bound=np.generic)
 
 _NAME = re.compile(r"passages1-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
 #: Minimum length of a run in words at which a store can guarantee to find every shared run.
@@ -129,17 +129,15 @@ def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt
     runs.
 
     Returns:
-        Hashes in text order, uint64 array of shape (n,), and int64 array of shape (n, 2): the range of words of each
-        hash, half-open. It has the words of all windows whose smallest hash this is, and is empty if there are none. A
-        document shares `run_words` consecutive words only if it keeps a hash whose range contains them.
+        Hashes in text order, uint64 array of shape (n,), and for each hash a half-open range of words, int64 array of
+        shape (n, 2): the union of all windows whose smallest hash it is, empty if there are none. A document with all
+        words of a window keeps the window's smallest hash, unless only some of its broken words are joined.
     """
     if len(words.starts) - 1 < scheme.hashed_words:
         return np.empty(0, np.uint64), np.empty((0, 2), np.int64)
     hashes = hashes_of_runs(word_hashes([words]), scheme.hashed_words)
-    places, smallest = np.arange(hashes.size), np.empty(0, np.int64)
-    if hashes.size >= scheme.window:
-        require_time()
-        smallest = places[: 1 - scheme.window or None] + sliding_window_view(hashes, scheme.window).argmin(axis=1)
+    places = np.arange(hashes.size)
+    smallest = _across(lambda a, b: np.where(hashes[b] < hashes[a], b, a), places, scheme.window)
     # The smallest hash of a window is never before that of an earlier window.
     first, end = np.searchsorted(smallest, places), np.searchsorted(smallest, places, side="right")
     return _numbers(hashes, scheme), np.stack((first, np.where(end > first, end - 1 + scheme.run_words, first)), axis=1)
@@ -174,16 +172,21 @@ def kept_of(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDArray[np
     return np.flatnonzero(around == hashes)
 
 
-def _across(best: np.ufunc, hashes: Numbers, window: int) -> Numbers:
-    """Return the minimum or maximum of each window of `window` elements; empty if `hashes` has fewer."""
+def _across(
+    best: Callable[[npt.NDArray[_T], npt.NDArray[_T]], npt.NDArray[_T]], elements: npt.NDArray[_T], window: int
+) -> npt.NDArray[_T]:
+    """Return the best of each window of `window` elements; empty if there are fewer.
+
+    `best` returns the better of two elements, for arrays of the same shape; between equal ones, the first.
+    """
     width = 1
     while width < window:
         # Combine two shorter windows that cover the window.
         require_time()
         step = min(width, window - width)
-        hashes = best(hashes[:-step], hashes[step:])
+        elements = best(elements[:-step], elements[step:])
         width += step
-    return hashes
+    return elements
 
 
 def _numbers(hashes: Numbers, scheme: PassageScheme) -> Numbers:

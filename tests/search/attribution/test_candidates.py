@@ -267,8 +267,8 @@ def test_a_passage_that_all_have(store: Store, monkeypatch: pytest.MonkeyPatch) 
     assert matches.crowded > 0
     assert "up to 61: of these documents, those with most of a part" in matches.warnings[0]
     # Other documents than the candidates can share a run of the form, but none of `own`.
-    assert matches.crowded_words[0, 0] == 0
-    assert 280 < matches.crowded_words[-1, 1] < 320
+    assert matches.crowded_ranges[0, 0] == 0
+    assert 280 < matches.crowded_ranges[-1, 1] < 320
     # With all forms excluded, no passage is crowded, and the source is found.
     others = DocumentIds("", ((1.0, tuple(f"form {number:03}" for number in range(60))),))
     assert ids(passage_candidates(store, " ".join([*form, *own]), others)) == {"source"}

@@ -238,8 +238,8 @@ class PassageGroup:
         ids: Their ids, ascending.
         proven: Words of the text that the documents contain, as half-open ranges: ascending, neither overlapping nor
             adjacent.
-        possible: Words of the text that the documents may contain in runs of `run_words` words, or, if shorter passages
-            count, in shorter runs with a hash.
+        possible: Words of the text that the documents may contain in a passage that counts; if passages of fewer than
+            `run_words` words count, with the words around each shared hash.
     """
 
     ids: list[str]
@@ -252,12 +252,12 @@ class PassageCandidates:
     """Candidates by passage hashes.
 
     `crowded` is the number of hashes of the text that more than `MANY` documents keep; only some of these documents are
-    candidates. The others share runs of `run_words` words only within the ranges `crowded_words`.
+    candidates. The others share runs of `run_words` words only within `crowded_ranges`, ranges of the text's words.
     """
 
     groups: tuple[PassageGroup, ...]
     crowded: int
-    crowded_words: Numbers
+    crowded_ranges: Numbers
     warnings: tuple[str, ...]
 
 
@@ -273,7 +273,7 @@ def by_passages(
 
     `min_words` is the number of words of the shortest passage that counts.
     """
-    in_order, runs = all_numbers(join(of_text.words), scheme)
+    in_order, possible_words = all_numbers(join(of_text.words), scheme)
     numbers = list(dict.fromkeys(in_order.tolist()))
     if not numbers:
         return PassageCandidates((), 0, NO_RANGES, ())
@@ -299,15 +299,17 @@ def by_passages(
             f"{len(crowded):,} of {len(numbers):,} places of the text stand in more than {MANY:,} documents each, up "
             f"to {max(known.values()):,}: of these documents, those with most of a part of the text are candidates",
         )
-    crowded_words = ranges_of(marked(runs[np.isin(in_order, np.array(crowded, np.uint64))], len(of_text.words)))
+    crowded_ranges = ranges_of(
+        marked(possible_words[np.isin(in_order, np.array(crowded, np.uint64))], len(of_text.words))
+    )
     if min_words < scheme.run_words:
         # A shorter passage extends less than a window beyond its outermost hashes.
         places, edge = np.arange(in_order.size), scheme.window - 1
         low = np.maximum(places - edge, 0)
         high = np.minimum(places + scheme.hashed_words + edge, len(of_text.words))
-        runs = np.stack((low, high), axis=1)
-    groups = _grouped(holders, list(known), in_order, runs, scheme.hashed_words)
-    return PassageCandidates(groups, len(crowded), crowded_words, warnings)
+        possible_words = np.stack((low, high), axis=1)
+    groups = _grouped(holders, list(known), in_order, possible_words, scheme.hashed_words)
+    return PassageCandidates(groups, len(crowded), crowded_ranges, warnings)
 
 
 def _stretches(wanted: Collection[int], known: Iterable[int], most: int) -> list[list[int]]:
@@ -326,7 +328,11 @@ def _best(engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_ou
 
 
 def _grouped(
-    holders: PassageHolders, numbers: Sequence[int], in_order: npt.NDArray[np.uint64], runs: Numbers, hashed_words: int
+    holders: PassageHolders,
+    numbers: Sequence[int],
+    in_order: npt.NDArray[np.uint64],
+    possible_words: Numbers,
+    hashed_words: int,
 ) -> tuple[PassageGroup, ...]:
     """Group documents that keep the same hashes, as most near-copies do.
 
@@ -334,7 +340,7 @@ def _grouped(
         holders: Documents, with hashes by their index in `numbers`.
         numbers: Distinct passage hashes of the text.
         in_order: Passage hash at each position of the text.
-        runs: Words that a document with the hash at each position may share, as ranges.
+        possible_words: Words that a document with the hash at each position may share, as ranges.
         hashed_words: Words of a passage hash.
     """
     if not holders.ids:
@@ -360,7 +366,7 @@ def _grouped(
     owners = places // in_order.size
     starts = places - owners * in_order.size
     proven = ranges_by_owner(owners, starts, starts + hashed_words, firsts.size)
-    low, high = runs[starts].T
+    low, high = possible_words[starts].T
     is_shared = high > low
     possible = ranges_by_owner(owners[is_shared], low[is_shared], high[is_shared], firsts.size)
     by_group = np.argsort(group_of, kind="stable")

@@ -139,13 +139,11 @@ def find_sources(
         if not engine.keeps_texts:
             warnings.append(_hashes_only(scheme))
         chooser.read_until_complete()
-        is_open = chooser.uncovered()
-        # Windows find shorter passages than passage hashes do, and passages whose hashes too many documents have.
-        if not engine.keeps_texts:
-            is_open[:] = False
-        elif min_words >= certain_words:
-            is_open &= marked(certain.crowded_words, is_open.size)
-        unknown = ranges_of(is_open)
+        # Search windows only for passages that hashes can miss: shorter ones, and those with crowded hashes.
+        is_searched = chooser.uncovered() & engine.keeps_texts
+        if min_words >= certain_words:
+            is_searched &= marked(certain.crowded_ranges, is_searched.size)
+        unknown = ranges_of(is_searched)
         unknown = unknown[unknown[:, 1] - unknown[:, 0] >= min_words]
     holders = None if certain_words is None else chooser.holders(unknown, own_id)
     hits = Candidates((), Promise(criteria.recall, None), ())
@@ -415,15 +413,15 @@ class _Chooser:
         return is_any
 
     def _with_runs(
-        self, promising: Sequence[Candidate], is_open: npt.NDArray[np.bool_], most: int | None = None
+        self, promising: Sequence[Candidate], is_open: npt.NDArray[np.bool_], most_phrases: int | None = None
     ) -> list[Candidate]:
         """Return the candidates that have a passage with an open word, by the index of words; rule out the others.
 
-        Return all candidates if more than `most` phrases would have to be looked up.
+        Return all candidates without a look-up if it needs more than `most_phrases` phrases.
         """
         is_possible = marked(concatenated([candidate.possible for candidate in promising]), is_open.size)
         starts = runs_with(is_open, is_possible, self._reader.run)
-        if most is not None and len(starts) > most:
+        if most_phrases is not None and len(starts) > most_phrases:
             return [*promising]
         holders = self._phrase_holders(starts, self._reader.run)
         if holders is None:
