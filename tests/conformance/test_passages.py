@@ -59,6 +59,8 @@ BITS = {
 }
 #: A text of its own, and a document that has it with words broken at line ends.
 WHOLE = ["".join(CHANCE.choices(ascii_lowercase, k=8)) for _ in range(60)]
+#: Passages of 20 words, each found in one document that breaks one of its words at the end of a line.
+BREAKABLE = [["".join(CHANCE.choices(ascii_lowercase, k=8)) for _ in range(20)] for _ in range(24)]
 
 
 def documents(run: int) -> dict[str, list[str]]:
@@ -72,6 +74,11 @@ def _filled(where: str | Path, run: int) -> Iterator[Store]:
         assert store.engine.passage_scheme == PassageScheme.of_runs(run)
         store.index(Document(document_id, " ".join(own)) for document_id, own in documents(run).items())
         store.index([Document("broken", broken_at_line_ends(WHOLE)), Document("whole", " ".join(WHOLE[:40]))])
+        for number, passage in enumerate(BREAKABLE):
+            broken = list(passage)
+            broken[number % run] = f"{broken[number % run][:3]}-\n{broken[number % run][3:]}"
+            own = " ".join([*words(CHANCE, 30), *broken[:run], *words(CHANCE, 30)])
+            store.index([Document(f"broken {number:02}", own)])
         with pytest.raises(SchemeMismatchError, match=f"finds passages of {run} words, and those of 12 were asked for"):
             open_store(where, passages=12)
         yield store
@@ -232,6 +239,16 @@ def test_documents_with_a_phrase(passage_store: Store, run: int) -> None:
     else:
         assert (holders, known) == (None, None)
     assert len(wanted) > 2
+
+
+def test_shortest_passages_with_a_broken_word(passage_store: Store, run: int) -> None:
+    """
+    A document has the shortest certain passage of a text if it breaks one of the words at the end of a line.
+    """
+    text = " ".join(" ".join([*words(CHANCE, 25), *passage[:run]]) for passage in BREAKABLE)
+    sources = passage_store.sources(source=text, min_words=run).sources
+    expected = [(f"broken {number:02}", run) for number in range(len(BREAKABLE))]
+    assert sorted((source.id, source.words) for source in sources) == expected
 
 
 def test_words_broken_at_line_ends(passage_store: Store) -> None:

@@ -11,8 +11,17 @@ from hypothesis import strategies as st
 
 from tests.checks import Checks
 from whorl import ParameterError
-from whorl.fingerprint.shingling import join, joined_words
-from whorl.fingerprint.winnowing import PassageScheme, all_numbers, kept_places, run_hashes, winnowed, word_hashes
+from whorl.fingerprint.shingling import Scheme, join, joined_words
+from whorl.fingerprint.winnowing import (
+    BROKEN_WORDS,
+    PassageScheme,
+    all_numbers,
+    kept_places,
+    passage_numbers,
+    run_hashes,
+    winnowed,
+    word_hashes,
+)
 from whorl.request_context import new_request
 
 SCHEME = PassageScheme()
@@ -41,6 +50,22 @@ def test_the_same_as_in_plain_python(words: list[str], scheme: PassageScheme) ->
     _, in_order = kept_places(join(words), scheme)
     assert list(dict.fromkeys(in_order.tolist())) == plain
     assert winnowed(join(words), scheme).tolist() == sorted(plain)
+
+
+def test_numbers_of_a_text_with_a_broken_word() -> None:
+    """
+    A text with a broken word keeps its hashes, those of the text with the joined word, and a mark.
+    """
+    whole = (
+        " ".join(f"w{number}" for number in range(15)) + " example " + " ".join(f"v{number}" for number in range(15))
+    )
+    broken = whole.replace("example", "exam-\nple")
+    profile = Scheme().profile
+    kept, of_halves = (set(winnowed(joined_words(text, profile), SCHEME).tolist()) for text in (whole, broken))
+    numbers = passage_numbers(broken, joined_words(broken, profile), Scheme(), SCHEME).tolist()
+    assert numbers == sorted(kept | of_halves | {BROKEN_WORDS})
+    assert kept != of_halves
+    assert passage_numbers(whole, joined_words(whole, profile), Scheme(), SCHEME).tolist() == sorted(kept)
 
 
 @given(FEW, SCHEMES)

@@ -34,6 +34,8 @@ SHORTEST_RUN = 8
 #: Number of bits of a hash that proves a passage on its own: with ten million stored hashes, only one text in hundreds
 #: has a false match.
 PROOF_BITS = 40
+#: A document with words broken at line ends keeps this number in addition to its passage hashes.
+BROKEN_WORDS = 0
 #: Multipliers of the polynomial hashes of a word (over its UTF-16 units) and of a run (over its words); odd, so that no
 #: bit is lost.
 _OF_LETTERS, _OF_WORDS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
@@ -112,14 +114,14 @@ def winnowed(words: JoinedWords, scheme: PassageScheme) -> Numbers:
 def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> Numbers:
     """Return the passage hashes of a document, to be stored with it, as an ascending distinct uint64 array.
 
-    They include the hashes of the text after words broken at line ends are joined. `words` are the words of `text`
-    under `scheme`, the scheme of the document's tokens.
+    If words are broken at line ends, they include the hashes of the text with these words joined, and BROKEN_WORDS.
+    `words` are the words of `text` under `scheme`, the scheme of the document's tokens.
     """
     numbers, whole = winnowed(words, passage_scheme), without_line_end_hyphens(text)
     if whole == text:
         return numbers
     (rejoined,) = hashed([whole], scheme, Parts.WORDS, workers=1)
-    return sorted_distinct([numbers, winnowed(rejoined.words, passage_scheme)])
+    return sorted_distinct([np.array([BROKEN_WORDS], np.uint64), numbers, winnowed(rejoined.words, passage_scheme)])
 
 
 def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt.NDArray[np.int64]]:

@@ -347,6 +347,26 @@ def test_many_documents_with_a_shorter_passage(tmp_path: Path, monkeypatch: pyte
     assert len(asked) < 50
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_boilerplate_at_the_end_of_a_text(tmp_path: Path, seed: int) -> None:
+    """
+    A few words of a document before and after boilerplate at the end of a text do not disturb its other sources.
+    """
+    chance = random.Random(seed)
+    form, before, after, passage = words(chance, 40), words(chance, 3), words(chance, 1), words(chance, 30)
+    with Store(EmbeddedEngine(tmp_path / "store", passages=PassageScheme())) as store:
+        parts = [*([form] * 15), [*before, *form, *after], passage]
+        store.index(
+            Document(f"{number:02}", " ".join([*words(chance, 20), *part, *words(chance, 20)]))
+            for number, part in enumerate(parts)
+        )
+        text = " ".join([*passage, *words(chance, 30), *before, *form, *after])
+        sources = store.sources(source=text, ignore_common=True).sources
+    assert (sources[0].id, sources[0].words) == ("16", 30)
+    # Winnowing may miss up to 12 words at the start of the boilerplate.
+    assert all((source.id, source.words) <= ("15", 15) for source in sources[1:])
+
+
 def test_a_passage_copied_with_a_broken_word(store: Store) -> None:
     """
     A passage that was copied with the halves of a broken word, and set in other lines, is covered as a whole, although

@@ -88,8 +88,8 @@ RETRY_SECONDS = 10.0
 _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
 #: Clause for documents with a cluster label; unlike this field, cluster ids may have any type.
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
-#: Version of the passage hashes of a text: version 2 also joins words broken at line ends.
-_PASSAGE_LAYOUT = "2"
+#: Version of the passage hashes of a text: version 3 also marks texts with words broken at line ends.
+_PASSAGE_LAYOUT = "3"
 _DEFAULT_SCHEME = Scheme()
 _Result = TypeVar("_Result")
 

@@ -31,7 +31,7 @@ from whorl.engine.protocol import Engine, PassageHolders
 from whorl.fingerprint.compare import TextWords, words_of
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.fingerprint.winnowing import PassageScheme, all_numbers
+from whorl.fingerprint.winnowing import BROKEN_WORDS, PassageScheme, all_numbers
 from whorl.model import Hit
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, MatchAll, Nothing, PassageNumbers
 from whorl.request_context import report_progress, require_time, trace
@@ -240,11 +240,13 @@ class PassageGroup:
             adjacent.
         possible: Words of the text that the documents may contain in a passage that counts; if passages of fewer than
             `run_words` words count, with the words around each shared hash.
+        has_broken_words: Whether words broken at line ends may hide passages from sketches and the index of words.
     """
 
     ids: list[str]
     proven: Numbers
     possible: Numbers
+    has_broken_words: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -277,9 +279,13 @@ def by_passages(
     numbers = list(dict.fromkeys(in_order.tolist()))
     if not numbers:
         return PassageCandidates((), 0, NO_RANGES, ())
-    counted = dict(zip(numbers, engine.passage_counts(numbers), strict=True))
-    known = {number: count for number, count in counted.items() if count}
+    *counts, broken = engine.passage_counts([*numbers, BROKEN_WORDS])
+    known = {number: count for number, count in zip(numbers, counts, strict=True) if count}
     crowded = [number for number, count in known.items() if count > MANY]
+    # A run with one broken word has half of its words in a row, enough to find shorter passages.
+    if broken and min_words > scheme.run_words // 2:
+        # Like a frequent hash, look it up only in the documents of the others.
+        known[BROKEN_WORDS] = max(broken, MANY + 1)
     best, missing, done = dict[str, None](), crowded, 0
     while True:
         for stretch in _stretches(missing, known, _MOST_LOOK_UPS - done):
@@ -297,7 +303,8 @@ def by_passages(
     if crowded:
         warnings = (
             f"{len(crowded):,} of {len(numbers):,} places of the text stand in more than {MANY:,} documents each, up "
-            f"to {max(known.values()):,}: of these documents, those with most of a part of the text are candidates",
+            f"to {max(map(known.__getitem__, crowded)):,}: of these documents, those with most of a part of the text "
+            "are candidates",
         )
     crowded_ranges = ranges_of(
         marked(possible_words[np.isin(in_order, np.array(crowded, np.uint64))], len(of_text.words))
@@ -373,5 +380,8 @@ def _grouped(
     ids = [*map(holders.ids.__getitem__, by_group.tolist())]
     bounds = np.searchsorted(group_of[by_group], np.arange(firsts.size + 1)).tolist()
     members = [ids[start:end] for start, end in pairwise(bounds)]
-    groups = map(PassageGroup, map(sorted, members), proven, possible)
+    has_broken_words = np.zeros(firsts.size, np.bool_)
+    if BROKEN_WORDS in numbers:
+        has_broken_words[group_of[holders.owners[holders.numbers == numbers.index(BROKEN_WORDS)]]] = True
+    groups = map(PassageGroup, map(sorted, members), proven, possible, has_broken_words.tolist())
     return tuple(sorted(groups, key=lambda group: group.ids))

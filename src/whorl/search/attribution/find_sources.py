@@ -216,7 +216,10 @@ class _Chooser:
         for group in groups:
             cover = counted(group.proven) if counted else group.proven
             if self._engine.keeps_texts:
-                self.candidates.append(Candidate(group.ids, cover, group.possible))
+                is_broken = group.has_broken_words
+                self.candidates.append(
+                    Candidate(group.ids, cover, group.possible, is_holder=is_broken, has_broken_words=is_broken)
+                )
             else:
                 # Only the first document of a group can become a source.
                 parts = filter(None, (group.ids[:1], group.ids[1:]))
@@ -359,7 +362,7 @@ class _Chooser:
         Set `is_holder` of the candidates. Return the given candidates, and new candidates split from them.
         """
         # Documents without passage hashes were found by the word index or by windows.
-        unknown = [candidate for candidate in promising if candidate.cover.size or not candidate.is_holder]
+        unknown = [own for own in promising if (own.cover.size or not own.is_holder) and not own.has_broken_words]
         is_asked = is_open & marked(concatenated([candidate.possible for candidate in unknown]), is_open.size)
         starts, length = phrases_at(ranges_of(is_asked), self._reader.run, self._proven_words)
         if self.count(unknown) <= len(starts):
@@ -427,7 +430,7 @@ class _Chooser:
         if holders is None:
             return [*promising]
         for candidate in promising:
-            if candidate.id not in holders:
+            if candidate.id not in holders and not candidate.has_broken_words:
                 candidate.possible = NO_RANGES
         return [candidate for candidate in promising if candidate.possible.size]
 

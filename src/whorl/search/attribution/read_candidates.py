@@ -52,6 +52,7 @@ class Candidate:
         possible: Words that may be in further passages, as ranges of the same form; empty once the text was read.
         is_holder: Whether the documents have words of `possible` by the index of words, or were found without passage
             hashes.
+        has_broken_words: Whether words broken at line ends may hide passages from the sketch and the index of words.
         is_narrowed: Whether the sketch has been used to narrow `possible`.
         is_read: Whether the text was read, or is missing.
         words: Words of the document's text, if kept for the comparison.
@@ -63,6 +64,7 @@ class Candidate:
     cover: Numbers
     possible: Numbers
     is_holder: bool = False
+    has_broken_words: bool = False
     is_narrowed: bool = False
     is_read: bool = False
     words: TextWords | None = field(default=None, repr=False)
@@ -86,7 +88,7 @@ class Candidate:
         return [self._with_ids([document_id]) for document_id in others]
 
     def _with_ids(self, ids: list[str]) -> Candidate:
-        return Candidate(ids, self.cover, self.possible, self.is_holder, self.is_narrowed)
+        return Candidate(ids, self.cover, self.possible, self.is_holder, self.has_broken_words, self.is_narrowed)
 
 
 class CandidateReader:
@@ -157,7 +159,7 @@ class CandidateReader:
         Open words are those of the text that no document read so far has.
         """
         # Do not narrow again: open words only become fewer, so it would hardly help.
-        new = (candidate for candidate in candidates if not candidate.is_narrowed)
+        new = (own for own in candidates if not own.is_narrowed and not own.has_broken_words)
         for portion in chunks(new, _possible_words, _SHINGLES_AT_ONCE, _SKETCHES_AT_ONCE):
             require_time()
             for candidate in portion:
@@ -262,11 +264,11 @@ class CandidateReader:
         """Cut off a few shared words before or after boilerplate: the exact comparison counts them as boilerplate."""
         is_common, edge, shorter = self._comparer.is_common, self._comparer.edge, []
         for start, end in cover.tolist():
-            common = np.flatnonzero(is_common[start:end])
-            if common.size and common[0] <= edge:
-                start += int(common[0])
-            if common.size and end - start - int(common[-1]) - 1 <= edge:
-                end -= end - start - int(common[-1]) - 1
+            common = start + np.flatnonzero(is_common[start:end])
+            if common.size and common[0] - start <= edge:
+                start = int(common[0])
+            if common.size and end - 1 - common[-1] <= edge:
+                end = int(common[-1]) + 1
             shorter.append((start, end))
         return np.array(shorter, np.int64).reshape(-1, 2)
 
