@@ -48,6 +48,30 @@ def spread(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.
     return np.repeat(starts - ends + counts, counts) + np.arange(ends[-1] if ends.size else 0)
 
 
+def is_first_of_group(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Return a mask of the first element of each group, for consecutive groups of these sizes.
+
+    >>> is_first_of_group(np.array([2, 0, 1])).tolist()
+    [True, False, True]
+    """
+    ends = np.cumsum(sizes)
+    is_first = np.zeros(ends[-1] if ends.size else 0, np.bool_)
+    is_first[(ends - sizes)[sizes > 0]] = True
+    return is_first
+
+
+def counts_in_groups(is_marked: npt.NDArray[np.bool_], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the number of True elements in each of the consecutive groups of these sizes.
+
+    >>> counts_in_groups(np.array([True, False, True]), np.array([2, 0, 1])).tolist()
+    [1, 0, 1]
+    """
+    before = np.concatenate([[0], np.cumsum(is_marked)])
+    ends = np.cumsum(sizes)
+    counts: npt.NDArray[np.int64] = before[ends] - before[ends - sizes]
+    return counts
+
+
 def order_of(numbers: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64]:
     """Return the indices that sort numbers of at most `bits` bits; equal numbers keep their order.
 

@@ -23,16 +23,14 @@ from whorl.engine.index_terms import (
     presence_term,
     range_expression,
     state_doublings,
-    text_terms,
     value_prefix,
     value_term,
     word_prefix,
     word_term,
 )
 from whorl.errors import EngineResponseError, ParameterError, UnsupportedQueryError
-from whorl.fingerprint.shingling import Scheme, join, joined_words
+from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
-from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
 from whorl.query.ast import Pattern, WildcardCharacter
 from whorl.query.plan.nodes import (
     Bool,
@@ -166,15 +164,6 @@ def test_words_are_joined_as_their_terms(field: str, words: list[str]) -> None:
     Joining all words at once gives the same terms as encoding each word, also for empty words and words with blanks.
     """
     assert joined_terms(field, join(words)) == BETWEEN_WORDS.join([word_term(field, word) for word in words])
-
-
-@given(st.sampled_from(["name", "kind"]), st.text("aÄ😀 .1ﬁ語\N{HANGUL FILLER}", max_size=12), st.integers(1, 100))
-def test_terms_of_short_texts_are_those_of_long_ones(field: str, text: str, times: int) -> None:
-    """
-    Whichever way their words are found.
-    """
-    text *= times
-    assert text_terms(field, text, DEFAULT_PROFILE) == joined_terms(field, joined_words(text, DEFAULT_PROFILE))
 
 
 def test_a_pattern_with_a_blank_fits_the_term() -> None:

@@ -22,10 +22,9 @@ import numpy as np
 from whorl.arrays import batches, chunks
 from whorl.engine.protocol import PassageHolders
 from whorl.errors import EngineResponseError, ParameterError, Span, UnsupportedQueryError
-from whorl.fingerprint.shingling import JoinedWords, Scheme, joined_words
+from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.fingerprint.sketch.sketch import spelled
 from whorl.fingerprint.winnowing import PassageScheme, passage_numbers
-from whorl.fingerprint.words.tokenizer import tokens
 from whorl.query.ast import Pattern, WildcardCharacter, as_typed
 from whorl.query.plan.fields_and_values import whole
 from whorl.query.plan.nodes import (
@@ -97,11 +96,15 @@ def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
 
     `blank` replaces a blank within a word.
     """
+    text = words.encoded.tobytes().decode("utf-16-le")
+    has_blanks = text.count(BETWEEN_WORDS) >= len(words.starts) - 1
+    is_short = 0 < words.encoded.size <= 2 * longest
+    if is_short and not has_blanks and text.strip(BETWEEN_WORDS) == text and 2 * BETWEEN_WORDS not in text:
+        return text
     lengths = np.diff(words.starts) - 2
     if not lengths.all() or lengths.max(initial=0) > 2 * longest:
         return None
-    text = words.encoded.tobytes().decode("utf-16-le")
-    if text.count(BETWEEN_WORDS) < len(lengths):
+    if not has_blanks:
         return text
     units = words.encoded.view("<u2")
     is_inside = units == ord(BETWEEN_WORDS)
@@ -114,13 +117,6 @@ def joined_terms(field: str, words: JoinedWords) -> str:
     if field in OWN_FIELDS and (text := plain_words(words, _LONGEST_PART, _BLANK)) is not None:
         return text
     return BETWEEN_WORDS.join([word_term(field, word) for word in words.words()])
-
-
-def text_terms(field: str, text: str, profile: str) -> str:
-    """Return the terms of a text's words in a field, separated by blanks."""
-    if len(text) > SHORT_TEXT:
-        return joined_terms(field, joined_words(text, profile))
-    return BETWEEN_WORDS.join([word_term(field, word) for word in tokens(text, profile)])
 
 
 def value_term(field: str, kind: Kind, value: Value) -> str:

@@ -14,7 +14,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Flag, auto
-from itertools import chain
+from itertools import chain, repeat
 from operator import length_hint
 from typing import NamedTuple, TypeVar
 
@@ -231,7 +231,7 @@ def _plain(text: str, scheme: Scheme, parts: Parts) -> Hashed:
     if parts == Parts.MINIMA:  # piece by piece, to save memory on a long text
         return Hashed(text_minima(text, scheme), _NO_HASHES, _NO_WORDS)
     words = list(pieces(text, scheme.profile))
-    halves = list(murmur_pieces(words, scheme.shingle_size))
+    halves = [] if parts == Parts.WORDS else list(murmur_pieces(words, scheme.shingle_size))
     minima = minima_of(halves, scheme) if parts & Parts.MINIMA else _NO_MINIMA
     hashes = sorted_distinct([numbered(piece, 0)[0] for piece in halves]) if parts & Parts.HASHES else _NO_HASHES
     return Hashed(minima, hashes, JoinedWords.concatenated(words) if parts & Parts.WORDS else _NO_WORDS)
@@ -247,15 +247,15 @@ def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
         rows, counts = one.many(texts)
         signatures = zip(rows, counts.tolist(), strict=True)
         return [Hashed(row if count else _NO_MINIMA, _NO_HASHES, _NO_WORDS) for row, count in signatures]
-    if parts == Parts.HASHES:
-        together, sizes = one.distinct_hashes(texts)
-        split = np.split(together, np.cumsum(sizes)[:-1])
+    if not parts & Parts.MINIMA:
+        words: list[JoinedWords] | None = [] if parts & Parts.WORDS else None
+        together, sizes = one.distinct_hashes(texts, words)
+        ends = np.cumsum(sizes).tolist()
         # A slice would keep the hashes of all texts in memory.
-        return [Hashed(_NO_MINIMA, own.copy(), _NO_WORDS) for own in split]
+        split = [together[end - size : end].copy() for size, end in zip(sizes.tolist(), ends, strict=True)]
+        return list(map(Hashed, repeat(_NO_MINIMA), split, words or repeat(_NO_WORDS)))
     rows, hashes, words = one.many_hashed(texts, with_words=bool(parts & Parts.WORDS))
-    minima = [_NO_MINIMA] * len(texts)
-    if parts & Parts.MINIMA:
-        minima = [row.copy() if own.size else _NO_MINIMA for row, own in zip(rows, hashes, strict=True)]
+    minima = [row.copy() if own.size else _NO_MINIMA for row, own in zip(rows, hashes, strict=True)]
     return list(map(Hashed, minima, hashes, words))
 
 

@@ -11,9 +11,9 @@ from whorl.engine.embedded.database import NumberedDocument
 from whorl.engine.embedded.prepare_documents import DocumentPreparation, IndexEntry, fill, words_analyzer
 from whorl.engine.embedded.segmented_token_index import DocumentTokens
 from whorl.engine.index_terms import BETWEEN_WORDS, joined_terms, presence_term, value_term, word_term
-from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint.batch import fingerprint, least_stored_size, text_sketch
 from whorl.fingerprint.shingling import Scheme, join, joined_words
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_numbers
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
 from whorl.model import Document
 from whorl.query.plan.nodes import Kind
@@ -23,20 +23,24 @@ DOCUMENTS = [
     Document("a", " ".join(WORDS), "A", {"year": 1851}),
     Document("b", "Call me Ishmael"),
     Document("c", ""),
+    Document("d", " ".join(["longer", *WORDS, *reversed(WORDS)]), "report_2024.txt and more"),
 ]
 
 
 @pytest.mark.parametrize(("passages", "has_minhash"), [(None, True), (PassageScheme(), True), (PassageScheme(), False)])
 def test_new_and_stored_documents_have_equal_tokens(passages: PassageScheme | None, has_minhash: bool) -> None:
     """
-    Each kind of token, as many as there are bits for, and the sketch.
+    Each kind of token, as many as there are bits for, and the sketch of a long text.
     """
     made = DocumentPreparation(Scheme(), SketchScheme(), passages, has_minhash)
     prepared = made.prepare(DOCUMENTS)
     (changes,) = made.changes(NumberedDocument(number, document) for number, document in enumerate(DOCUMENTS))
     for document, (record, entry), change in zip(DOCUMENTS, prepared, changes, strict=True):
         assert record.document == document
-        assert record.content == text_sketch(document.text, Scheme(), SketchScheme())
+        sketch = text_sketch(document.text, Scheme(), SketchScheme())
+        assert record.content == (None if sketch.size < least_stored_size(Scheme()) else sketch)
+        minima = {*fingerprint(document.text).tolist()} if has_minhash else {}
+        assert [kind.tolist() for kind in entry.tokens.kinds[:2]] == [sorted(minima), lookup_numbers(sketch).tolist()]
         assert change.entry is not None
         kinds, again = entry.tokens.kinds, change.entry.tokens.kinds
         assert [kind.tolist() for kind in kinds] == [tokens.tolist() for tokens in again]

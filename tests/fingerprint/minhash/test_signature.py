@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from tests.plain import full_minima, plain_filter, plain_minima
 from whorl.errors import SchemeMismatchError
-from whorl.fingerprint.batch import sign
+from whorl.fingerprint.batch import sign, text_hashes
 from whorl.fingerprint.minhash.bucket_estimates import buckets_of, compare_buckets, estimate_buckets
 from whorl.fingerprint.minhash.signature import (
     Signature,
     Spelling,
     buckets_from,
+    distinct_minima,
     from_distinct,
     minima_of,
     read_tokens,
@@ -50,6 +51,21 @@ def test_repeats_and_order_are_preserved(words: list[str]) -> None:
                 assert actual.tokens == tokens
             if has_repeats and not order_matters:
                 assert actual.is_exact
+
+
+@given(st.lists(texts | st.just([]), max_size=4), st.sampled_from([1, 3, 100, 512]))
+def test_distinct_minima_of_several_texts(several: list[list[str]], bucket_count: int) -> None:
+    """
+    The distinct tokens of each text, in ascending order; a text without shingles has none.
+    """
+    scheme = Scheme(bucket_count=bucket_count)
+    minima = [sorted({*full_minima(words, scheme)[:, 0].tolist()}) for words in several]
+    hashes = [text_hashes(" ".join(words), scheme) for words in several]
+    sizes = np.array([own.size for own in hashes], np.int64)
+    together = np.concatenate([np.empty(0, np.uint64), *hashes])
+    tokens, counts = distinct_minima(together, sizes, bucket_count)
+    assert counts.tolist() == list(map(len, minima))
+    assert tokens.tolist() == [token for own in minima for token in own]
 
 
 @pytest.mark.slow

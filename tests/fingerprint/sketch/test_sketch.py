@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 from tests.checks import Checks
 from tests.plain import sketch_of
 from whorl.errors import ParameterError, SchemeMismatchError
-from whorl.fingerprint.sketch.sketch import SketchScheme, _count_shared, compare, lookup_numbers, lookup_tokens, spelled
+from whorl.fingerprint.sketch.sketch import (
+    SketchScheme,
+    _count_shared,
+    compare,
+    lookup_numbers,
+    lookup_numbers_together,
+    lookup_tokens,
+    spelled,
+)
 from whorl.request_context import new_request
 
 pytestmark = pytest.mark.usefixtures("each_route")
@@ -99,6 +107,20 @@ def test_a_sketch_has_the_hashes_below_the_bound(numbers: list[int], scheme: Ske
     indexed = sorted({number >> (64 - scheme.bits) for number in distinct if number < bound})
     assert lookup_numbers(sketch).tolist() == indexed
     assert lookup_tokens(sketch) == spelled(np.array(indexed, dtype=np.uint64), scheme.bits)
+
+
+@given(st.lists(st.sets(st.integers(0, (1 << 64) - 1) | st.integers(0, 1 << 42), max_size=30), max_size=5), schemes)
+def test_look_up_numbers_of_several_documents(documents: list[set[int]], scheme: SketchScheme) -> None:
+    """
+    Each document has the numbers that it has alone; also without hashes, or with hashes that differ in the last bits.
+    """
+    hashes = [np.array(sorted(own), np.uint64) for own in documents]
+    sizes = np.array([own.size for own in hashes], np.int64)
+    together = np.concatenate([np.empty(0, np.uint64), *hashes])
+    numbers, counts = lookup_numbers_together(together, sizes, scheme)
+    expected = [lookup_numbers(sketch_of(own, scheme)).tolist() for own in hashes]
+    assert counts.tolist() == list(map(len, expected))
+    assert numbers.tolist() == [number for own in expected for number in own]
 
 
 @given(st.lists(st.integers(0, 400), max_size=200), st.lists(st.lists(st.integers(0, 400), max_size=200), max_size=5))

@@ -15,16 +15,18 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
+import orjson
 import zstandard
 
 from whorl.arrays import batches
 from whorl.engine.embedded.folder import RECORDS, connect, connect_read_only, damaged_message, file_state, sqlite_errors
 from whorl.errors import SchemeMismatchError, StoreError
-from whorl.fingerprint.batch import least_stored_size, text_sketches
+from whorl.fingerprint.batch import text_sketches
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, decode_all, encode
 from whorl.fingerprint.winnowing import PROOF_BITS, Numbers
@@ -72,10 +74,15 @@ _META = frozenset(("format", "scheme", "sketches", "store", "dictionary", "passa
 
 
 class Record(NamedTuple):
-    """Stored data of a document: its text and sketch, or only its passage hashes."""
+    """Stored data of a document.
+
+    Attributes:
+        content: The sketch of a long text; None for a short text, because its sketch is made from it; the passage
+            hashes in a store without texts.
+    """
 
     document: Document
-    content: Sketch | Numbers
+    content: Sketch | Numbers | None
 
 
 class Head(NamedTuple):
@@ -160,7 +167,6 @@ class Records:
     ) -> None:
         self._path, self._reading = path, threading.Lock()
         self._scheme, self._sketch_scheme = scheme, sketch_scheme
-        self._shortest_sketched = least_stored_size(scheme)
         self._state_at_open = file_state(path) if is_read_only else None
         self._texts = TextCodec(self._dictionary)
         # Last sketch that was read by itself, and the data for it.
@@ -335,30 +341,31 @@ class Records:
 
     # Call the following methods only within `writing`.
 
-    def put(self, record: Record) -> int:
-        """Store or replace a document, add a journal entry, and return the document's number."""
-        document = record.document
-        known = self._predecessor(document.id)
-        number = known if known is not None else self._next_number()
-        labels = (_label(part, number, document.id) for part in ("head", "sketch", "content"))
-        blobs = (
-            None if blob is None else _seal(label, blob)
-            for label, blob in zip(labels, self._blobs(record), strict=True)
-        )
-        self._writer.execute("INSERT OR REPLACE INTO document VALUES (?, ?, ?, ?, ?)", (number, document.id, *blobs))
-        if known is not None:
-            self._writer.execute("DELETE FROM handle WHERE id = ?", (document.id,))
-        self._field_changes.update(_field_entries(document.name, document.properties))
-        values = document.values() if document.properties else {}
-        handles = [(name, value, document.id) for name in HANDLES for value in values.get(name, ())]
+    def put(self, records: Sequence[Record]) -> list[int]:
+        """Store or replace documents with distinct ids, add journal entries, and return the documents' numbers."""
+        ids = [record.document.id for record in records]
+        known, first = self._predecessors(ids), self._next_number()
+        numbers = [known.get(document_id, first + at) for at, document_id in enumerate(ids)]
+        rows, handles = [], list[tuple[str, str, str]]()
+        for number, record in zip(numbers, records, strict=True):
+            document = record.document
+            blobs = zip(("head", "sketch", "content"), self._blobs(record), strict=True)
+            sealed = (None if blob is None else _seal(_label(part, number, document.id), blob) for part, blob in blobs)
+            rows.append((number, document.id, *sealed))
+            self._field_changes.update(_field_entries(document.name, document.properties))
+            if document.properties:
+                values = document.values()
+                handles += [(name, value, document.id) for name in HANDLES for value in values.get(name, ())]
+        self._writer.executemany("DELETE FROM handle WHERE id = ?", [(document_id,) for document_id in known])
+        self._writer.executemany("INSERT OR REPLACE INTO document VALUES (?, ?, ?, ?, ?)", rows)
         self._writer.executemany("INSERT OR IGNORE INTO handle VALUES (?, ?, ?)", handles)
-        self._add_journal_entry(number, document.id)
-        return number
+        self._add_journal_entries(dict(zip(numbers, ids, strict=True)))
+        return numbers
 
     def _blobs(self, record: Record) -> tuple[bytes, bytes | None, bytes | None]:
         """Return the head, sketch and content of a document; a short document has only a head."""
         document, content = record.document, record.content
-        if isinstance(content, Sketch) and content.size < self._shortest_sketched:
+        if content is None:
             own = _json([document.name, document.properties]) if document.name or document.properties else ""
             return self._texts.compressed(f"{own}\n{document.text}"), None, None
         head = self._texts.compressed(_json([document.name, document.properties, document.digest]))
@@ -368,22 +375,24 @@ class Records:
 
     def remove(self, document_id: str) -> int | None:
         """Delete a document, add a journal entry, and return the document's number, or None for a missing document."""
-        known = self._predecessor(document_id)
+        known = self._predecessors([document_id]).get(document_id)
         if known is None:
             return None
         self._writer.execute("DELETE FROM document WHERE number = ?", (known,))
         self._writer.execute("DELETE FROM handle WHERE id = ?", (document_id,))
-        self._add_journal_entry(known, document_id)
+        self._add_journal_entries({known: document_id})
         return known
 
-    def _predecessor(self, document_id: str) -> int | None:
-        """Return the number of a document to be replaced or deleted; subtract its fields from the counts."""
-        row = self._writer.execute("SELECT number, id, head FROM document WHERE id = ?", (document_id,)).fetchone()
-        if not row:
-            return None
-        head = self._head(*row)
-        self._field_changes.subtract(_field_entries(head.name, head.properties))
-        return head.number
+    def _predecessors(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of documents to be replaced or deleted; subtract their fields from the counts."""
+        numbers = {}
+        for chunk in batches(ids, _CHUNK):
+            marks = ", ".join("?" * len(chunk))
+            rows = self._writer.execute(f"SELECT number, id, head FROM document WHERE id IN ({marks})", chunk)
+            for head in (self._head(*row) for row in rows.fetchall()):
+                self._field_changes.subtract(_field_entries(head.name, head.properties))
+                numbers[head.id] = head.number
+        return numbers
 
     def _next_number(self) -> int:
         """Return the number for a new document: that of the next journal entry, which no document has had."""
@@ -394,9 +403,9 @@ class Records:
             self.raise_damaged(f"the journal ends at {number - 1:,}, before document {highest:,}")
         return number
 
-    def _add_journal_entry(self, number: int, document_id: str) -> None:
-        entry = _seal("journal", f"{number} {document_id}".encode())
-        self._writer.execute("INSERT INTO journal (entry) VALUES (?)", (entry,))
+    def _add_journal_entries(self, ids: Mapping[int, str]) -> None:
+        entries = [(_seal("journal", f"{number} {document_id}".encode()),) for number, document_id in ids.items()]
+        self._writer.executemany("INSERT INTO journal (entry) VALUES (?)", entries)
 
     def forget_changes(self, through: int) -> None:
         """Delete the journal's entries up to a number."""
@@ -448,7 +457,7 @@ class Records:
         raw = self._decompress(_label("head", number, document_id), head)
         # JSON has no line break here.
         own, is_short, text = raw.partition("\n")
-        name, properties, *digest = json.loads(own) if own else ("", {})
+        name, properties, *digest = orjson.loads(own) if own else ("", {})
         return Head(number, document_id, name, properties, "".join(digest), text if is_short else None)
 
     def _read_sketches(self, raws: Sequence[str | bytes]) -> list[Sketch]:
@@ -603,12 +612,17 @@ class Records:
 
 def _field_entries(name: str, properties: Mapping[str, Any]) -> set[str]:
     """Return a document's entries for the table of fields: JSON pairs of a field's name and a type of its values."""
-    kinds = {(field, typed(value)[0].name) for field, values in properties.items() for value in values}
-    return {json.dumps(entry) for entry in (kinds | {("name", Kind.KEYWORD.name)} if name else kinds)}
+    entries = {_field_entry(field, typed(value)[0]) for field, values in properties.items() for value in values}
+    return entries | {_field_entry("name", Kind.KEYWORD)} if name else entries
+
+
+@lru_cache
+def _field_entry(name: str, kind: Kind) -> str:
+    return json.dumps((name, kind.name))
 
 
 def _json(values: object) -> str:
-    return json.dumps(values, ensure_ascii=False)
+    return orjson.dumps(values).decode()
 
 
 _HASH_BYTES = PROOF_BITS // 8

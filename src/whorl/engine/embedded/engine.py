@@ -256,7 +256,7 @@ class EmbeddedEngine:
             with self._records.writing(texts):
                 self._records.forget_changes(writer.base)
                 retained = [pair for pair in prepared if not is_again or _is_in(pair[0].document, digests)]
-                numbers = [self._records.put(record) for record, _ in retained]
+                numbers = self._records.put([record for record, _ in retained])
             entries = zip(numbers, retained, strict=True)
             writer.replace([Change(number, record.document.id, entry) for number, (record, entry) in entries])
             if writer.pending >= COMMIT_EVERY:

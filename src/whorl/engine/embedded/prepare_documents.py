@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import tantivy
 
 from whorl.arrays import chunks, sorted_distinct
@@ -16,12 +17,12 @@ from whorl.engine.index_terms import (
     OWN_FIELDS,
     joined_terms,
     presence_term,
-    text_terms,
     value_term,
 )
-from whorl.fingerprint.batch import BATCH_CHARACTERS, BATCH_TEXTS, Hashed, Parts, hashed
+from whorl.fingerprint.batch import BATCH_CHARACTERS, BATCH_TEXTS, Hashed, Parts, hashed, least_stored_size
+from whorl.fingerprint.minhash.signature import distinct_minima
 from whorl.fingerprint.shingling import Scheme, joined_words
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers
+from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_numbers_together
 from whorl.fingerprint.winnowing import Numbers, PassageScheme, passage_numbers
 from whorl.model import Document
 from whorl.query.plan.fields_and_values import split_name
@@ -58,65 +59,89 @@ class DocumentPreparation:
 
     def prepare(self, documents: Sequence[Document]) -> list[tuple[Record, IndexEntry]]:
         """Return each document's record for the database, and its entry for the word and token indexes."""
-        prepared = []
-        for document, fingerprints in zip(documents, self._hash(documents), strict=True):
-            if self.keeps_texts:
-                sketch = fingerprints.sketch(self.sketch_scheme)
-                prepared.append((Record(document, sketch), self._entry(document, fingerprints, sketch)))
-            else:
-                passages = self._passages(document, fingerprints)
-                prepared.append((Record(document, passages), self._entry_without_text(document, passages)))
-        return prepared
+        hashes = list(self._hash(documents))
+        if self.keeps_texts:
+            least = least_stored_size(self.scheme)
+            sketches = [own.sketch(self.sketch_scheme) if own.hashes.size >= least else None for own in hashes]
+            return list(zip(map(Record, documents, sketches), self._entries(documents, hashes), strict=True))
+        passages = [self._passages(document, own) for document, own in zip(documents, hashes, strict=True)]
+        return list(zip(map(Record, documents, passages), self._entries_without_text(documents, passages), strict=True))
 
     def changes(self, documents: Iterable[NumberedDocument]) -> Iterator[list[Change]]:
         """Yield the entries of stored documents for the index, as changes, in batches."""
         for portion in chunks(documents, lambda numbered: len(numbered.document.text), BATCH_CHARACTERS, BATCH_TEXTS):
-            if not self.keeps_texts:
-                yield [
-                    Change(number, document.id, self._entry_without_text(document, passages))
-                    for number, document, passages in portion
-                ]
-                continue
-            hashes = self._hash([numbered.document for numbered in portion])
-            changes = []
-            for (number, document, _), fingerprints in zip(portion, hashes, strict=True):
-                sketch = fingerprints.sketch(self.sketch_scheme)
-                changes.append(Change(number, document.id, self._entry(document, fingerprints, sketch)))
-            yield changes
+            own = [numbered.document for numbered in portion]
+            if self.keeps_texts:
+                entries = self._entries(own, list(self._hash(own)))
+            else:
+                entries = self._entries_without_text(own, [numbered.passages for numbered in portion])
+            yield [
+                Change(numbered.number, numbered.document.id, entry)
+                for numbered, entry in zip(portion, entries, strict=True)
+            ]
 
     def words(self, text: str) -> list[str]:
         return joined_words(text, self.scheme.profile).words()
 
+    @property
+    def _has_minima_in_hashes(self) -> bool:
+        """Whether the distinct hashes of a text suffice for its MinHash tokens."""
+        return self.scheme.fills_every_bucket
+
     def _hash(self, documents: Sequence[Document]) -> Iterator[Hashed]:
-        parts = Parts.ALL if self.has_minhash else Parts.HASHES | Parts.WORDS if self.keeps_texts else Parts.WORDS
+        parts = Parts.HASHES | Parts.WORDS if self.keeps_texts else Parts.WORDS
+        if self.has_minhash and not self._has_minima_in_hashes:
+            parts |= Parts.MINIMA
         return hashed((document.text for document in documents), self.scheme, parts, workers=1)
 
     def _passages(self, document: Document, fingerprints: Hashed) -> Numbers:
         assert self.passage_scheme is not None
         return passage_numbers(document.text, fingerprints.words, self.scheme, self.passage_scheme)
 
-    def _entry_without_text(self, document: Document, passages: Numbers | None) -> IndexEntry:
-        kinds = (_NO_TOKENS, _NO_TOKENS, _NO_TOKENS if passages is None else passages)
-        return IndexEntry(DocumentTokens(0, kinds), self._values(document), document.wholes())
+    def _entries_without_text(
+        self, documents: Sequence[Document], passages: Iterable[Numbers | None]
+    ) -> Iterator[IndexEntry]:
+        for document, values, own in zip(documents, self._values(documents), passages, strict=True):
+            kinds = (_NO_TOKENS, _NO_TOKENS, _NO_TOKENS if own is None else own)
+            yield IndexEntry(DocumentTokens(0, kinds), values, document.wholes())
 
-    def _entry(self, document: Document, fingerprints: Hashed, sketch: Sketch) -> IndexEntry:
-        content = [("content", joined_terms("content", fingerprints.words))] if document.text else []
-        # Without MinHash tokens the minima are empty.
-        kinds = [sorted_distinct([fingerprints.minima[:, 0]]), lookup_numbers(sketch)]
+    def _entries(self, documents: Sequence[Document], fingerprints: Sequence[Hashed]) -> Iterator[IndexEntry]:
+        sizes = np.array([own.hashes.size for own in fingerprints], np.int64)
+        hashes = np.concatenate([_NO_TOKENS, *(own.hashes for own in fingerprints)])
+        minima = [_NO_TOKENS] * sizes.size
+        if self.has_minhash and self._has_minima_in_hashes:
+            minima = _split(*distinct_minima(hashes, sizes, self.scheme.bucket_count))
+        elif self.has_minhash:
+            minima = [sorted_distinct([own.minima[:, 0]]) for own in fingerprints]
+        kinds = [minima, _split(*lookup_numbers_together(hashes, sizes, self.sketch_scheme))]
         if self.passage_scheme:
-            kinds.append(self._passages(document, fingerprints))
-        tokens = DocumentTokens(sketch.size, tuple(kinds))
-        return IndexEntry(tokens, [*content, *self._values(document)], document.wholes())
+            kinds.append(list(map(self._passages, documents, fingerprints)))
+        tokens = map(DocumentTokens, sizes.tolist(), zip(*kinds, strict=True))
+        for document, own, values, found in zip(documents, tokens, self._values(documents), fingerprints, strict=True):
+            content = [("content", joined_terms("content", found.words))] if document.text else []
+            yield IndexEntry(own, [*content, *values], document.wholes())
 
-    def _values(self, document: Document) -> list[tuple[str, str]]:
-        """Return the terms of the name and of the properties' distinct values."""
-        values = []
-        texts = [(name, text) for name, given in document.values().items() for text in dict.fromkeys(given)]
-        for name, text in (("name", document.name), *texts):
-            if text:
-                split = split_name(text) if name == "name" else text
-                values.append((name, text_terms(name, split, self.scheme.profile)))
-        return values
+    def _values(self, documents: Sequence[Document]) -> list[list[tuple[str, str]]]:
+        """Return the terms of each document's name and of the distinct values of its properties."""
+        texts = [
+            [(name, text) for name, text in [("name", split_name(document.name)), *_property_texts(document)] if text]
+            for document in documents
+        ]
+        flat = (text for own in texts for _, text in own)
+        # All texts together, because the compiled loops have a cost per call.
+        words = (own.words for own in hashed(flat, self.scheme, Parts.WORDS, workers=1))
+        return [[(name, joined_terms(name, next(words))) for name, _ in own] for own in texts]
+
+
+def _property_texts(document: Document) -> Iterator[tuple[str, str]]:
+    if document.properties:
+        for name, texts in document.values().items():
+            yield from ((name, text) for text in dict.fromkeys(texts))
+
+
+def _split(numbers: Numbers, counts: npt.NDArray[np.int64]) -> list[Numbers]:
+    ends = np.cumsum(counts).tolist()
+    return [numbers[end - count : end] for count, end in zip(counts.tolist(), ends, strict=True)]
 
 
 #: Version of the schema, of the terms and of the token segments; other versions are rebuilt.

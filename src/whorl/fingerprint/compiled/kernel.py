@@ -207,19 +207,29 @@ class Kernel:
         self._loops.hashes.rotate(minima, filled)
         return minima, hashes, texts_words
 
-    def distinct_hashes(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    def distinct_hashes(
+        self, texts: Sequence[str], texts_words: list[JoinedWords] | None = None
+    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the hashes of the shingles of texts (high halves), and the number of hashes of each text.
 
         The hashes are grouped by text, ascending and distinct within a text. This method is the fastest for many short
-        texts.
+        texts. The words of each text are appended to `texts_words`, if given.
         """
         hashes: list[npt.NDArray[np.uint64]] = [_NOTHING]
         sizes = np.zeros(len(texts), np.int64)
         # Hashes of the current text so far, if it does not fit into one window.
         parts: list[npt.NDArray[np.uint64]] = []
-        first = 0
+        read: list[JoinedWords] = []
+        first = overlap = 0
         for window, words, starts, before in self._scanned_windows(texts):
             words_here = max(1, int(before[-1] - before[0]))
+            if texts_words is not None:
+                own_words = _joined_texts(words, starts, before, overlap)
+                read = [read[0].followed_by(*own_words)] if read else own_words
+                overlap = 0 if window.finished else min(int(before[-1]), self.scheme.shingle_size - 1)
+                if window.finished:
+                    texts_words += read
+                    read = []
             highs, aside = np.empty(words_here, np.uint64), np.empty(int(before[-1]) + 1, np.uint64)
             heads, own = np.empty(words_here + 1, np.int64), sizes[first : first + window.texts]
             count = self._loops.hashes.distinct(
@@ -355,6 +365,19 @@ def _joined(words: _Words, starts: _Starts, first: int, last: int) -> JoinedWord
     own = starts[first : last + 1].astype(np.int64)
     encoded = words[own[0] : max(own[0], own[-1] - 1)].copy()
     return JoinedWords(encoded.view(np.uint8), 2 * (own - own[0]))
+
+
+def _joined_texts(words: _Words, starts: _Starts, before: _Before, skipped: int) -> list[JoinedWords]:
+    """Return the words of each text, of the first one without its first `skipped` words."""
+    offsets = 2 * starts.astype(np.int64)
+    encoded = words[: starts[-1]].copy().view(np.uint8)
+    bounds = before.tolist()
+    bounds[0] += skipped
+    begins = offsets[bounds].tolist()
+    return [
+        JoinedWords(encoded[begin : max(begin, end - 2)], offsets[first : last + 1] - begin)
+        for (first, last), (begin, end) in zip(pairwise(bounds), pairwise(begins), strict=True)
+    ]
 
 
 _Words = npt.NDArray[np.uint16]

@@ -31,6 +31,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays import counts_in_groups, is_first_of_group
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.bucket_estimates import Buckets, buckets_of
 from whorl.fingerprint.shingling import Scheme, murmur_pieces, numbered, pieces
@@ -500,6 +501,20 @@ def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np
     """Return the bucket of each hash: buckets are equal ranges of its top 32 bits, the last may be smaller."""
     bucket_size = -(-(1 << 32) // bucket_count)
     return ((high >> np.uint64(32)) // np.uint64(bucket_size)).astype(np.intp)
+
+
+def distinct_minima(
+    hashes: npt.NDArray[np.uint64], sizes: npt.NDArray[np.int64], bucket_count: int
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    """Return the ascending distinct high halves of many texts' bucket minima, and how many each text has.
+
+    This is for schemes with one hash per bucket. `hashes` are the ascending distinct high halves of each text's hashes,
+    text after text; `sizes` are their numbers.
+    """
+    buckets = bucket_of(hashes, bucket_count)
+    is_minimum = is_first_of_group(sizes)
+    is_minimum[1:] |= buckets[1:] != buckets[:-1]
+    return hashes[is_minimum], counts_in_groups(is_minimum, sizes)
 
 
 class _Smallest:

@@ -46,7 +46,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import ascending_distinct, batches
+from whorl.arrays import ascending_distinct, batches, counts_in_groups, is_first_of_group
 from whorl.errors import ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.compiled.kernel import Loops, loops_at_hand
 from whorl.fingerprint.shingling import differing_fields
@@ -224,6 +224,20 @@ def lookup_numbers(sketch: Sketch) -> npt.NDArray[np.uint64]:
     """Return the hashes that the index of a store has, to find the document, ascending and distinct."""
     count = sketch.count_at(sketch.scheme.lookup_level(sketch.size))
     return ascending_distinct(sketch.hashes[:count])
+
+
+def lookup_numbers_together(
+    hashes: npt.NDArray[np.uint64], sizes: npt.NDArray[np.int64], scheme: SketchScheme
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    """Return the `lookup_numbers` of many documents, one after the other, and how many each document has.
+
+    `hashes` are the ascending distinct 64-bit hashes of the documents, one after the other; `sizes` are their numbers.
+    """
+    largest = np.array([scheme.bound(scheme.lookup_level(size)) - 1 for size in sizes.tolist()], np.uint64)
+    numbers = hashes >> np.uint64(64 - scheme.bits)
+    is_wanted = numbers <= largest.repeat(sizes)
+    is_wanted[1:] &= (numbers[1:] != numbers[:-1]) | is_first_of_group(sizes)[1:]
+    return numbers[is_wanted], counts_in_groups(is_wanted, sizes)
 
 
 def lookup_tokens(sketch: Sketch) -> tuple[str, ...]:
