@@ -39,10 +39,10 @@ def test_compiled_loops_equal_the_plain_index(seed: int, bits: int, metric: str,
     actual = []
     for is_fast, least in ((False, 0), (True, 1 << 60), (True, 0)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(verify_sketches, "_LEAST", least)
+            patch.setattr(verify_sketches, "_LEAST_THREAD_WORK", least)
             patch.setattr(token_index, "is_fast", lambda amount, answer=is_fast: answer)
             patch.setattr(token_index, "_PART_BITS", 4)
-            patch.setattr(token_index, "_ROOM", 7)
+            patch.setattr(token_index, "_BUFFER_ENTRIES", 7)
             patch.setattr(token_index, "AT_ONCE", 200)
             actual.append(token_index.index_tokens(sketches, members, 0, member_bits, 3))
     plain, *several_fast = actual

@@ -125,14 +125,14 @@ def test_a_family_needs_few_hashes(monkeypatch: pytest.MonkeyPatch, strangers: i
     Hundreds of near-copies are connected in the first round: at most 64 hashes of each are looked up, not all 300.
     """
     looked_up = 0
-    gathered = Sketches.gathered
+    copy_hashes = Sketches.copy_hashes
 
     def counting(own: Sketches, places: Numbers, skipped: Numbers, counts: Numbers) -> object:
         nonlocal looked_up
         looked_up += int(counts.sum())
-        return gathered(own, places, skipped, counts)
+        return copy_hashes(own, places, skipped, counts)
 
-    monkeypatch.setattr(Sketches, "gathered", counting)
+    monkeypatch.setattr(Sketches, "copy_hashes", counting)
     chance = random.Random(7)
     page = numbers(chance, 300)
     # Outliers share half of the page, too little for a pair.

@@ -52,13 +52,13 @@ def test_hashes_are_counted_and_gathered(sizes: list[int], seed: int, data: st.D
     within = [
         sum(number <= bound for number in every[place]) for place, bound in zip(places, last.tolist(), strict=True)
     ]
-    assert sketches.upto(places, last).tolist() == within
+    assert sketches.count_upto(places, last).tolist() == within
     levels = np.array([chance.randrange(6) for _ in places], np.int64)
     below = [
         sum(number < SMALL.bound(level) for number in every[place])
         for place, level in zip(places, levels.tolist(), strict=True)
     ]
-    assert sketches.at_level(places, levels).tolist() == below
+    assert sketches.count_at_level(places, levels).tolist() == below
     skipped = np.array([chance.randrange(len(every[place]) + 1) for place in places], np.int64)
     counts = np.array(
         [chance.randrange(len(every[place]) - skip + 1) for place, skip in zip(places, skipped, strict=True)], np.int64
@@ -68,7 +68,7 @@ def test_hashes_are_counted_and_gathered(sizes: list[int], seed: int, data: st.D
         for owner, (place, skip, count) in enumerate(zip(places, skipped, counts, strict=True))
         for hash_ in every[place][skip : skip + count]
     ]
-    hashes, owners = sketches.gathered(places, skipped, counts)
+    hashes, owners = sketches.copy_hashes(places, skipped, counts)
     assert list(zip(hashes.tolist(), owners.tolist(), strict=True)) == expected
 
 
@@ -79,20 +79,20 @@ def test_partial_reads_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """
     whole = np.arange(4096, dtype=np.uint64)
     whole.tofile(tmp_path / "hashes")
-    monkeypatch.setattr("whorl.duplicates.sketch_arrays.MUCH", 0)
-    monkeypatch.setattr("whorl.duplicates.sketch_arrays._MUCH_OF_SHORT", 0)
-    monkeypatch.setattr("whorl.duplicates.sketch_arrays._WITH_A_PAGE", 1)
+    monkeypatch.setattr("whorl.duplicates.sketch_arrays.MAPPED_BYTES", 0)
+    monkeypatch.setattr("whorl.duplicates.sketch_arrays._MOST_MAPPED_BYTES", 0)
+    monkeypatch.setattr("whorl.duplicates.sketch_arrays._READAHEAD_BYTES", 1)
     few = sketches_of([])
     sketches = Sketches(SMALL, few.sizes, few.starts, few.counts, np.memmap(tmp_path / "hashes", np.uint64, "r"))
     read = os.preadv
     monkeypatch.setattr(os, "preadv", lambda number, held, at: read(number, [held[0][:20]], at))
     starts, ends = np.array([3, 700, 4000]), np.array([10, 700, 4096])
-    hashes, begins = sketches.together(starts, ends)
+    hashes, begins = sketches.copy_ranges(starts, ends)
     assert hashes.tolist() == [*range(3, 10), *range(4000, 4096)]
     assert begins.tolist() == [0, 7, 7]
     os.truncate(tmp_path / "hashes", 8 * 4090)
     with pytest.raises(StoreError, match=r"ends before byte 32,768"):
-        sketches.together(starts, ends)
+        sketches.copy_ranges(starts, ends)
 
 
 @given(st.lists(st.integers(0, 1 << 40), max_size=8), st.integers(1, 5000))

@@ -238,12 +238,12 @@ def test_pages_of_a_large_file_are_released(tmp_path: Path, monkeypatch: pytest.
     actual = []
     # Mapped and kept, mapped and released, and read.
     for much, with_a_page in ((1 << 26, 1 << 16), (0, 1 << 16), (0, 8)):
-        monkeypatch.setattr("whorl.duplicates.sketch_arrays.MUCH", much)
-        monkeypatch.setattr("whorl.duplicates.sketch_arrays._LONG", 0)
-        monkeypatch.setattr("whorl.duplicates.sketch_arrays._RANGE", 8)
-        monkeypatch.setattr("whorl.duplicates.sketch_arrays._WITH_A_PAGE", with_a_page)
-        monkeypatch.setattr("whorl.duplicates.sketch_arrays._LEAST_TOGETHER", 300)
-        monkeypatch.setattr("whorl.duplicates.sketch_arrays._MOST_TOGETHER", 300)
+        monkeypatch.setattr("whorl.duplicates.sketch_arrays.MAPPED_BYTES", much)
+        monkeypatch.setattr("whorl.duplicates.sketch_arrays._MAPPED_BYTES_PER_DOCUMENT", 0)
+        monkeypatch.setattr("whorl.duplicates.sketch_arrays._RANGE_BYTES", 8)
+        monkeypatch.setattr("whorl.duplicates.sketch_arrays._READAHEAD_BYTES", with_a_page)
+        monkeypatch.setattr("whorl.duplicates.sketch_arrays._LEAST_COPIED", 300)
+        monkeypatch.setattr("whorl.duplicates.sketch_arrays._MOST_COPIED", 300)
         with TemporarySketchStore(tmp_path, COMPLETE) as store:
             store.put([text_entry(document.id, document.text) for document in documents])
             sketches = store.stored().sketches

@@ -30,7 +30,7 @@ def indexed_tokens(
     places = np.lexsort((np.arange(len(sketches)), sketches.sizes))
     homes = one.home_levels(sketches, sketches.sizes[places])
     members = search._members(*search._participants(places, homes, level), level)
-    member_bits = max(1, (members.places.size - 1).bit_length())
+    member_bits = max(1, (members.indices.size - 1).bit_length())
     return members, token_index.index_tokens(sketches, members, level, member_bits, 1), member_bits
 
 
@@ -47,12 +47,12 @@ def test_possible_pairs_keep_all_shared_hashes(seed: int, metric: str, percent: 
     owners = token_index.owners_of(shared_tokens.entries.keys, member_bits)
     tokens = (shared_tokens.entries.keys >> np.uint64(member_bits)).tolist()
     entries = set(zip(owners.tolist(), tokens, strict=True))
-    assert shared_tokens.counts.tolist() == np.bincount(owners, minlength=members.places.size).tolist()
+    assert shared_tokens.counts.tolist() == np.bincount(owners, minlength=members.indices.size).tolist()
     assert (
         shared_tokens.indexable.tolist()
-        == np.bincount(owners[shared_tokens.entries.is_indexable], minlength=members.places.size).tolist()
+        == np.bincount(owners[shared_tokens.entries.is_indexable], minlength=members.indices.size).tolist()
     )
-    hashes = [sketches.sketch(place).hashes.tolist() for place in members.places.tolist()]
+    hashes = [sketches.sketch(place).hashes.tolist() for place in members.indices.tolist()]
     counts, indexable, min_indexable_shared, min_shared = (column.tolist() for column in members.lengths)
     for larger in np.flatnonzero(members.is_larger).tolist():
         for smaller in range(int(members.first[larger]), larger):
@@ -66,14 +66,14 @@ def test_documents_that_share_too_little_are_pruned(monkeypatch: pytest.MonkeyPa
     Documents that share a third make no pair at 80 %: only a part of their hashes is looked up, and no entry remains.
     """
     looked_up = 0
-    gathered = Sketches.gathered
+    copy_hashes = Sketches.copy_hashes
 
     def counting(own: Sketches, *given: np.ndarray) -> object:
         nonlocal looked_up
         looked_up += int(given[-1].sum())
-        return gathered(own, *given)
+        return copy_hashes(own, *given)
 
-    monkeypatch.setattr(Sketches, "gathered", counting)
+    monkeypatch.setattr(Sketches, "copy_hashes", counting)
     monkeypatch.setattr(token_index, "is_fast", lambda amount: False)
     chance = random.Random(3)
     common = numbers(chance, 20)
@@ -97,12 +97,12 @@ def test_a_mapped_file_gives_the_same_entries(tmp_path: Path, monkeypatch: pytes
     in_memory.hashes.tofile(tmp_path / "hashes")
     mapped = replace(in_memory, hashes=np.memmap(tmp_path / "hashes", np.uint64, "r"))
     _, expected, _ = indexed_tokens(in_memory, pair_options("jaccard", 80))
-    for name in ("MUCH", "_RANGE"):
+    for name in ("MAPPED_BYTES", "_RANGE_BYTES"):
         monkeypatch.setattr(f"whorl.duplicates.sketch_arrays.{name}", 800)
-    monkeypatch.setattr("whorl.duplicates.sketch_arrays._LONG", 0)
+    monkeypatch.setattr("whorl.duplicates.sketch_arrays._MAPPED_BYTES_PER_DOCUMENT", 0)
     assert mapped.exceeds_memory
     for together in (0, 500, 1 << 24):
-        for name in ("_LEAST_TOGETHER", "_MOST_TOGETHER"):
+        for name in ("_LEAST_COPIED", "_MOST_COPIED"):
             monkeypatch.setattr(f"whorl.duplicates.sketch_arrays.{name}", together)
         _, actual_tokens, _ = indexed_tokens(mapped, pair_options("jaccard", 80))
         assert actual_tokens.counts.tolist() == expected.counts.tolist()

@@ -73,7 +73,7 @@ def test_any_iterable_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Documents that are not in parts are sent to the processes in batches, in order.
     """
-    monkeypatch.setattr(worker_pool, "_GIVEN", 30)
+    monkeypatch.setattr(worker_pool, "_DOCUMENTS_SENT", 30)
     with (
         duplicates_among(DOCUMENTS, PAIR_OPTIONS) as one,
         duplicates_among(iter(DOCUMENTS), DuplicatesOptions(PAIR_OPTIONS, workers=2)) as two,

@@ -1,18 +1,19 @@
 """Finds all near-duplicates in a store or among other documents, as pairs and clusters.
 
-A search (`run`) has these stages, each in one module:
+A search has these stages:
 
 1. input          read documents from files
 2. sketching      hash the shingles of each document; worker_pool does so in several processes
 3. sketch_store   store the sketches, in a temporary file or in a folder for the next run
 4. prefix_filter  find candidate pairs: prefix_lengths computes its parameters, token_index finds shared hashes
-5. verification   count the hashes that candidates share; verify_texts reads texts if sketches cannot decide
-6. pair_search    run 4 and 5, and skip pairs of documents that are already connected
+5. verification   verify_sketches counts the hashes that candidates share; verify_texts reads texts if sketches
+                  cannot decide
+6. pair_search    run stages 4 and 5, and skip pairs of documents that are already connected
 7. clusters       group the pairs; result yields pairs and clusters, rewrite_files writes copies of the files
 
-`run` calls the stages; `spark` has the same stages for data frames. `boilerplate` removes text that many documents
-share before stage 4. `passages` (repeated runs of words) and `contamination` (reference texts inside documents) are
-searches of their own.
+`run` calls the stages on one machine, and the modules of `spark` on a cluster. `boilerplate` removes text that many
+documents share before stage 4. `passages` finds repeated runs of words; `contamination` finds reference texts inside
+documents.
 """
 
 from typing import TYPE_CHECKING

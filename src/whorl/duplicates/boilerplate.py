@@ -1,7 +1,7 @@
 """Finds shingles that many of the compared documents share, and removes them from the documents' sketches.
 
 A shingle is common if more than a given number of distinct documents contain it, or if a boilerplate text contains it.
-Equal documents count once; otherwise, every shingle of a text with many copies would be common.
+Equal documents count as one document: a text with many copies does not make its own shingles common.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.request_context import require_time
 from whorl.search.boilerplate import DEFAULT_ABOVE, common_limit
 
-#: Approximate number of hashes, over all documents, to hold in memory at a time.
+#: Approximate number of hashes that are in memory at a time.
 _AT_ONCE = 1 << 23
 
 _Hashes = npt.NDArray[np.uint64]
@@ -56,9 +56,9 @@ class BoilerplateOptions:
 def ask_common(
     above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
 ) -> BoilerplateOptions | None:
-    """Return the boilerplate options for a user's arguments, or None without arguments.
+    """Return the boilerplate options for a user's arguments, or None if there are no arguments.
 
-    If common text is ignored without a definition, a shingle in more than 1 % of the documents is common.
+    By default, a shingle in more than 1 % of the documents is common.
 
     Raises:
         ParameterError: The frequency is invalid.
@@ -75,10 +75,10 @@ class Residual:
 
     Args:
         above: A shingle in more than this number of distinct documents is common. None if only boilerplate counts.
-        sketches: Sketches without common hashes. An incomplete sketch (a sample of a very long document) is unchanged.
+        sketches: Sketches without common hashes. A sketch that is a sample of a very long document is unchanged.
         shingles: Number of distinct common shingles.
         share: Removed hashes as a fraction of all hashes of the sketches, in [0, 1].
-        bare: Number of documents with only common shingles.
+        bare: Number of documents that have only common shingles.
     """
 
     options: BoilerplateOptions
@@ -104,19 +104,19 @@ def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: Boilerplate
     return Residual(options, above, residual, common.size, (whole - left) / whole if whole else 0.0, bare)
 
 
-def frequent_hashes(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
-    """Return the hashes that more than `limit` of these documents contain, ascending.
+def frequent_hashes(sketches: Sketches, indices: Numbers, limit: int) -> _Hashes:
+    """Return the hashes that more than `limit` of the given documents contain, ascending.
 
     All of the documents have complete sketches.
     """
-    total = int(sketches.counts[places].sum())
+    total = int(sketches.counts[indices].sum())
     portions = max(1, -(-total // _AT_ONCE))
-    frequent, taken = [np.empty(0, np.uint64)], np.zeros(places.size, np.int64)
+    frequent, taken = [np.empty(0, np.uint64)], np.zeros(indices.size, np.int64)
     for portion in range(1, portions + 1):
         require_time()
         end = np.uint64(sketches.scheme.bound(0) * portion // portions - 1)
-        upto = sketches.upto(places, np.full(places.size, end))
-        hashes, owners = sketches.gathered(places, taken, upto - taken)
+        upto = sketches.count_upto(indices, np.full(indices.size, end))
+        hashes, owners = sketches.copy_hashes(indices, taken, upto - taken)
         taken = upto
         # Two hashes of a document may be equal after truncation to the top bits; count them once.
         hashes = np.sort(hashes[run_starts(hashes, owners)])
@@ -126,15 +126,15 @@ def frequent_hashes(sketches: Sketches, places: Numbers, limit: int) -> _Hashes:
 
 
 def _without_hashes(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[np.bool_]) -> Sketches:
-    """Remove the common hashes from sketches; write the others to a temporary file."""
-    places, counts = np.arange(len(sketches)), np.zeros(len(sketches), np.int64)
+    """Write the sketches to a temporary file without the common hashes, and return these shorter sketches."""
+    indices, counts = np.arange(len(sketches)), np.zeros(len(sketches), np.int64)
     if not common.size:
         return sketches
     with tempfile.TemporaryFile(prefix="whorl-rest-") as file:
-        for portion in chunks(places.tolist(), lambda place: int(sketches.counts[place]), _AT_ONCE):
+        for portion in chunks(indices.tolist(), lambda index: int(sketches.counts[index]), _AT_ONCE):
             require_time()
             documents = np.array(portion, np.int64)
-            hashes, owners = sketches.gathered(documents, np.zeros_like(documents), sketches.counts[documents])
+            hashes, owners = sketches.copy_hashes(documents, np.zeros_like(documents), sketches.counts[documents])
             at = np.minimum(np.searchsorted(common, hashes), common.size - 1)
             is_left = (common[at] != hashes) | ~is_whole[documents][owners]
             counts[documents] = np.bincount(owners[is_left], minlength=documents.size)

@@ -3,8 +3,8 @@
 In a complete group, any two documents are a pair; a star is a kept document with its duplicates. Labels are an array
 with one element per document: the index of the document that stands for its group.
 
-Also orders the documents of a cluster as versions of one text, by date. A document without a date precedes the first
-document with more shingles, because versions usually grow.
+The module also orders the documents of a cluster by date, as versions of one text. A document without a date comes
+before the first document that has more shingles, because texts usually grow.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class UnionFind:
     def __init__(self, count: int) -> None:
         self._parents = np.arange(count)
 
-    def find(self, places: Numbers) -> Numbers:
-        roots = self._parents[places]
+    def find(self, indices: Numbers) -> Numbers:
+        roots = self._parents[indices]
         while (is_open := self._parents[roots] != roots).any():
             roots = np.where(is_open, self._parents[roots], roots)
-        self._parents[places] = roots
+        self._parents[indices] = roots
         return roots
 
     def join(self, a: Numbers, b: Numbers) -> None:
@@ -43,7 +43,8 @@ class UnionFind:
             is_apart = roots_a != roots_b
             a, b = a[is_apart], b[is_apart]
             low, high = np.minimum(roots_a, roots_b)[is_apart], np.maximum(roots_a, roots_b)[is_apart]
-            # If several pairs set the parent of a root, the last write wins, so write the smallest parent last.
+            # If several pairs set the parent of one root, numpy keeps the last value, so write the smallest parent
+            # last.
             order = np.argsort(-low, kind="stable")
             self._parents[high[order]] = low[order]
 
@@ -52,7 +53,10 @@ class UnionFind:
 
 
 def groups_by_label(labels: Numbers) -> list[Numbers]:
-    """Return the groups of two or more documents with equal labels, the largest first; ties by first member."""
+    """Return the groups of two or more documents with equal labels, the largest first.
+
+    Groups of one size are in the order of their first documents.
+    """
     inside = np.flatnonzero(np.bincount(labels, minlength=1)[labels] > 1)
     if not inside.size:
         return []
@@ -65,8 +69,8 @@ def groups_by_label(labels: Numbers) -> list[Numbers]:
 def complete_labels(count: int, pairs: Pairs) -> Numbers:
     """Label each document with its complete group (complete linkage): any two documents of a group are a pair.
 
-    Pairs are processed by descending similarity; ties by index. A pair joins the groups of its documents if each member
-    of one group is a pair with each member of the other.
+    The most similar pairs come first, and equally similar pairs are in index order. A pair joins the groups of its two
+    documents if each member of one group is a pair with each member of the other group.
     """
     labels = np.arange(count)
     for a, b, order in _components(pairs):
@@ -78,14 +82,14 @@ def complete_labels(count: int, pairs: Pairs) -> Numbers:
 def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.bool_]) -> Numbers:
     """Label new documents with the earlier document that they join, the others with their complete group.
 
-    A new document joins the most similar earlier document among its pairs; ties by index. Pairs of two earlier
-    documents are ignored.
+    A new document joins the most similar earlier document among its pairs, or the first of several equally similar
+    ones. Pairs of two earlier documents are ignored.
     """
     is_known_a, is_known_b = is_known[pairs.a], is_known[pairs.b]
     is_link = is_known_a != is_known_b
     new = np.where(is_known_a, pairs.b, pairs.a)[is_link]
     known = np.where(is_known_a, pairs.a, pairs.b)[is_link]
-    # The last write wins, so sort the most similar document last; ties by index.
+    # Numpy keeps the last value, so sort the most similar document last, and the first of equally similar ones.
     order = np.lexsort((-known, pairs.jaccard[is_link]))
     labels = np.arange(count)
     labels[new[order]] = known[order]
@@ -97,26 +101,26 @@ def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.boo
 def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDArray[np.bool_]) -> Numbers:
     """Label each document with the document that is kept in its place, or with itself if it is kept.
 
-    Documents are decided in the given `order`: a document is kept unless it is a duplicate of a document already kept.
-    Every other document gets the label of the most similar of these; ties by order. Documents marked by `stays` come
-    first in the order, and are always kept; a duplicate of several gets the label of the most similar one, even if
-    another kept document is more similar.
+    The loop visits documents in the given `order`. It keeps a document unless it is a duplicate of a document already
+    kept. A duplicate gets the label of the most similar document kept so far, or the first of equally similar ones.
+    Documents marked by `stays` come first in the order, and are always kept. A duplicate of some of them gets the label
+    of the most similar one, even if another kept document is more similar.
     """
     ends, others = np.concatenate([pairs.a, pairs.b]), np.concatenate([pairs.b, pairs.a])
     shares = np.concatenate([pairs.jaccard, pairs.jaccard])
     by_end = np.argsort(ends, kind="stable")
     neighbours, starts = others[by_end], np.searchsorted(ends[by_end], np.arange(count + 1))
     is_gone = np.zeros(count, np.bool_)
-    for place in order.tolist():
-        if stays[place] or not is_gone[place]:
-            is_gone[neighbours[starts[place] : starts[place + 1]]] = True
+    for index in order.tolist():
+        if stays[index] or not is_gone[index]:
+            is_gone[neighbours[starts[index] : starts[index + 1]]] = True
     is_gone &= ~stays
     ranks = np.zeros(count, np.int64)
     ranks[order] = np.arange(order.size)
     is_link = is_gone[ends] & ~is_gone[others] & (ranks[others] < ranks[ends])
     removed, retained, shares = ends[is_link], others[is_link], shares[is_link]
     labels = np.arange(count)
-    # The last write wins, so sort the best match last.
+    # Numpy keeps the last value, so sort the best match last.
     best_last = np.lexsort((-ranks[retained], shares, stays[retained]))
     labels[removed[best_last]] = retained[best_last]
     return labels
@@ -135,10 +139,10 @@ def _components(pairs: Pairs) -> Iterator[tuple[Numbers, Numbers, npt.NDArray[np
 
 
 def _complete(firsts: list[int], seconds: list[int]) -> dict[int, int]:
-    """Divide a connected component into complete groups; return each document's label: its group's smallest index."""
+    """Divide a connected component into complete groups, and label each document with its group's smallest index."""
     members: dict[int, list[int]] = {}
     label: dict[int, int] = {}
-    #: Number of pairs with one document in each of two groups, by the labels of the groups.
+    #: For each pair of groups, by their labels: the number of pairs that have one document in each group.
     links: dict[int, dict[int, int]] = {}
     for a, b in zip(firsts, seconds, strict=True):
         for one, other in ((a, b), (b, a)):
@@ -158,17 +162,17 @@ def _complete(firsts: list[int], seconds: list[int]) -> dict[int, int]:
             if third != one:
                 links[one][third] = links[third][one] = links[one].get(third, 0) + count
                 del links[third][other]
-    smallest = {group: min(places) for group, places in members.items()}
+    smallest = {group: min(documents) for group, documents in members.items()}
     return {member: smallest[group] for member, group in label.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class OwnText:
-    """The words of a text that are in no shingle shared with another text.
+    """The words of one text that are in no shingle shared with another text.
 
     Args:
-        words: Number of these words.
-        places: Character ranges of their runs of consecutive words, ascending.
+        words: Number of words.
+        places: Character ranges of the runs of consecutive words, ascending.
         passages: Text of each range.
     """
 
@@ -194,8 +198,8 @@ def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[i
 def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, OwnText, OwnText]:
-    """Compare two versions of a text; also return the words that only one of them has, the old one's first."""
-    # A comparison has only the passages of its first text, so compare in both directions.
+    """Compare two versions of a text; also return the words that only the old version has, and only the new one."""
+    # A comparison lists the shared passages by their place in its first text, so compare in both directions.
     forward = compare_words(before[1], after[1], scheme)
     backward = compare_words(after[1], before[1], scheme)
     return forward, _own_text(*before, forward.passages), _own_text(*after, backward.passages)

@@ -1,8 +1,8 @@
 """Compiled loops of the prefix filter: collect the hashes that documents share, and mark each document's rarest hashes.
 
-A member is a document that takes part in the comparison; its number is its position in the order of sizes. An entry
-says that a member has a hash: a 64-bit integer, with the hash in the upper bits and the member's number in the lower
-bits. Entries are sorted part by part; a part has the entries with the same leading bits.
+A member is a document that takes part in the comparison. Members are numbered in the order of their sizes. An entry is
+a 64-bit integer for one hash of one member: the hash is in the upper bits, the member number in the lower bits. A part
+holds the entries whose leading bits are equal, and each part is sorted on its own.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def take(
         numbers: Number of each member, to be written into its entries.
         cursors: Offset of each member's first remaining hash; updated.
         ends: End of each member's hashes.
-        state: First member to read and number of entries written; updated. The loop stops when `entries_read` is full.
-        upto: Index after the last member.
+        state: First member to read, and number of entries written; updated. The loop stops if `entries_read` is full.
+        upto: Number of the last member, plus 1.
         last: Largest hash to read.
         bits: Right shift of the hashes, bits of a member number, and leading bits that all entries share.
-        parts: Receives the numbers of entries per part: the entries of part i are added to element i + 1. There are a
-            power of two parts, so the array has one element more.
+        parts: Receives the number of entries in each part: the entries of part i are added to element i + 1. The number
+            of parts is a power of two, and the array has one element more.
         entries_read: Receives the entries.
     """
     shift, part_shift = uint64(bits[0]), _part_shift(parts)
@@ -56,7 +56,7 @@ def take(
 def distribute(entries_read: Any, bits: Any, parts: Any, entries: Any) -> None:
     """Copy the entries written by `take` to `entries`, grouped by part.
 
-    On entry, `parts` has the offset of each part in `entries`; on return, the end of each part.
+    At first, `parts` has the offset of each part in `entries`; in the end, it has the end of each part.
     """
     part_shift, lead = _part_shift(parts), uint64(bits[2])
     for i in range(entries_read.size):
@@ -71,12 +71,12 @@ def select_shared(
     entries: Any, bits: Any, parts: Any, first: int, upto: int, last_indexable: Any, is_larger: Any, heads: Any,
     keys: Any, frequencies: Any, indexable: Any,
 ) -> Any:  # fmt: skip
-    """Write the entries of the hashes that can lead to a pair of members; return their number.
+    """Write the entries of the hashes that can lead to a pair of members; return the number of entries written.
 
-    The entries of the parts from `first` to `upto` are read. A hash is used if at least two members have it, it is
-    indexable for one of them (`last_indexable` has each member's largest indexable hash), and one of them may be the
-    larger document of a pair (`is_larger`). For each entry written to `keys`, `frequencies` gets the number of members
-    with its hash, and `indexable` whether its member may index it. `heads` is scratch space.
+    The function reads the entries of the parts from `first` to `upto`. It uses a hash under three conditions: at least
+    two members have the hash, one of them may index it (`last_indexable` has each member's largest indexable hash), and
+    one of them may be the larger document of a pair (`is_larger`). For each entry written to `keys`, `frequencies` gets
+    the number of members with its hash, and `indexable` whether its member may index it. `heads` is scratch space.
     """
     part_shift, member_bits, lead = _part_shift(parts), uint64(bits[1]), int64(bits[2])
     of_members = (uint64(1) << member_bits) - uint64(1)
@@ -84,7 +84,7 @@ def select_shared(
     total = begin
     for part in range(first, upto):
         end = parts[part]
-        # Sort each part into `keys` after the entries written so far; the output never overtakes the input.
+        # Sort each part into `keys` after the entries written so far. The output never overwrites unread input.
         put_in_order(entries, begin, end - begin, lead + 64 - int64(part_shift), keys, begin, heads)
         at = begin
         while at < end:
@@ -117,12 +117,12 @@ def mark_prefixes(
 ) -> None:  # fmt: skip
     """Mark the entries of each member's index prefix and probe prefix: those with its rarest hashes; ties by hash.
 
-    The entries are the result of `select_shared`. `index_lengths` and `probe_lengths` have the numbers of entries in
-    each member's prefixes; only indexable entries count for the index prefix. `begins` has the offset at which each
-    member's entries begin when they are grouped by member, and is overwritten. `slots` and `aside` are scratch space.
+    The entries come from `select_shared`. `index_lengths` and `probe_lengths` have the number of entries in each
+    member's prefixes; only indexable entries count for the index prefix. `begins` has the offset of each member's
+    entries when they are grouped by member; the function overwrites it. `slots` and `aside` are scratch space.
     """
     of_members = (uint64(1) << uint64(member_bits)) - uint64(1)
-    # Each offset in `begins` has advanced to the start of the next member.
+    # Each offset in `begins` is now the start of the next member.
     for i in range(keys.size):
         member = int64(get(keys, i) & of_members)
         slots[begins[member]] = i
@@ -147,7 +147,7 @@ def mark_prefixes(
 
 @loop
 def _part_shift(parts: Any) -> Any:
-    """Return the right shift from an entry to its part number, after its shared leading bits are shifted out."""
+    """Return the shift that turns an entry, without its shared leading bits, into its part number."""
     bits = 0
     while (1 << bits) < parts.size - 1:
         bits += 1

@@ -1,9 +1,9 @@
 """Finds documents that contain reference texts, such as training rows that contain items of a test set.
 
-Memory holds an inverted index of the reference's shingles, the matches, and 16 bytes for the id of each document. The
-search reads the documents once, looks up the hash of each shingle, and counts the shingles shared with each reference
-text, in linear time. It compares words, so line breaks, case and punctuation have no effect, and ignores the numbers of
-list items.
+The search reads the documents once. It looks up the hash of each shingle in an inverted index of the reference, and
+counts the shingles that a document shares with each reference text. The time is linear. Memory holds the inverted
+index, the matches, and 16 bytes for the id of each document. The search compares words, so line breaks, case and
+punctuation have no effect. It ignores the numbers of list items.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from whorl.request_context import report_progress, require_time
 _SLOTS, _LEAST_BITS, _MOST_BITS = 8, 16, 28
 #: Number of shingle occurrences in reference texts to count at a time.
 _COUNTED_AT_ONCE = 1 << 22
-#: To find the longest shared passage, a shingle of the document is tried at up to this number of positions in the
-#: reference text (it may repeat the shingle). In a long document, fewer are tried: `_TRIED_AT_ONCE` pairs of positions
+#: The search for the longest shared passage tries a shingle of the document at up to this number of positions in the
+#: reference text, which may repeat the shingle. In a long document it tries fewer: `_TRIED_AT_ONCE` pairs of positions
 #: in all.
-_PLACES, _TRIED_AT_ONCE = 64, 1 << 20
+_POSITIONS, _TRIED_AT_ONCE = 64, 1 << 20
 #: Maximum length of a displayed passage, in characters.
-_SHOWN = 100
+_PASSAGE_CHARACTERS = 100
 #: Line break, blanks, and the number or letter of a list item: `12.`, `3)`, `(a)`, `B.` Possessive quantifiers are
 #: several times faster.
 _NUMBERING = re.compile(r"\n[ \t]*+\(?+(?:[0-9]{1,3}+[.):]|[a-zA-Z][.)])(?=[ \t])")
@@ -60,14 +60,14 @@ def unnumbered(texts: Sequence[str]) -> list[str]:
     >>> unnumbered(["1. one\n(b) two, 3. three", "four"])
     ['   one\n    two, 3. three', 'four']
     """
-    # Many texts are short, so search all of them in one call.
+    # Many texts are short, so one search over all texts is faster.
     joined = _NUMBERING.sub(lambda number: "\n" + " " * (len(number[0]) - 1), "\n" + "\n".join(texts))
     ends = accumulate(len(text) + 1 for text in texts)
     return [joined[end - len(text) : end] for text, end in zip(texts, ends, strict=True)]
 
 
 class ReferenceIndex:
-    """Inverted index of reference texts: for each shingle's hash, the texts with it, and its positions there.
+    """Inverted index of reference texts: for each shingle's hash, the texts that contain it, and its positions there.
 
     `sizes` has the number of distinct shingles of each text; `parts` its part of the collection (see `part_of`).
     """
@@ -82,26 +82,25 @@ class ReferenceIndex:
         texts = np.repeat(np.arange(counts.size), counts)
         order = np.lexsort((texts, ordered))
         hashes, texts = ordered[order], texts[order]
-        #: Positions of the shingles in their texts, in shingles. For each pair of a hash and a text that contains it,
-        #: the range of its positions follows.
-        self._places = (order - np.cumsum(np.append(0, counts))[texts]).astype(np.int32)
-        self._place_starts = run_starts(hashes, texts)
-        self._place_counts = np.diff(self._place_starts, append=texts.size)
-        hashes, self._texts = hashes[self._place_starts], texts[self._place_starts]
+        #: Position of each shingle in its text, counted in shingles; then, for each pair of a hash and a text that
+        #: contains it, the range of its positions.
+        self._reference_positions = (order - np.cumsum(np.append(0, counts))[texts]).astype(np.int32)
+        self._position_starts = run_starts(hashes, texts)
+        self._position_counts = np.diff(self._position_starts, append=texts.size)
+        hashes, self._texts = hashes[self._position_starts], texts[self._position_starts]
         self.sizes = np.bincount(self._texts, minlength=counts.size)
-        #: For each distinct hash, the range of elements of `_texts` that has the texts with this hash.
+        #: For each distinct hash, the range in `_texts` of the texts with this hash.
         self._starts = run_starts(hashes)
         self._counts = np.diff(self._starts, append=hashes.size)
         self._hashes = hashes[self._starts]
-        #: For each element of `_texts`, its hash (as an index in `_hashes`) and its text, combined into one number;
-        #: ascending.
+        #: For each element of `_texts`, one number that combines the index of its hash with its text; ascending.
         self._keys = np.repeat(np.arange(self._hashes.size), self._counts) * len(documents) + self._texts
         bits = min(max(_LEAST_BITS, (_SLOTS * self._hashes.size).bit_length()), _MOST_BITS)
         self._shift = np.uint64(64 - bits)
         #: Cache of the character ranges of the words of reference texts that were found in a document.
         self._known_spans = dict[int, npt.NDArray[np.int64]]()
-        #: For each value of a hash's upper bits, whether the reference has a hash with them. This excludes nearly all
-        #: hashes of documents before the slower binary search.
+        #: For each value of a hash's upper bits, whether any hash of the reference has it. This table is faster than a
+        #: binary search, and excludes nearly all hashes of documents.
         self._filter = np.zeros(1 << bits, np.bool_)
         self._filter[self._slots(self._hashes)] = True
 
@@ -112,7 +111,7 @@ class ReferenceIndex:
         """Find the given hashes that the reference contains.
 
         Returns:
-            The positions of these hashes in `hashes`, and their hash numbers (indices in the reference's distinct
+            The indices of these hashes in `hashes`, and their hash numbers (indices in the reference's distinct
             hashes).
         """
         positions = np.flatnonzero(self._filter[self._slots(hashes)])
@@ -124,9 +123,9 @@ class ReferenceIndex:
     def count_shared(self, rows: Numbers, numbers: Numbers) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
         """Count the distinct hashes that documents share with each reference text.
 
-        `rows` has the document of each hash, ascending; `numbers` has the hash numbers from `look_up`, distinct within
-        a document. Yields batches of three arrays, one element per pair: document, reference text, number of shared
-        hashes.
+        `rows` has the document of each hash, ascending. `numbers` has the hash numbers from `look_up`; a document has
+        each number once. Yields batches of three arrays with one element per pair: document, reference text, number of
+        shared hashes.
         """
         counts = self._counts[numbers]
         begins = run_starts(rows)
@@ -152,12 +151,12 @@ class ReferenceIndex:
 
         Returns:
             Array of shape (pairs, 3): position of the run's first shingle in the reference text, its position among the
-                shingles of the batch of documents, and the number of shingles. The first of equally long runs in the
-                document counts.
+                shingles of the batch of documents, and the number of shingles. If several runs are equally long, the
+                first one in the document counts.
         """
         runs = [np.empty((0, 3), np.int64)]
         counts = ends - begins
-        for group in chunks(range(texts.size), lambda at: int(counts[at]) * _PLACES, _TRIED_AT_ONCE):
+        for group in chunks(range(texts.size), lambda at: int(counts[at]) * _POSITIONS, _TRIED_AT_ONCE):
             require_time()
             own = slice(group[0], group[-1] + 1)
             hits = spread(begins[own], counts[own])
@@ -166,18 +165,20 @@ class ReferenceIndex:
             entries = np.minimum(np.searchsorted(self._keys, keys), self._keys.size - 1)
             is_there = self._keys[entries] == keys
             pairs, positions, entries = pairs[is_there], positions[is_there], entries[is_there]
-            tried = np.minimum(self._place_counts[entries], max(1, min(_PLACES, _TRIED_AT_ONCE // hits.size)))
-            places = self._places[spread(self._place_starts[entries], tried)].astype(np.int64)
+            tried = np.minimum(self._position_counts[entries], max(1, min(_POSITIONS, _TRIED_AT_ONCE // hits.size)))
+            reference_positions = self._reference_positions[spread(self._position_starts[entries], tried)].astype(
+                np.int64
+            )
             pairs, positions = np.repeat(pairs, tried), np.repeat(positions, tried)
-            order = np.lexsort((positions, places - positions, pairs))
-            pairs, positions, places = pairs[order], positions[order], places[order]
-            # In a run, both positions grow by one from element to element.
-            starts = run_starts(pairs, places - positions, positions - np.arange(positions.size))
+            order = np.lexsort((positions, reference_positions - positions, pairs))
+            pairs, positions, reference_positions = pairs[order], positions[order], reference_positions[order]
+            # Within a run, both positions grow by one per element.
+            starts = run_starts(pairs, reference_positions - positions, positions - np.arange(positions.size))
             lengths = np.diff(starts, append=positions.size)
-            pairs, positions, places = pairs[starts], positions[starts], places[starts]
-            order = np.lexsort((places, positions, -lengths, pairs))
+            pairs, positions, reference_positions = pairs[starts], positions[starts], reference_positions[starts]
+            order = np.lexsort((reference_positions, positions, -lengths, pairs))
             longest = order[run_starts(pairs[order])]
-            runs.append(np.stack((places[longest], positions[longest], lengths[longest]), axis=1))
+            runs.append(np.stack((reference_positions[longest], positions[longest], lengths[longest]), axis=1))
         return np.concatenate(runs)
 
     def word_spans(self, text: int) -> npt.NDArray[np.int64]:
@@ -209,7 +210,13 @@ class ReferenceMatch:
 
 @dataclass(frozen=True, slots=True)
 class MatchBatch:
-    """The documents of a batch: their ids, whether each is too short to compare, and their matches."""
+    """The matches in a batch of documents.
+
+    Args:
+        ids: Ids of the documents.
+        is_too_short: Whether each document has fewer words than a shingle.
+        matches: Documents that contain a reference text.
+    """
 
     ids: list[str]
     is_too_short: npt.NDArray[np.bool_]
@@ -237,17 +244,17 @@ class _ReferenceSearch:
             yield MatchBatch(ids, together.sizes == 0, list(self._matches(batch, together)))
 
     def _matches(self, documents: Sequence[Document], together: Together) -> Iterator[ReferenceMatch]:
-        """Yield the matches of a batch, verified on all shingles, with the longest shared passage of each."""
+        """Yield the matches in a batch of documents, counted on all shingles, with their longest shared passages."""
         index, pairs = self.index, self.options.pairs
         ends = np.cumsum(together.sizes)
         shared_hashes = positions, numbers = index.look_up(together.hashes)
         rows = np.searchsorted(ends, positions, side="right")
-        # Keep the first of equal hashes of a document.
+        # Keep only the first of a document's equal hashes.
         order = np.lexsort((numbers, rows))
         firsts = order[run_starts(rows[order], numbers[order])]
         rows, numbers = rows[firsts], numbers[firsts]
         # A document has at least as many distinct shingles as it shares with the reference. This bound excludes most
-        # pairs before the documents' sizes are computed.
+        # pairs before the loop below counts a document's shingles.
         least_sizes = np.bincount(rows, minlength=len(documents))
         for row, text, shared in index.count_shared(rows, numbers):
             is_possible = shared >= pairs.least_overlap(index.sizes[text], least_sizes[row])
@@ -274,7 +281,9 @@ class _ReferenceSearch:
                 words = words_and_spans(unnumbered([document.text])[0], index.scheme)[1]
                 for number, count, *run in matches[begin:end].tolist():
                     passage_spans = self._longest_passage(number, words, *run)
-                    passage = " ".join(document.text[slice(*passage_spans[1])][: 4 * _SHOWN].split())[:_SHOWN]
+                    passage = " ".join(document.text[slice(*passage_spans[1])][: 4 * _PASSAGE_CHARACTERS].split())[
+                        :_PASSAGE_CHARACTERS
+                    ]
                     yield ReferenceMatch(number, at, member, count, passage_spans, passage)
 
     def _longest_passage(
@@ -282,8 +291,8 @@ class _ReferenceSearch:
     ) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return the character ranges of a passage in a reference text and in a document.
 
-        The passage has `run` shingles, from shingle `first_a` of the text and `first_b` of the document. `words` has
-        the character ranges of the document's words.
+        The passage has `run` shingles, and starts at shingle `first_a` of the text and `first_b` of the document.
+        `words` has the character ranges of the document's words.
         """
         last = run + self.index.scheme.shingle_size - 2
         spans_a = self.index.word_spans(text)
@@ -294,7 +303,7 @@ class _ReferenceSearch:
 
 
 def item_of(text: Member) -> str:
-    """Return the id of the item that a reference text is a column of, or its own id if it is a whole item.
+    """Return the id of the item that a reference text belongs to: a text is one column of an item, or a whole item.
 
     An item is a row of the reference, such as a question with its answer.
 
@@ -308,8 +317,8 @@ def item_of(text: Member) -> str:
 class ReferenceItem:
     """An item of the reference, such as a question with its answer, and the documents that contain a part of it.
 
-    A part is the text of one column, or of all columns together. `documents` has a list of pairs for each document: a
-    part of the item (A) and the document that contains it (B).
+    A part is the text of one column, or the text of all columns together. `documents` has a list of pairs for each
+    document: A is a part of the item, B the document that contains it.
     """
 
     id: str
@@ -343,7 +352,7 @@ class ReferenceMatches:
         self.items_in_all = len(set(map(item_of, self.references)))
         self.too_short_references = int(np.count_nonzero(index.sizes == 0))
         matches, is_too_short = list[ReferenceMatch](), [np.empty(0, np.bool_)]
-        # Some systems cannot delete a mapped file before the process ends.
+        # Windows cannot delete a mapped file before the process ends.
         with (
             tempfile.TemporaryDirectory(prefix="whorl-reference-", ignore_cleanup_errors=True) as folder,
             closing(IdFile(Path(folder) / "ids")) as ids,
@@ -375,11 +384,11 @@ class ReferenceMatches:
         return sorted(together, key=lambda item: -len(item.documents))
 
     def clusters(self) -> Iterator[Cluster]:
-        """Yield a cluster for each reference text found: the text and its documents; the most frequent text first."""
+        """Yield a cluster for each reference text found, with its documents; the text in most documents comes first."""
         return self._clusters(self._matches)
 
     def clusters_by_document(self) -> Iterator[Cluster]:
-        """Yield the clusters with each document only once: with the reference text of its largest share."""
+        """Yield the clusters, but name each document only once, under the reference text with the largest share."""
         best: dict[str, ReferenceMatch] = {}
         for match in sorted(self._matches, key=self._order):
             best.setdefault(match.document.id, match)

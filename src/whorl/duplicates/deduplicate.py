@@ -24,8 +24,8 @@ from whorl.model import Document
 
 #: Methods that convert a column to a list: pyarrow, pandas and polars.
 _TO_LIST = ("to_pylist", "to_list")
-#: Largest number of column names listed in an error message.
-_SHOWN = 20
+#: Maximum number in an error message.
+_LISTED_COLUMNS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,6 @@ class DeduplicationSummary:
 
     @property
     def removed_share(self) -> float:
-        """Removed share of the texts; fraction in [0, 1)."""
         return self.removed / max(self.texts, 1)
 
     def __str__(self) -> str:
@@ -63,13 +62,12 @@ class DeduplicationSummary:
 
 
 class Deduplication:
-    """Near-duplicates among texts. A text is identified by its row number, from 0.
+    """Near-duplicates among texts. Rows are numbered from 0, and a text is named by its row.
 
     Args:
-        pairs: Pairs of different texts; of equal texts, only the first is in a pair.
-        firsts: For each text, the first text that is equal to it (itself if none is before it); int64 array of shape
-            (texts,).
-        order: All texts, ordered by the retention policy, the best first; int64 array of shape (texts,).
+        pairs: Pairs of different texts. If texts are equal, only the first one is in pairs.
+        firsts: For each text, the first text that is equal to it, perhaps itself; int64 array of shape (texts,).
+        order: All texts in the order of the retention policy, the best first; int64 array of shape (texts,).
         sizes, lengths: Number of distinct shingles, and of bytes in UTF-8, of each text.
     """
 
@@ -87,7 +85,7 @@ class Deduplication:
         """For each text, the row of the text to keep in its place (its own row if it stays); int64 array."""
         _, at = np.unique(self._firsts[self._order], return_index=True)
         preferred = self._order[np.sort(at)]
-        # Among equal texts, the best one by the policy is kept, and its rank counts for all.
+        # Keep the best of equal texts, and give its rank to all of them.
         best = np.empty(self._sizes.size, np.int64)
         best[self._firsts[preferred]] = preferred
         firsts = self._firsts[preferred]
@@ -107,13 +105,13 @@ class Deduplication:
     def pairs(self) -> dict[str, npt.NDArray[Any]]:
         """Return all pairs as columns: the rows a < b, and the shares jaccard, a_in_b and b_in_a as fractions.
 
-        pandas, polars and pyarrow can convert the columns to a table. Equal texts are also pairs, so many copies of a
-        text give many pairs.
+        pandas, polars and pyarrow can convert the columns to a table. Two equal texts are also a pair, so many copies
+        of a text give many pairs.
         """
         order = np.argsort(self._firsts, kind="stable")
         counts = np.bincount(self._firsts, minlength=self._sizes.size)
         begins = np.cumsum(counts) - counts
-        # Pair a text that has copies with itself, to get the pairs among the copies.
+        # To get the pairs among copies, add a pair of each copied text with itself.
         copied = np.flatnonzero(counts > 1)
         one, other = np.concatenate([self._pairs.a, copied]), np.concatenate([self._pairs.b, copied])
         shared = np.concatenate([self._pairs.shared, self._sizes[copied]])
@@ -144,7 +142,7 @@ class Deduplication:
         )
 
     def at(self, threshold: Percent) -> Deduplication:
-        """Return the result for a higher threshold without another search: its pairs are among the known pairs.
+        """Return the result for a higher threshold. It needs no new search: its pairs are among the known pairs.
 
         Args:
             threshold: Percentage; a number up to 1 is a fraction.
@@ -184,11 +182,11 @@ def deduplicate(
         threshold: Two texts are near-duplicates from this share, in percent; a number up to 1 is a fraction.
         metric: Shared shingles as a share of all shingles ("jaccard") or of the smaller text's shingles
             ("containment").
-        recall: Minimum share of the pairs just at the threshold that the search finds, in percent; read like the
-            threshold.
+        recall: Percentage of the pairs just at the threshold that the search finds at least; a number up to 1 is a
+            fraction.
         keep: Text of a cluster to keep: "first", "longest", or by another column of the table "newest:COLUMN",
-            "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN"; the first of equally good texts.
-        shingle: Number of words per shingle; shorter texts are not compared, and stay.
+            "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN". The first of equally good texts is kept.
+        shingle: Number of words per shingle. Texts with fewer words are kept without comparison.
 
     Raises:
         ParameterError: An option is invalid, a column is missing, or a value is not a text.
@@ -229,7 +227,7 @@ def _column(data: Any, name: str) -> list[Any]:
     if names is not None:
         known = list(names)
         if name not in known:
-            listed = ", ".join(map(repr, known[:_SHOWN])) or "none"
+            listed = ", ".join(map(repr, known[:_LISTED_COLUMNS])) or "none"
             raise ParameterError(f"there is no column {name!r}; name one of {listed}")
         data = data[name]
     for method in _TO_LIST:

@@ -1,8 +1,8 @@
 """Reads the documents to compare from files, as whole documents, paragraphs or lines.
 
-A piece is a paragraph or line of a document. `report#3` is the id of the third paragraph of `report`. Blank pieces are
-not compared, but count in this numbering. A passage (a repeated run of words) is cut out by its range of characters,
-and its id contains this range: `report#120-480`.
+A piece is a paragraph or line of a document: `report#3` is the id of the third paragraph of `report`. Blank pieces are
+counted, but not compared. The id of a passage, which is a repeated run of words, contains its character range:
+`report#120-480`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from whorl.ingest.files import Place, Problem, Problems, StandardInput, document
 from whorl.ingest.rows.row_format import File, FileSpan, RowColumns
 from whorl.model import Document, documents_of
 
-#: Largest number of column names listed in an error message.
-_SHOWN = 20
-#: Maximum total size of files whose rows are read again for snippets.
+#: Maximum number in an error message.
+_LISTED_COLUMNS = 20
+#: Maximum total size of the files that may be read again to get the texts of rows for snippets, in bytes.
 _SMALL_BYTES = 200_000_000
 
 
@@ -78,7 +78,7 @@ def piece_id(document_id: str, number: int) -> str:
 
 
 def without(text: str, document_id: str, superfluous: Collection[str], level: Granularity) -> str | None:
-    """Remove the pieces with ids in `superfluous` from a document's text; return None if only white space remains."""
+    """Remove the pieces with ids in `superfluous` from a document's text; return None if only white space is left."""
     remaining = [
         text[begin:after]
         for number, (begin, _, after) in enumerate(pieces(text, level), start=1)
@@ -101,7 +101,7 @@ def span_of(passage: str) -> tuple[str, int, int]:
 
 
 def by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
-    """Group the ids of passages by document: return each document's character ranges, in the order of its text."""
+    """Group passage ids by document: return the character ranges in each document, ascending."""
     ranges: dict[str, list[tuple[int, int]]] = {}
     for passage in passages:
         document_id, begin, end = span_of(passage)
@@ -114,9 +114,9 @@ def by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
 def without_ranges(text: str, ranges: Sequence[tuple[int, int]]) -> str | None:
     r"""Remove ranges of characters from a text; return None if no word is left.
 
-    White space that a removed range leaves doubled is removed too: the blanks after it, unless it directly follows a
-    word or a sign, and at the beginning of a line also the following line break. If two words would touch, a blank
-    separates them. The ranges ascend and may overlap.
+    The function also removes the blanks after a range, unless the range directly follows a word or a sign, and the line
+    break after a range that begins a line. If two words would touch, it puts a blank between them. The ranges ascend
+    and may overlap.
 
     >>> without_ranges("one two three, four\n$five", [(4, 7), (15, 19)])
     'one three, \n$five'
@@ -141,16 +141,16 @@ def _end_of_cut(left: str, text: str, end: int) -> int:
 
 
 class InputReader:
-    """Reads all input files of a run, each once; counts documents and bytes, and collects the problems met.
+    """Reads all input files of a run, each once; counts documents and bytes, and collects problems.
 
     Args:
         named: Files, folders and addresses to search.
-        options: Columns named by the options become properties of the documents. With a folder for later runs
-            (`state`), the dates of files are read too.
+        options: Columns named by the options become properties of the documents. If `state` names a folder, the dates
+            of files are read too.
         reference: Files and folders of the reference.
-        reference_columns: Columns of the texts in rows of the reference; empty for the column of `columns`.
-        is_rewritten: Whether copies of the files will be written without their duplicates, so that each id must belong
-            to one row only.
+        reference_columns: Text columns in the rows of the reference; if empty, the column of `columns`.
+        is_rewritten: Whether copies of the files will be written without their duplicates. Each id must then belong to
+            one row only.
         follow_links: Whether to follow links that lead out of the named folders.
     """
 
@@ -177,7 +177,7 @@ class InputReader:
         self.without_texts = set[str]()
         known = set[object]()
         self._reference = list(_once(places(reference, self.problems.append, follow_links=follow_links), known))
-        #: Files to search; a file that is also in the reference counts as reference.
+        #: Files to search. A file that is named as input and as reference is only in the reference.
         self.places = list(_once(places(named, self.problems.append, follow_links=follow_links), known))
         self._bytes = sum(place.size for place in [*self._reference, *self.places])
         self._done = self._at = 0
@@ -187,7 +187,7 @@ class InputReader:
         return min(self._done + self._at, self._bytes), self._bytes
 
     def reference(self) -> InputDocuments:
-        """Return the reference documents. The ids of rows begin with the name of their file."""
+        """Return the reference documents; the id of a row begins with the name of its file."""
         return InputDocuments(self, self._reference, is_reference=True)
 
     def documents(self) -> InputDocuments:
@@ -198,7 +198,7 @@ class InputReader:
         return InputPart(place.file, span, columns, self.options, is_reference, texts)
 
     def _columns_to_read(self, place: Place, *, is_reference: bool) -> tuple[RowColumns, tuple[str, ...]]:
-        """Return a file's columns to read, and the names of its text columns if each becomes a separate document."""
+        """Return the columns to read from a file, and the text columns if each becomes a separate document."""
         if not is_reference:
             return self.columns, ()
         columns, names = replace(self.columns, text_option="--reference-column"), self.reference_columns
@@ -217,7 +217,7 @@ class InputReader:
         self.problems.extend(report.problems)
 
     def note_without_text(self, place: Place, rows: int, *, is_reference: bool) -> None:
-        """Handle a file whose rows had no text: if they lack the text column, report this and do not count them."""
+        """Report a file whose rows lack the text column, and do not count these rows as documents."""
         try:
             names = self._columns_of(place)
             if names:
@@ -228,11 +228,11 @@ class InputReader:
             self.count -= rows
 
     def require_reference_columns(self, used: Collection[str]) -> None:
-        """Raise ParameterError for a reference column without a text (not in `used`); its items would be lost."""
+        """Raise ParameterError if a reference column has no text (is not in `used`); its items would be lost."""
         for name in self.reference_columns:
             if name not in used:
                 columns = ", ".join(
-                    sorted({name for place in self._reference for name in self._columns_of(place)})[:_SHOWN]
+                    sorted({name for place in self._reference for name in self._columns_of(place)})[:_LISTED_COLUMNS]
                 )
                 raise ParameterError(
                     f"no row of the reference has a text in the column {name!r}; name another one "
@@ -242,8 +242,8 @@ class InputReader:
     def require_used_columns(self, noted: ReadReport) -> None:
         """Raise ParameterError if no document has a usable value in the column of the retention policy or of dates.
 
-        It is also an error if no file has the `within` column, because all documents would then be compared with each
-        other. A `within` column without values is allowed: the input of one day may have none.
+        If no file has the `within` column, all documents would be compared with each other, so this is an error too. A
+        `within` column may lack values: the input of one day may have none.
         """
         column, dates = self._keep.column, self.options.date
         if column and not noted.has_worth and self.count:
@@ -262,7 +262,7 @@ class InputReader:
             )
 
     def texts(self, ids: Sequence[str]) -> dict[str, str]:
-        """Read the texts of documents that are whole files again; leave out ids of rows."""
+        """Read the texts of documents that are whole files again. Ids of rows are left out."""
         texts: dict[str, str] = {}
         for document_id in ids:
             if place := self._files.get(document_id):
@@ -271,7 +271,7 @@ class InputReader:
         return texts
 
     def row_texts(self, ids: Sequence[str]) -> dict[str, str]:
-        """Read the texts of rows and pieces again, by id; return none if the input is too large to read twice."""
+        """Read the texts of rows and pieces again, by id; return an empty dict if the input is too large."""
         if self._bytes > _SMALL_BYTES:
             return {}
         wanted, texts = set(ids), dict[str, str]()
@@ -298,7 +298,7 @@ class InputReader:
         return self._keep.is_by_value and not self._keep.column
 
     def date(self, document: Document) -> float | None:
-        """Return the time of change of a document that is a whole file, in seconds since 1970; None if unknown.
+        """Return the modification time of a file that is one document, in seconds since 1970; None if unknown.
 
         Raises:
             ParameterError: The retention policy needs dates of files, and the document is a row of a file.
@@ -317,17 +317,17 @@ class InputReader:
 
     def _columns(self) -> str:
         names = sorted(set(next(self._headers(), [])) - {self.columns.text, self.columns.id_column})
-        return f", of {', '.join(names[:_SHOWN])}" if names else ""
+        return f", of {', '.join(names[:_LISTED_COLUMNS])}" if names else ""
 
     def _headers(self) -> Iterator[list[str]]:
         yield from filter(None, map(self._columns_of, self.places))
 
     def _columns_of(self, place: Place) -> list[str]:
-        """Return the columns of a file's first row; empty without rows, or if the file cannot be read."""
+        """Return the columns of a file's first row; an empty list if the file has no row or cannot be read."""
         from whorl.ingest.rows.detect_row_format import column_names
 
         try:
-            # The file may lack the columns of ids and texts, so do not name them.
+            # The file may lack the id column or the text column, so ask for neither.
             return column_names(place.file, replace(self.columns, text="", id=None), file_text)
         except (DocumentError, OSError):
             return []
@@ -344,7 +344,7 @@ class InputReader:
 
 @dataclass(slots=True)
 class ReadReport:
-    """What was found in a part of the input while it was read; the reports of all parts are combined.
+    """Counts and problems of one part of the input; the reports of all parts are added up.
 
     Attributes:
         count: Number of documents.
@@ -369,10 +369,10 @@ class ReadReport:
 
 @dataclass(slots=True)
 class InputPart:
-    """The documents of a file, or of a range of its bytes; one process reads them.
+    """The documents of a file, or of a byte range of a file; one process reads them.
 
     Args:
-        texts: Columns whose texts are separate documents; the first is also in `columns`.
+        texts: Columns whose texts become separate documents; the first is also in `columns`.
         at_byte: Called from time to time with the position in the file.
         report: Counts and problems; complete when all documents have been read.
     """
@@ -418,7 +418,7 @@ class InputPart:
                 report.problems.append(Problem(f"{self.file}, {document.id}", str(error)))
 
     def _split_columns(self, document: Document) -> list[Document]:
-        """Return a document for each text column of a row, named like it, and one with the texts of all of them."""
+        """Return one document for each text column of a row, named like the column, and one with all of its texts."""
         texts = {self.texts[0]: document.text}
         for name in self.texts[1:]:
             value = document.properties.get(name, "")
@@ -435,12 +435,12 @@ class InputPart:
 
 
 class InputDocuments:
-    """The documents of several files, read in sequence, or in parts by several processes (`DivisibleDocuments`)."""
+    """The documents of several files. One process reads them in sequence, or several read them in parts."""
 
     def __init__(self, reading: InputReader, of: Sequence[Place], *, is_reference: bool = False) -> None:
         self._reading, self._places, self._is_reference = reading, of, is_reference
         self._noted = ReadReport()
-        #: Number of rows read of each file, for files whose rows have had no text so far.
+        #: For each file without a text so far: the number of rows read.
         self._without_text: dict[str, int] = {}
         self._with_text: set[str] = set()
 
@@ -480,7 +480,7 @@ class InputDocuments:
             self._without_text[report.file] = self._without_text.get(report.file, 0) + report.count
 
     def finish(self) -> None:
-        """Report files without text; raise ParameterError if a needed column has no value."""
+        """Report files without text; raise ParameterError if a required column has no value."""
         for place in self._places:
             if rows := self._without_text.get(place.file.as_posix()):
                 self._reading.note_without_text(place, rows, is_reference=self._is_reference)
@@ -493,7 +493,7 @@ class InputDocuments:
 def _once(named: Iterable[Place], known: set[object]) -> Iterator[Place]:
     """Yield the files that are not yet in `known`, and add them.
 
-    Otherwise, a file named twice, by another path or a link, would be listed for deletion as its own duplicate.
+    A user may name a file twice, by two paths or by a link. The second copy would be deleted as a duplicate of itself.
     """
     for place in named:
         if (identity := place.identity) not in known:

@@ -28,8 +28,8 @@ from whorl.query.plan.fields_and_values import UnreadableError, read_date
 
 DEFAULT_THRESHOLD = fraction_of("threshold", DuplicatesOperation.threshold)
 DEFAULT_RECALL = fraction_of("recall", DuplicatesOperation.recall)
-#: Largest denominator of a threshold; prevents overflow of the int64 arithmetic below.
-_FINEST = 10**6
+#: Largest denominator of a threshold, so that the int64 arithmetic below does not overflow.
+_LARGEST_DENOMINATOR = 10**6
 
 
 METRICS = (Metric.JACCARD, Metric.CONTAINMENT)
@@ -37,13 +37,13 @@ METRICS = (Metric.JACCARD, Metric.CONTAINMENT)
 
 @dataclass(frozen=True, slots=True)
 class PairOptions:
-    """Definition of a pair of near-duplicates, and how many of the pairs the search must find.
+    """Definition of a pair of near-duplicates, and the share of pairs that the search must find.
 
     Args:
         threshold: Fraction in (0, 1], in steps of a millionth.
         recall: Minimum share of the pairs just at the threshold that the search finds; fraction in (0, 1]. Pairs above
             the threshold are found more often.
-        notes: Notes to the user on how ambiguous numbers were read, such as 1, which means 100 %, not 1 %.
+        notes: Explanations of ambiguous numbers for the user: 1 means 100 %, not 1 %.
 
     Raises:
         ParameterError: The metric is not in METRICS, or a fraction is outside its range.
@@ -57,7 +57,7 @@ class PairOptions:
     def __post_init__(self) -> None:
         metric_named(self.metric, METRICS)
         require_fraction("threshold", self.threshold)
-        if self.threshold.denominator > _FINEST:
+        if self.threshold.denominator > _LARGEST_DENOMINATOR:
             raise ParameterError(f"threshold has steps of a ten thousandth of a percent, got {float(self.threshold):%}")
         if not 0 < self.recall <= 1:
             raise ParameterError(f"recall must be a fraction above 0 and at most 1, got {self.recall}")
@@ -66,7 +66,10 @@ class PairOptions:
         return f"{self.metric.value} {self.threshold} with recall {self.recall}"
 
     def least_overlap(self, sizes_a: Numbers, sizes_b: Numbers) -> Numbers:
-        """Return the minimum number of shingles that documents of these sizes share if they are a pair, at least 1."""
+        """For documents of the given sizes, return the minimum number of shingles that they share if they are a pair.
+
+        The number is at least 1.
+        """
         part, whole = self.threshold.as_integer_ratio()
         if self.metric is Metric.JACCARD:
             # Solve I >= t (a + b - I) for I.
@@ -77,7 +80,7 @@ class PairOptions:
         return at_least
 
     def smallest_partner(self, sizes: Numbers) -> Numbers:
-        """For each size of the larger document, return the minimum size of the smaller document of a pair."""
+        """Given the size of the larger document of a pair, return the minimum size of the smaller one."""
         part, whole = self.threshold.as_integer_ratio()
         if self.metric is Metric.CONTAINMENT:
             return np.ones_like(sizes)
@@ -86,7 +89,7 @@ class PairOptions:
 
     @property
     def share_of_smaller(self) -> Fraction:
-        """Minimum share of the smaller document's shingles that a pair of any sizes shares."""
+        """Smallest share of the smaller document's shingles that the two documents of a pair have in common."""
         threshold = self.threshold
         return 2 * threshold / (1 + threshold) if self.metric is Metric.JACCARD else threshold
 
@@ -97,7 +100,7 @@ def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> Pair
     Args:
         metric: "jaccard" (or "similarity"), or "containment" (share of the smaller document found in the larger one).
         threshold: Percentage above 0, at most 100; a number up to 1 is a fraction.
-        recall: Percentage, read like the threshold.
+        recall: Percentage above 0, at most 100; a number up to 1 is a fraction.
 
     Raises:
         ParameterError: The metric is unknown, or a number is not a percentage above 0.
@@ -107,15 +110,15 @@ def ask_pairs(metric: Metric | str, threshold: Percent, recall: Percent) -> Pair
     return PairOptions(chosen, fraction_of("threshold", threshold), fraction_of("recall", recall), notes)
 
 
-#: Retention policies, and whether each must, may or cannot name a column. If a policy by date has none, the file's time
-#: of change counts.
+#: Retention policies, and whether each must, may or cannot name a column. A policy by date without a column uses the
+#: modification times of files.
 _COLUMNS = {"first": "none", "longest": "none", "newest": "may", "oldest": "may", "largest": "must", "smallest": "must"}
 _DATES, _DESCENDING = ("newest", "oldest"), ("oldest", "smallest")
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Retention policy: selects the document of a cluster to keep. Of equally good documents, the first is kept.
+    """Retention policy: selects the document of a cluster to keep, the first of equally good ones.
 
     Args:
         by: "first", "longest" (with most distinct shingles), "newest", "oldest", "largest" or "smallest".
@@ -161,14 +164,14 @@ class Keep:
     def worth(self, value: object) -> float | None:
         """Return the rank of a document (larger is better), or None if the value is not a date or number.
 
-        `value` is the column's value, or seconds since 1970; the first of several values counts.
+        `value` is the column's value, or seconds since 1970. If it has several values, the first counts.
         """
         number = seconds_of(value) if self.is_by_date else _number(value)
         return -number if number is not None and self.by in _DESCENDING else number
 
 
 def seconds_of(value: object) -> float | None:
-    """Convert a field's value, or its first value, to seconds since 1970; return None if it is not a date."""
+    """Convert a field's value, or the first of its values, to seconds since 1970; return None if it is not a date."""
     first = value[0] if isinstance(value, list | tuple) and value else value
     if not isinstance(first, str):
         return _number(first)
@@ -206,13 +209,13 @@ class DuplicatesOptions:
         date: Property or field with the dates of documents; None for the dates of files.
         within: Property in which compared documents must agree. Documents without the property are compared with each
             other.
-        level: Unit of text that is compared; the same in all runs with one `state`.
-        common: Boilerplate options. With `state`, the documents of all runs count. If common text is ignored, each run
-            searches for all pairs again, because new documents can make shingles common.
-        spanning_only: Find the clusters, but not all pairs: the search may skip pairs of documents that other pairs
-            already connect.
-        state: Folder of the persistent sketch store. The next run continues from it: it completes an interrupted run,
-            and compares new documents with all earlier documents. None for a temporary store.
+        level: Unit of text to compare; all runs with one `state` have the same unit.
+        common: Boilerplate options. With `state`, the documents of all runs count. New documents can make shingles
+            common, so each run that ignores common text searches for all pairs again.
+        spanning_only: Find the clusters, but not all pairs. The search may skip a pair if other pairs already connect
+            its documents.
+        state: Folder of the persistent sketch store; None for a temporary store. The next run with this folder
+            completes an interrupted run, and compares new documents with all earlier documents.
         reference_only: Compare documents with the reference only, not with each other.
         workers: Number of processes that read and sketch, and of threads that compare. With `state`, one process reads.
     """
@@ -243,7 +246,8 @@ class DuplicatesOptions:
             return cls(options)
         keep = _keep_of(options)
         date = options.date or (keep.column or None if keep is not None and keep.is_by_date else None)
-        # An item of a test set is a small part of a document; common phrases have fewer than eight words.
+        # The default metric and shingle length of `reference_only` differ: an item of a test set is a small part of a
+        # document, and common phrases have fewer than eight words.
         metric, words = (Metric.CONTAINMENT, 8) if options.reference_only else (Metric.JACCARD, 5)
         size = options.shingle
         return cls(
@@ -262,7 +266,7 @@ class DuplicatesOptions:
 
 
 def _keep_of(operation: DuplicatesOperation) -> Keep | None:
-    """Return the retention policy of an operation; None if the user named none and no copies of files are written."""
+    """Return the retention policy of an operation. Return None if the user named none and no files are rewritten."""
     keep = None if operation.keep is None else Keep.named(operation.keep)
     if keep in (Keep("newest"), Keep("oldest")):
         return Keep(operation.keep or "", operation.date or "")

@@ -16,17 +16,17 @@ from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.verify_sketches import Pairs, verify_pairs
 from whorl.request_context import report_progress, require_time
 
-#: A block is a set of documents that share a frequent hash (`HashBlock`). This number of its documents, the pivots, are
-#: compared with the whole block before any other pair.
+#: Number of documents of a block (`HashBlock`: the documents that share a frequent hash) to compare with the whole
+#: block before any other pair. These documents are the pivots.
 _PIVOTS = 16
-#: Number of documents of a block to sample, to see whether most of the block is one cluster.
+#: Number of documents to sample from a block, to see whether most of the block is one cluster.
 _SAMPLE = 64
 
 
 def first_of_equals(keys: Numbers, sizes: Numbers) -> Numbers:
     """For each document, return the index of the first document equal to it, perhaps itself.
 
-    Documents with equal `keys` are equal. A document without shingles equals only itself.
+    Documents with equal `keys` are equal. A document without shingles is equal only to itself.
     """
     order = np.argsort(keys, kind="stable")
     is_first = np.ones(order.size, np.bool_)
@@ -48,39 +48,39 @@ def find_pairs(
     """Return all pairs of documents with different shingles.
 
     Args:
-        firsts: Result of `first_of_equals`. Only the first of equal documents are compared.
+        firsts: Result of `first_of_equals`. Only the first of several equal documents is compared.
         known: Pairs found by an earlier run.
-        is_known: Mask of the documents among which all pairs are in `known`.
-        keys: Keys of the documents as in `first_of_equals`. Documents of one size are compared in the order of their
-            keys, so that the result does not depend on the order of the input.
+        is_known: Mask of documents; `known` has all pairs among them.
+        keys: Keys of the documents, as in `first_of_equals`. They order documents of one size, so that the result does
+            not depend on the order of the input.
     """
-    places = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
+    indices = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     if keys is not None:
-        places = places[np.argsort(keys[places])]
-    # From here on, an index refers to the compared documents only.
+        indices = indices[np.argsort(keys[indices])]
+    # Below, an index refers to the compared documents only.
     compared = Sketches(
-        sketches.scheme, sketches.sizes[places], sketches.starts[places], sketches.counts[places], sketches.hashes
+        sketches.scheme, sketches.sizes[indices], sketches.starts[indices], sketches.counts[indices], sketches.hashes
     )
-    is_new = ~is_known[places]
+    is_new = ~is_known[indices]
     batches_found: list[Pairs] = []
     count = len(known)
     if not is_new.any():
         return known
     spanning = _SpanningPairs(compared, options.pairs, is_new)
     if options.spanning_only:
-        # Known pairs have indices among all documents; convert them to indices among the compared documents.
+        # Convert the indices of known pairs, among all documents, to indices among the compared documents.
         index_of = np.full(len(sketches), -1)
-        index_of[places] = np.arange(places.size)
+        index_of[indices] = np.arange(indices.size)
         spanning.add(known.at(index_of))
 
     def connect_block(hash_block: Numbers) -> bool:
         links, is_decided = spanning.probe_block(hash_block) if options.spanning_only else ([], False)
-        batches_found.extend(pairs.at(places) for pairs in links)
+        batches_found.extend(pairs.at(indices) for pairs in links)
         return is_decided
 
     for batch in find_candidates(compared, options, connect_block):
         if isinstance(batch, HashBlock):
-            pairs = Pairs.together(spanning.within_block(batch.places))
+            pairs = Pairs.together(spanning.within_block(batch.indices))
         else:
             is_open = is_new[batch.smaller] | is_new[batch.larger]
             a, b = batch.smaller[is_open], batch.larger[is_open]
@@ -90,16 +90,16 @@ def find_pairs(
                 pairs = verify_pairs(compared, a, b, options.pairs, options.workers)
                 if options.spanning_only:
                     spanning.add(pairs)
-        batches_found.append(pairs.at(places))
+        batches_found.append(pairs.at(indices))
         count += len(pairs)
         report_progress("comparing", count)
     return Pairs.together([known, *batches_found])
 
 
 class _SpanningPairs:
-    """Finds spanning pairs: not all pairs, but enough to connect every two documents that all pairs would connect.
+    """Finds spanning pairs: enough pairs to connect all documents of each cluster.
 
-    Documents already connected by pairs are in one component, and need not be compared.
+    Documents that pairs already connect are in one component; the search does not compare them with each other.
     """
 
     def __init__(self, sketches: Sketches, pair_options: PairOptions, is_new: npt.NDArray[np.bool_]) -> None:
@@ -110,10 +110,11 @@ class _SpanningPairs:
         self._components.join(pairs.a, pairs.b)
 
     def among_candidates(self, a: Numbers, b: Numbers, workers: int) -> Iterator[Pairs]:
-        """Yield spanning pairs among candidate pairs of `a` and `b`.
+        """Yield spanning pairs among the candidate pairs of `a` and `b`.
 
-        Each document of `a` is compared with one candidate of `b`, then two more, then four, and so on, but never
-        within its own component. So n near-copies take about n comparisons. Equal elements of `a` must be adjacent.
+        Each document of `a` is compared with one of its candidates in `b`, then with two more, then with four, and so
+        on, but never with a document of its own component. So n near-copies take about n comparisons. Equal elements of
+        `a` must be adjacent.
         """
         most = 1
         while a.size:
@@ -134,17 +135,17 @@ class _SpanningPairs:
                 yield self._verify_unconnected(np.repeat(rows, others.size), np.tile(others, rows.size))
 
     def probe_block(self, hash_block: Numbers) -> tuple[list[Pairs], bool]:
-        """Try to find the spanning pairs within a block cheaply; return the pairs found, and whether they are enough.
+        """Try to find the spanning pairs within a block cheaply; return the pairs, and whether the block is finished.
 
-        If most documents of the block are near-copies of each other, this takes about one comparison per document, and
-        the pairs are enough. It gives up if a sample shows that the documents share only boilerplate, or if too many
-        comparisons remain; the search must then separate the documents by more of their hashes.
+        If most documents of the block are near-copies of each other, one comparison per document is about enough. The
+        method gives up in two cases: a sample shows that the documents share only boilerplate, or too many comparisons
+        remain. The search must then separate the documents by more of their hashes.
         """
         batches_found: list[Pairs] = []
         outside = self._outside_largest(hash_block[self._is_new[hash_block]], hash_block)
         if outside.size > _PIVOTS:
             sample = hash_block[np.linspace(0, hash_block.size - 1, min(_SAMPLE, hash_block.size)).astype(np.int64)]
-            # The smallest and the largest documents of a block are often outliers, so take a document from the middle.
+            # The smallest and the largest documents of a block are often outliers, so use a document from the middle.
             middle = np.full(sample.size, outside[outside.size // 2])
             batches_found.append(self._verify_unconnected(middle, sample))
             if 2 * np.count_nonzero(self._components.find(sample) == self._components.find(middle)) < sample.size:
@@ -169,9 +170,9 @@ class _SpanningPairs:
     def _products_left(self, hash_block: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
         """Return the comparisons that remain within a block: two pairs of groups whose documents are to be compared.
 
-        Most documents were compared only with the pivots. If two documents are not connected, one of them is outside
-        the block's largest component, so it is enough to compare the documents outside this component with all others.
-        Two documents that are not new need no comparison.
+        Most documents were compared only with the pivots. Of any two documents that are not connected, at least one is
+        outside the block's largest component. So it is enough to compare the documents outside this component with all
+        others. Two documents that are not new need no comparison.
         """
         is_new = self._is_new[hash_block]
         new, old = hash_block[is_new], hash_block[~is_new]

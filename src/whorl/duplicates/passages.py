@@ -1,16 +1,16 @@
 """Finds passages that are repeated word for word: runs of words that occur more than once in a collection.
 
-A window is N consecutive words of one text. It *repeats* another window if the same words occur earlier, in the same
-text or in an earlier text. A passage is a maximal run of consecutive windows that repeat consecutive windows; its
-source is the first occurrence of its words. So passages cover exactly the repeated words.
+A window is N consecutive words of one text. It repeats another window if the same words occur earlier, in the same text
+or in an earlier text. A passage is a longest run of consecutive windows that repeat consecutive windows. Its source is
+the first occurrence of its words. So passages cover exactly the repeated words.
 
-Winnowing (`fingerprint.winnowing`) hashes runs of N/2 words and keeps at least one of these hashes in any N consecutive
-words, the same one wherever these words occur. So a repeated window contains a kept hash that occurs more than once.
-The search hashes and sorts only the windows around such hashes, then compares the words of each passage with the words
-of its source.
+Winnowing (`fingerprint.winnowing`) hashes runs of N/2 words, and keeps at least one hash in any N consecutive words. It
+keeps the same hash wherever the same N words occur, so a repeated window contains a kept hash that occurs more than
+once. The search hashes and sorts only the windows around these hashes. Then it compares the words of each passage with
+the words of its source.
 
-A `TemporarySketchStore` holds the texts: in place of a sketch, each document has the hashes of all its words in their
-order, then the length of its text in bytes, and the text itself, to find the characters of passages.
+A `TemporarySketchStore` holds the texts. For each document it has the hashes of all words in their order, the length of
+the text in bytes, and the text, which gives the characters of passages.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from whorl.request_context import report_progress, require_time
 
 #: Minimum length of a passage in words: default, minimum and maximum of this option.
 WORDS, LEAST_WORDS, MOST_WORDS = 50, 2, 999
-#: Number of words to hash at a time, and of windows to sort at a time.
+#: Maximum number of words to hash at a time, and of windows to sort at a time.
 _WORDS_AT_ONCE, _WINDOWS_AT_ONCE = 1 << 20, 1 << 23
 _YIELDED_AT_ONCE = 4096
-_OF_HALVES = np.uint64(0x9E3779B97F4A7C15)
+_HALVES_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 _Hashes = npt.NDArray[np.uint64]
 _Bools = npt.NDArray[np.bool_]
@@ -69,8 +69,8 @@ def passages_among(
         documents: Documents, read lazily. If documents share an id, the last one counts.
         words: Smallest number of words of a passage; 2 to 999.
         options: Only scheme, `reference_only`, `within` and `workers` apply.
-        reference: Documents that precede the others, so that their passages can be sources. Passages that they repeat
-            themselves are not reported.
+        reference: Documents that come before the others. Their passages can be sources, but repeated passages within
+            the reference are not reported.
 
     Raises:
         ParameterError: The number of words is out of range.
@@ -80,7 +80,7 @@ def passages_among(
         raise ParameterError(f"a passage has {LEAST_WORDS} to {MOST_WORDS} words, got {words}")
     reading = _WordReader(options.scheme, options.within)
     with ExitStack() as opened:
-        # Some systems cannot delete a mapped file before the process ends.
+        # Windows cannot delete a mapped file before the process ends.
         temporary = tempfile.TemporaryDirectory(prefix="whorl-passages-", ignore_cleanup_errors=True)
         folder = Path(opened.enter_context(temporary))
         store = opened.enter_context(TemporarySketchStore(folder, FILES_SCHEME))
@@ -95,7 +95,7 @@ def passages_among(
 
 @dataclass(frozen=True, slots=True)
 class _WordReader:
-    """Converts documents to the columns of a sketch store as passages need them: hashes of words, and texts."""
+    """Converts documents to batches for a sketch store, with word hashes and the text in place of a sketch."""
 
     scheme: Scheme
     within: str | None
@@ -135,7 +135,7 @@ class _WordReader:
 class _WordStream:
     """The words of all texts as one sequence; a position is the index of a word in it.
 
-    `begins` has the position of each text's first word, and the total number of words at the end.
+    `begins` has the position of each text's first word, and at its end the total number of words.
     """
 
     def __init__(self, stored: StoredSketches, words: int) -> None:
@@ -153,19 +153,19 @@ class _WordStream:
     def words(self, texts: slice) -> tuple[_Hashes, _Bools]:
         """Return the hashes of the words of some texts, and a mask of the words that start a window.
 
-        A word starts a window if all words of that window are in one text. The mask is shorter than the hashes, because
-        no window can start at the last words.
+        A window lies within one text. The mask is shorter than the hashes, because no window can start at the last
+        words.
         """
-        places = np.arange(texts.start, texts.stop)
-        words, owners = self._sketches.gathered(places, np.zeros_like(places), self._sketches.counts[places])
+        indices = np.arange(texts.start, texts.stop)
+        words, owners = self._sketches.copy_hashes(indices, np.zeros_like(indices), self._sketches.counts[indices])
         return words, owners[: -self.window + 1] == owners[self.window - 1 :]
 
-    def texts_of(self, places: Numbers) -> Numbers:
-        return np.searchsorted(self.begins, places, side="right") - 1
+    def texts_of(self, positions: Numbers) -> Numbers:
+        return np.searchsorted(self.begins, positions, side="right") - 1
 
-    def run(self, place: int, words: int) -> _Hashes:
-        text = int(self.texts_of(np.array([place]))[0])
-        begin = int(self._sketches.starts[text]) + place - int(self.begins[text])
+    def run(self, position: int, words: int) -> _Hashes:
+        text = int(self.texts_of(np.array([position]))[0])
+        begin = int(self._sketches.starts[text]) + position - int(self.begins[text])
         return self._sketches.hashes[begin : begin + words]
 
     def text(self, text: int) -> str:
@@ -176,19 +176,19 @@ class _WordStream:
 
 
 def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numbers:
-    """Return, for each position, 1 plus the position of its window's source, or 0 without a source.
+    """Return, for each position, 1 plus the position of its window's source, or 0 if it has no source.
 
-    The array is mapped from a sparse file in `folder`. Windows are sorted by hash in several passes, each over a range
-    of hash values, to bound the memory.
+    The array is mapped from a sparse file in `folder`. To bound the memory, windows are sorted by hash in several
+    passes, each over a range of hash values.
     """
     total = int(stream.begins[-1])
     if not total:
         return np.zeros(0, np.int64)
     sources = np.memmap(folder / "sources.i64", np.int64, "w+", shape=(total,))
-    places = _shared_places(stream)
+    positions = _shared_positions(stream)
     half = (stream.window + 1) // 2
-    # The number of windows is at most this, because one window may be around several positions.
-    most = min(total, places.size * (stream.window - half + 1))
+    # This is an upper bound: one window may be around several positions.
+    most = min(total, positions.size * (stream.window - half + 1))
     parts = max(1, -(-most // _WINDOWS_AT_ONCE))
     for part in range(parts):
         bounds = np.uint64((part << 64) // parts), np.uint64(((part + 1 << 64) // parts) - 1)
@@ -196,13 +196,13 @@ def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numb
         for texts in stream.portions():
             require_time()
             begin, end = stream.begins[texts.start], stream.begins[texts.stop]
-            around = places[slice(*np.searchsorted(places, (begin, end)))] - begin
+            around = positions[slice(*np.searchsorted(positions, (begin, end)))] - begin
             if not around.size:
                 continue
             words, is_window = stream.words(texts)
             runs = hashes_of_runs(words, half)
-            # The hash of a window combines the hashes of its two halves, which may overlap.
-            of_windows = mixed(runs[: is_window.size] * _OF_HALVES + runs[stream.window - half :])
+            # The hash of a window combines the hashes of its first and last N/2 words, which may overlap.
+            of_windows = mixed(runs[: is_window.size] * _HALVES_FACTOR + runs[stream.window - half :])
             is_met = _windows_around(around, stream.window - half, is_window)
             is_met &= (of_windows >= bounds[0]) & (of_windows <= bounds[1])
             hashes.append(of_windows[is_met])
@@ -212,10 +212,10 @@ def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numb
     return sources
 
 
-def _shared_places(stream: _WordStream) -> Numbers:
+def _shared_positions(stream: _WordStream) -> Numbers:
     """Return the positions of the winnowed hashes that occur more than once in the collection."""
     half = (stream.window + 1) // 2
-    numbers, places = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+    numbers, positions = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
     for texts in stream.portions():
         require_time()
         words, is_window = stream.words(texts)
@@ -223,30 +223,30 @@ def _shared_places(stream: _WordStream) -> Numbers:
             runs = hashes_of_runs(words, half)
             retained = kept_of(runs, is_window)
             numbers.append(runs[retained])
-            places.append(retained + stream.begins[texts.start])
+            positions.append(retained + stream.begins[texts.start])
     together = np.concatenate(numbers)
     order = np.argsort(together)
     ascending = together[order]
     is_again = ascending[1:] == ascending[:-1]
     is_shared = np.zeros(order.size, np.bool_)
     is_shared[order[1:][is_again]] = is_shared[order[:-1][is_again]] = True
-    return np.concatenate(places)[is_shared]
+    return np.concatenate(positions)[is_shared]
 
 
-def _windows_around(places: Numbers, before: int, is_window: _Bools) -> _Bools:
-    """Return a mask of the windows with a position of `places` among their first `before` + 1 words."""
+def _windows_around(positions: Numbers, before: int, is_window: _Bools) -> _Bools:
+    """Return a mask of the windows with a position of `positions` among their first `before` + 1 words."""
     steps = np.zeros(is_window.size + 1, np.int64)
-    np.add.at(steps, np.maximum(0, places - before), 1)
-    np.subtract.at(steps, np.minimum(is_window.size, places + 1), 1)
+    np.add.at(steps, np.maximum(0, positions - before), 1)
+    np.subtract.at(steps, np.minimum(is_window.size, positions + 1), 1)
     return (np.cumsum(steps[:-1]) > 0) & is_window
 
 
 def _record_sources(
     stream: _WordStream, hashes: _Hashes, windows: Numbers, sources: Numbers, *, reference_only: bool
 ) -> None:
-    """Write the source of each window into `sources`; all windows with equal words must be in the same call."""
+    """Write the source of each window into `sources`. One call must get all windows with the same words."""
     order = np.argsort(hashes, kind="stable")
-    # Windows ascend, so the first of equal windows is the source.
+    # Windows ascend, so the first of several equal windows is the source.
     starts = run_starts(hashes[order])
     firsts = np.repeat(windows[order[starts]], np.diff(starts, append=order.size))
     later = windows[order]
@@ -263,12 +263,12 @@ def _record_sources(
 class _RepeatedRanges:
     """Passages as columns: position of the first word, position of the source's first word, and length in words."""
 
-    places: Numbers
+    positions: Numbers
     sources: Numbers
     words: Numbers
 
     def only(self, which: npt.NDArray[np.intp]) -> _RepeatedRanges:
-        return _RepeatedRanges(self.places[which], self.sources[which], self.words[which])
+        return _RepeatedRanges(self.positions[which], self.sources[which], self.words[which])
 
 
 def _cover_windows(stream: _WordStream, sources: Numbers) -> _RepeatedRanges:
@@ -287,10 +287,10 @@ def _cover_windows(stream: _WordStream, sources: Numbers) -> _RepeatedRanges:
         while at < windows.size:
             last = int(lasts[np.searchsorted(lasts, at)])
             words = int(windows[last] - windows[at]) + stream.window
-            place, source = int(windows[at] + begin), int(source_windows[at])
-            if np.array_equal(stream.run(place, words), stream.run(source, words)):
-                ranges.append((place, source, words))
-            # Skip the windows that the passage covers.
+            position, source = int(windows[at] + begin), int(source_windows[at])
+            if np.array_equal(stream.run(position, words), stream.run(source, words)):
+                ranges.append((position, source, words))
+            # Skip the windows inside the passage.
             at = max(last + 1, int(np.searchsorted(windows, windows[at] + words, side="right")) - 1)
     return _RepeatedRanges(*np.array(ranges, np.int64).reshape(-1, 3).T)
 
@@ -307,20 +307,20 @@ class Passages:
         scheme: Scheme,
     ) -> None:
         self._store, self._stored, self._stream, self.scheme = store, stored, stream, scheme
-        # Sort passages by source and length, so that repetitions of the same words are adjacent.
-        self._ranges = ranges.only(np.lexsort((ranges.places, ranges.words, ranges.sources)))
+        # Sort passages by source and length: then repetitions of the same words are adjacent.
+        self._ranges = ranges.only(np.lexsort((ranges.positions, ranges.words, ranges.sources)))
         self.documents = len(stored.sketches)
         #: Number of documents with fewer words than a passage.
         self.too_short = int(np.count_nonzero(stored.sketches.counts < stream.window))
 
     def pairs(self) -> Iterator[Pair]:
-        """Yield a pair for each repeated passage (B) and its source (A), in the order of A."""
+        """Yield a pair for each repeated passage: A is its source, B the repetition; in the order of A."""
         groups = self._groups()
         for cluster in self._describe_clusters(np.arange(groups.size - 1), groups):
             yield from cluster.matches[1:]
 
     def clusters(self) -> Iterator[Cluster]:
-        """Yield a cluster of the occurrences of each passage, the most frequent first; the source is the principal."""
+        """Yield a cluster of occurrences for each passage, the most frequent first; the source is the principal."""
         groups = self._groups()
         yield from self._describe_clusters(np.argsort(-np.diff(groups), kind="stable"), groups)
 
@@ -334,7 +334,7 @@ class Passages:
             members: list[list[tuple[int, tuple[int, int], int]]] = []
             for at in batch:
                 begin, end = int(groups[at]), int(groups[at + 1])
-                texts = self._stream.texts_of(np.append(self._ranges.sources[begin], self._ranges.places[begin:end]))
+                texts = self._stream.texts_of(np.append(self._ranges.sources[begin], self._ranges.positions[begin:end]))
                 ranges = np.concatenate([self._spans[1][begin : begin + 1], self._spans[0][begin:end]])
                 members.append(
                     [
@@ -356,7 +356,7 @@ class Passages:
     @cached_property
     def _spans(self) -> tuple[Numbers, Numbers]:
         ranges = self._ranges
-        firsts = np.concatenate([ranges.places, ranges.sources])
+        firsts = np.concatenate([ranges.positions, ranges.sources])
         lasts = firsts + np.tile(ranges.words, 2) - 1
         spans_read = np.empty((firsts.size, 2), np.int64)
         texts = self._stream.texts_of(firsts)
@@ -368,4 +368,4 @@ class Passages:
                 word_spans, begin = spans(self._stream.text(text), self.scheme.profile), self._stream.begins[text]
                 spans_read[group, 0] = word_spans[firsts[group] - begin, 0]
                 spans_read[group, 1] = word_spans[lasts[group] - begin, 1]
-        return spans_read[: ranges.places.size], spans_read[ranges.places.size :]
+        return spans_read[: ranges.positions.size], spans_read[ranges.positions.size :]

@@ -1,19 +1,20 @@
 """Finds candidate pairs: documents whose sketches share one of their rarest hashes (prefix filter).
 
-Documents are compared level by level: a level is a bound of hash values, and each level has half of the hashes of the
-level below it. Both documents of a pair are compared at the level of the larger one: only their hashes below its bound
-count, k hashes of a document, a few tens (`Round.aim`). If the other document of the pair, the partner, contains
-the share c of a document's shingles, it has at least m = quantile(Binomial(k, c), 1 - recall) of the document's k
-hashes, with probability recall.
-(The exact distribution is hypergeometric; it is narrower, so its m is at least as large.) If two sketches share m
-hashes, then for any order of the hashes, they share one among the first k - m + 1 of each. This is the prefix filter:
-the smaller document is indexed under its first hashes (index prefix), and the larger one looks up its own (probe
-prefix). The rarest hashes come first: a hash of only one document costs nothing, and a hash of a hundred thousand
-documents (a licence, a menu, a footer) is used only for documents that contain little else.
+Documents are compared level by level. A level is a bound of hash values, and each level has half of the hashes of the
+level below it. A pair is compared at the level of its larger document: only the hashes below the bound of this level
+count, a few tens for each document (`Round.aim`).
+
+A document has k hashes at a level, and its partner contains the share c of its shingles. With probability recall, the
+partner then has at least m = quantile(Binomial(k, c), 1 - recall) of these k hashes. (The exact distribution is
+hypergeometric; it is narrower, so its m is at least as large.) If two sketches share m hashes, then for any order of
+the hashes, they share one among the first k - m + 1 of each. This is the prefix filter: the smaller document is indexed
+under its first hashes (index prefix), and the larger one looks up its own first hashes (probe prefix). The rarest
+hashes come first. A hash that only one document has costs nothing. A hash that a hundred thousand documents share (a
+licence, a menu, a footer) is used only for documents that contain little else.
 
 If a hash still produces more than `JoinOptions.most` pairs, its documents are deferred to another round with four times
-the hashes, which separates documents above the threshold from documents just below it, until the sketches are
-exhausted. Documents that share such a hash even then are mostly true duplicates. They form one block (`HashBlock`).
+the hashes. More hashes separate documents above the threshold from documents just below it. After the last round, the
+documents that share a frequent hash are mostly true duplicates; they form one block (`HashBlock`).
 
 Sources: S. Chaudhuri, V. Ganti, R. Kaushik, A primitive operator for similarity joins in data cleaning (ICDE 2006); R.
 Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007), for the prefix filter.
@@ -43,50 +44,49 @@ from whorl.duplicates.token_index import (
 from whorl.duplicates.verify_sketches import is_fast
 from whorl.request_context import require_time
 
-#: Approximate number of candidate pairs to yield at a time; bounds the memory.
+#: Approximate number of candidate pairs to yield at a time; limits the memory.
 AT_ONCE = 1 << 22
 
 
 class CandidatePairs(NamedTuple):
-    """Documents that may be near-duplicates; the smaller and the larger document of each pair."""
+    """Pairs of documents that may be near-duplicates, each with a smaller and a larger document."""
 
     smaller: Numbers
     larger: Numbers
 
 
 class HashBlock(NamedTuple):
-    """Documents that share a frequent hash and cannot be separated by other hashes, sorted by size.
+    """Documents that share a frequent hash and that other hashes cannot separate, sorted by size.
 
     Any two of them are a candidate pair.
     """
 
-    places: Numbers
+    indices: Numbers
 
 
 def find_candidates(
-    sketches: Sketches, options: JoinOptions, connect_block: Callable[[Numbers], bool] = lambda places: False
+    sketches: Sketches, options: JoinOptions, connect_block: Callable[[Numbers], bool] = lambda indices: False
 ) -> Iterator[CandidatePairs | HashBlock]:
-    """Yield the candidate pairs in batches: the pairs that may reach the threshold, a few of them several times.
+    """Yield the candidate pairs in batches: the pairs that may reach the threshold. A few pairs occur several times.
 
-    With `options.spanning_only`, the caller needs only enough pairs to connect each cluster. Documents that still share
-    a hash with too many pairs in the last round are then yielded as one block instead of all their pairs, and the
-    caller connects the documents. `connect_block` gets the documents of such a hash in an earlier round, before they
-    are deferred to the next; it returns True if it has connected them itself, so that they need not be compared by more
-    of their hashes.
+    With `options.spanning_only`, the caller needs only enough pairs to connect each cluster. If a hash still has too
+    many pairs in the last round, its documents are yielded as one block instead of all their pairs, and the caller
+    connects them. In an earlier round, `connect_block` gets the documents of such a hash. It returns True if it has
+    connected the documents; otherwise the next round compares them by more of their hashes.
     """
-    places = np.flatnonzero(sketches.sizes > 0)
+    indices = np.flatnonzero(sketches.sizes > 0)
     if options.rounds is None:
         options = replace(options, rounds=rounds(options.pairs, int(sketches.counts.max(initial=1))))
     for current_round in options.rounds or ():
         search = _FilterRound(sketches, current_round, options, connect_block)
-        yield from search.run(places)
-        places = search.deferred()
-        if not places.size:
+        yield from search.run(indices)
+        indices = search.deferred()
+        if not indices.size:
             return
 
 
 class _FilterRound:
-    """Finds the candidate pairs of one round, level by level; documents with a too frequent hash wait for the next."""
+    """Finds the candidate pairs of one round, level by level, and defers the documents of too frequent hashes."""
 
     def __init__(
         self,
@@ -102,42 +102,42 @@ class _FilterRound:
     def deferred(self) -> Numbers:
         return np.unique(np.concatenate([np.empty(0, np.int64), *self._deferred]))
 
-    def run(self, places: Numbers) -> Iterator[CandidatePairs | HashBlock]:
-        sizes = self._sketches.sizes[places]
+    def run(self, indices: Numbers) -> Iterator[CandidatePairs | HashBlock]:
+        sizes = self._sketches.sizes[indices]
         # numpy sorts small integers with a radix sort.
-        places = places[np.argsort(sizes.astype(np.min_scalar_type(sizes.max(initial=0))), kind="stable")]
-        levels = self._round.home_levels(self._sketches, self._sketches.sizes[places])
+        indices = indices[np.argsort(sizes.astype(np.min_scalar_type(sizes.max(initial=0))), kind="stable")]
+        levels = self._round.home_levels(self._sketches, self._sketches.sizes[indices])
         for level in np.unique(levels).tolist():
-            yield from self._compare(*self._participants(places, levels, level), level)
+            yield from self._compare(*self._participants(indices, levels, level), level)
 
-    def _participants(self, places: Numbers, levels: Numbers, level: int) -> tuple[Numbers, Bools]:
-        """Return the documents to compare at a level, and a mask of those for which it is the home level."""
-        is_home, sizes = levels == level, self._sketches.sizes[places]
+    def _participants(self, indices: Numbers, levels: Numbers, level: int) -> tuple[Numbers, Bools]:
+        """Return the documents to compare at a level, and a mask of the documents that have it as their home level."""
+        is_home, sizes = levels == level, self._sketches.sizes[indices]
         participates = self._round.participants(sizes, levels, level, int(sizes[is_home].min()))
-        return places[participates], is_home[participates]
+        return indices[participates], is_home[participates]
 
-    def _compare(self, places: Numbers, is_home: Bools, level: int) -> Iterator[CandidatePairs | HashBlock]:
-        if places.size < 2:
+    def _compare(self, indices: Numbers, is_home: Bools, level: int) -> Iterator[CandidatePairs | HashBlock]:
+        if indices.size < 2:
             return
-        members = self._members(places, is_home, level)
-        member_bits = max(1, (places.size - 1).bit_length())
+        members = self._members(indices, is_home, level)
+        member_bits = max(1, (indices.size - 1).bit_length())
         tokens = index_tokens(self._sketches, members, level, member_bits, self._options.workers)
         index_keys, probe_keys = self._mark_prefixes(members, tokens, member_bits)
         del tokens
         yield from self._pairs(members, index_keys, probe_keys, member_bits)
 
-    def _members(self, places: Numbers, is_home: Bools, level: int) -> LevelMembers:
-        sizes = self._sketches.sizes[places]
-        lengths = self._round.prefix_lengths(self._sketches, places, level)
+    def _members(self, indices: Numbers, is_home: Bools, level: int) -> LevelMembers:
+        sizes = self._sketches.sizes[indices]
+        lengths = self._round.prefix_lengths(self._sketches, indices, level)
         return LevelMembers(
-            places=places,
+            indices=indices,
             lengths=lengths,
             is_larger=is_home,
             first=np.searchsorted(sizes, self._options.pairs.smallest_partner(sizes)),
         )
 
     def _mark_prefixes(self, members: LevelMembers, tokens: IndexedTokens, member_bits: int) -> tuple[Hashes, Hashes]:
-        """Return the keys (see `TokenEntries`) of all index prefixes, and those of all probe prefixes."""
+        """Return the keys (see `TokenEntries`) of all index prefixes, and of all probe prefixes."""
         entries = tokens.entries
         index_lengths, probe_lengths = members.lengths.prefixes(members.is_larger, tokens.counts, tokens.indexable)
         if is_fast(entries.keys.size):
@@ -157,7 +157,7 @@ class _FilterRound:
         """Yield the candidate pairs of a level; defer the documents of too frequent hashes, or yield them as blocks."""
         larger = owners_of(probe_keys, member_bits)
         hashes = probe_keys - larger.astype(np.uint64)
-        # Members are numbered by size, so the smaller partners with the same hash are a contiguous range.
+        # Members are numbered by size, so the smaller partners under one hash are a contiguous range.
         low = np.searchsorted(index_keys, hashes | members.first[larger].astype(np.uint64))
         counts = np.maximum(0, np.searchsorted(index_keys, probe_keys) - low)
         is_left = counts > 0
@@ -165,14 +165,14 @@ class _FilterRound:
             smaller = owners_of(index_keys[low[group].min() : (low[group] + counts[group]).max()], member_bits)
             block = np.unique(np.concatenate([larger[group], smaller]))
             if not self._round.is_last and self._has_more_hashes(members, block):
-                if not self._connect_block(members.places[block]):
-                    self._deferred.append(members.places[block])
+                if not self._connect_block(members.indices[block]):
+                    self._deferred.append(members.indices[block])
             elif self._options.spanning_only:
-                yield HashBlock(members.places[block])
+                yield HashBlock(members.indices[block])
             else:
                 continue
             is_left[group] = False
-        # Put all partners of a larger document into one batch, where repeated pairs can be removed.
+        # Put all partners of a larger document into one batch, so that the batch can drop repeated pairs.
         left = np.flatnonzero(is_left)
         left = left[np.argsort(larger[left], kind="stable")]
         ends = np.cumsum(counts[left])
@@ -187,14 +187,14 @@ class _FilterRound:
 
     def _has_more_hashes(self, members: LevelMembers, which: Numbers) -> bool:
         lengths = PrefixLengths(*(column[which] for column in members.lengths))
-        return bool(self._round.has_more_hashes(self._sketches, members.places[which], lengths).any())
+        return bool(self._round.has_more_hashes(self._sketches, members.indices[which], lengths).any())
 
 
 def oversized_groups(groups: npt.NDArray[Any], counts: Numbers, most: int) -> list[Numbers]:
     """For each group with more than `most` pairs, return the indices of its entries that have pairs.
 
-    `groups` has the group of each entry (here: its hash); entries of a group are adjacent. `counts` has the number of
-    pairs of each entry.
+    An entry's group is its hash; `groups` has the group of each entry, and entries of a group are adjacent. `counts`
+    has the number of pairs of each entry.
 
     >>> [group.tolist() for group in oversized_groups(np.array([4, 4, 4, 6, 6]), np.array([3, 0, 2, 1, 1]), most=2)]
     [[0, 2]]
@@ -212,22 +212,23 @@ def _candidate_pairs(
 ) -> CandidatePairs:
     """Pair each larger document with the members in its ranges of index entries; return each pair once.
 
-    `low` and `counts` have the start and length of a range in `index_keys`, `larger` the member to pair with it.
+    `low` and `counts` have the start and length of a range in `index_keys`, `larger` has the member to pair with the
+    range.
     """
     smaller = owners_of(index_keys[spread(low, counts)], member_bits)
     half = np.uint64(32)
     pairs = np.sort((smaller.astype(np.uint64) << half) | np.repeat(larger, counts).astype(np.uint64))
     pairs = pairs[run_starts(pairs)]
     return CandidatePairs(
-        members.places[(pairs >> half).astype(np.int64)],
-        members.places[(pairs & np.uint64((1 << 32) - 1)).astype(np.int64)],
+        members.indices[(pairs >> half).astype(np.int64)],
+        members.indices[(pairs & np.uint64((1 << 32) - 1)).astype(np.int64)],
     )
 
 
 def mark_prefixes(
     owners: Numbers, frequency: npt.NDArray[Any], is_indexable: Bools, index_lengths: Numbers, probe_lengths: Numbers
 ) -> tuple[Bools, Bools]:
-    """Return two masks of the entries (a hash of a member): in the member's index prefix, and in its probe prefix.
+    """Return two masks of entries: in the member's index prefix, and in its probe prefix. An entry is a member's hash.
 
     A prefix has a member's entries with the rarest hashes; ties by hash.
 
@@ -264,7 +265,7 @@ def _mark_prefixes_compiled(
 
 
 def _ranks(groups: Numbers, counts: Bools) -> Numbers:
-    """For each entry, return how many entries before it in its group are marked in `counts`. Groups are adjacent."""
+    """For each entry, count the entries before it in its group that `counts` marks. A group's entries are adjacent."""
     if not groups.size:
         return groups
     before: Numbers = np.cumsum(counts) - counts

@@ -1,9 +1,9 @@
 """Chooses the prefix lengths for each round of the prefix filter, on one machine and on Spark.
 
-A prefix consists of a document's rarest hashes, and only these are used to look up its partners; `prefix_filter`
-describes the algorithm. A level is a bound of hash values; each level has half of the hashes of the level below it. A
-prefix length depends only on the document and on the size of the largest sketch, so every machine of a cluster computes
-the same lengths.
+A prefix is a document's rarest hashes, and the search looks up partners by these hashes only; `prefix_filter` describes
+the algorithm. A level is a bound of hash values; each level has half of the hashes of the level below it. A prefix
+length depends only on the document and on the size of the largest sketch, so every machine of a cluster computes the
+same lengths.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ FIRST_AIM = 64
 #: Number of pairs that one hash may produce before its documents are deferred to the next round.
 MOST_PAIRS = 20_000
 #: A search with recall r may miss the share 1 - r of the pairs at the threshold. The candidate search may cause this
-#: fraction of the misses; verification may cause the others.
-_OF_MISSES = Fraction(1, 5)
+#: fraction of the misses; verification may cause the rest.
+_SHARE_OF_MISSES = Fraction(1, 5)
 _GROWTH = 4
-#: Number of shingles for which the hypergeometric distribution is practically binomial.
-_ENDLESS = 1 << 39
+#: From this number of shingles, the hypergeometric distribution is practically binomial.
+_LARGE_POPULATION = 1 << 39
 
 
 class PrefixLengths(NamedTuple):
@@ -39,7 +39,7 @@ class PrefixLengths(NamedTuple):
 
     Attributes:
         counts: Number of the document's hashes below the bound of the level.
-        indexable: Number of these hashes, the smallest first, that may be in the index prefix.
+        indexable: Number of hashes, from the smallest, that may be in the index prefix.
         min_indexable_shared: Number of the indexable hashes that a larger partner has at least, with probability
             `Round.recall`.
         min_shared: Number of the hashes that a smaller partner has at least, with probability `Round.recall`.
@@ -59,12 +59,12 @@ class PrefixLengths(NamedTuple):
     ) -> tuple[Numbers, Numbers]:
         """Return the lengths of each document's index prefix and probe prefix; a prefix of length 0 or less is empty.
 
-        A document as the smaller one of a pair is indexed under the hashes of its index prefix. As the larger one, it
-        looks up partners by those of its probe prefix.
+        As the smaller document of a pair, a document is indexed under the hashes of its index prefix. As the larger
+        one, it looks up partners by the hashes of its probe prefix.
 
         Args:
             shared: For each document, the number of hashes shared with other documents.
-            shared_indexable: The number of these hashes that are indexable.
+            shared_indexable: The number of shared hashes that are indexable.
         """
         index_lengths = np.where(self.indexable > 0, shared_indexable - self.min_indexable_shared + 1, 0)
         return index_lengths, np.where(is_larger & (self.counts > 0), shared - self.min_shared + 1, 0)
@@ -89,7 +89,7 @@ class Round:
 
     def home_levels(self, sketches: Sketches, sizes: Numbers) -> Numbers:
         """Return each document's home level: the level at which it may be the larger document of a pair."""
-        # A lower level would add no hashes, because a sketch has none above the bound of its own level.
+        # A lower level would add no hashes: a sketch has only hashes below the bound of its own level.
         own = sketches.scheme.levels(sizes)
         return np.maximum(own, level_beyond(sizes, self.aim)) if self.is_jaccard else own
 
@@ -103,9 +103,9 @@ class Round:
         least = self.pair_options.smallest_partner(np.array([smallest_size]))[0]
         return np.asarray((home_levels == level) | ((home_levels < level) & (sizes >= least)))
 
-    def prefix_lengths(self, sketches: Sketches, places: Numbers, level: int) -> PrefixLengths:
-        sizes = sketches.sizes[places]
-        counts = sketches.at_level(places, np.full(places.shape, level))
+    def prefix_lengths(self, sketches: Sketches, indices: Numbers, level: int) -> PrefixLengths:
+        sizes = sketches.sizes[indices]
+        counts = sketches.count_at_level(indices, np.full(indices.shape, level))
         indexable = counts if self.is_jaccard else np.minimum(counts, self.aim)
         min_indexable_shared = self._min_shared(sizes, indexable, self.pair_options.share_of_smaller)
         # With containment, the smaller document may have any size, so a pair may share a single hash.
@@ -114,26 +114,26 @@ class Round:
         return PrefixLengths(counts, indexable, min_indexable_shared, least)
 
     def _min_shared(self, sizes: Numbers, counts: Numbers, share: Fraction) -> Numbers:
-        """Return the number of each document's `counts` hashes that a partner has at least, with probability `recall`.
+        """For each document, return how many of its `counts` hashes a partner has at least, with probability `recall`.
 
         The partner contains `share` of the document's shingles.
         """
         part, whole = share.as_integer_ratio()
         distinct = np.flatnonzero(np.bincount(counts, minlength=1))
-        good = -(-part * _ENDLESS // whole)
+        good = -(-part * _LARGE_POPULATION // whole)
         of_counts = np.zeros(distinct.max(initial=0) + 1, np.int64)
-        of_counts[distinct] = min_should_match_for(_ENDLESS, good, distinct, self.recall)
+        of_counts[distinct] = min_should_match_for(_LARGE_POPULATION, good, distinct, self.recall)
         drawn = of_counts[counts]
         # A complete sketch is not a sample, so the count is exact.
         return np.maximum(1, np.where(counts == sizes, -(-part * sizes // whole), drawn))
 
-    def has_more_hashes(self, sketches: Sketches, places: Numbers, lengths: PrefixLengths) -> npt.NDArray[np.bool_]:
+    def has_more_hashes(self, sketches: Sketches, indices: Numbers, lengths: PrefixLengths) -> npt.NDArray[np.bool_]:
         """Return a mask of the documents with hashes that this round does not compare."""
-        return np.asarray(sketches.counts[places] > (lengths.counts if self.is_jaccard else lengths.indexable))
+        return np.asarray(sketches.counts[indices] > (lengths.counts if self.is_jaccard else lengths.indexable))
 
 
 def rounds(pair_options: PairOptions, largest: int) -> list[Round]:
-    """Return the rounds of a search, with more and more hashes; the largest sketch has `largest` hashes."""
+    """Return the rounds of a search, each with more hashes; the largest sketch has `largest` hashes."""
     # Raise the aim until a pair at the threshold shares at least half of FIRST_AIM hashes.
     aim = FIRST_AIM
     while aim * pair_options.threshold < FIRST_AIM // 2 or (pair_options.recall == 1 and aim < largest):
@@ -141,7 +141,7 @@ def rounds(pair_options: PairOptions, largest: int) -> list[Round]:
     aims = [aim]
     while aims[-1] < largest:
         aims.append(aims[-1] * _GROWTH)
-    recall = 1 - (1 - pair_options.recall) * _OF_MISSES / (2 * len(aims))
+    recall = 1 - (1 - pair_options.recall) * _SHARE_OF_MISSES / (2 * len(aims))
     return [Round(pair_options, aim, recall, aim == aims[-1]) for aim in aims]
 
 
@@ -153,9 +153,9 @@ class JoinOptions:
         spanning_only: Within a block of near-copies, find only enough pairs to connect it (spanning pairs), in linear
             instead of quadratic time.
         spanning_everywhere: Find only spanning pairs among all documents. This is wrong if exact verification rejects
-            pairs later, because the pairs that would connect the same documents were skipped.
-        most: Number of pairs that one hash may produce in a round. In the last round, the documents of a hash with more
-            pairs become a block.
+            pairs later: the search has skipped other pairs that connect the same documents.
+        most: Maximum number of pairs per hash in a round. If a hash has more pairs in the last round, its documents
+            become a block.
         rounds: Remaining rounds, if earlier rounds ran elsewhere; None for all rounds.
     """
 

@@ -67,8 +67,8 @@ class Pair(NamedTuple):
 
     Args:
         a: The earlier document, or the principal of a cluster.
-        shares: How much the two texts share (Jaccard, A in B, B in A); estimates if they come from incomplete sketches.
-        low, high: Ends of the shares' 95 % confidence intervals; equal to the shares if all shingles were compared.
+        shares: Shares of common text (Jaccard, A in B, B in A); estimates if a sketch is incomplete.
+        low, high: Ends of 95 % confidence intervals; equal to the shares if all shingles were compared.
         residual: Shares of the texts without boilerplate, if the options define boilerplate.
         spans: Half-open character ranges of the longest shared passage in A and in B, if the search looked for it.
         passage: Beginning of that passage.
@@ -85,7 +85,6 @@ class Pair(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether all shingles were compared."""
         return self.low is self.high or self.low == self.high
 
     @property
@@ -96,7 +95,7 @@ class Pair(NamedTuple):
     def of_counts(
         cls, a: Member, b: Member, shared: int, least: int, largest: int, residual: Shares | None = None
     ) -> Pair:
-        """Return the pair for a number of shared shingles and its interval."""
+        """Return the pair for a number of shared shingles and its confidence interval."""
         shares = Shares.of_counts(shared, a.size, b.size)
         if least == largest:
             return cls(a, b, shares, shares, shares, residual)
@@ -125,8 +124,8 @@ class Cluster:
     """Documents connected by pairs.
 
     Args:
-        matches: Pairs of the principal (A) with each member (B), itself included, in order of arrival.
-        pairs: Pairs among the members, if requested and searched for.
+        matches: Pairs of the principal (A) with each member (B), including itself, in the order of the documents.
+        pairs: Pairs among the members, if the caller asked for them and the search found them.
         versions: Members in the order of their versions, if requested.
     """
 
@@ -136,7 +135,7 @@ class Cluster:
 
     @property
     def members(self) -> tuple[Member, ...]:
-        """The documents, in order of arrival."""
+        """The documents of the cluster, in the order of the input."""
         return tuple(match.b for match in self.matches)
 
     @property
@@ -146,7 +145,7 @@ class Cluster:
 
 
 class Duplicates:
-    """Results of a search: pairs, clusters and counts. Documents are addressed by index, in order of arrival."""
+    """Results of a search: pairs, clusters and counts. A document is named by its index in the order of the input."""
 
     def __init__(
         self,
@@ -163,7 +162,7 @@ class Duplicates:
         self._grouped: tuple[tuple[bool, bool, Keep | None], tuple[Numbers, list[Numbers]]] | None = None
         self._store, self._stored, self._pairs, self._firsts = store, stored, pairs, firsts
         self._is_new, self.scheme, self.residual = stored.is_new, scheme, residual
-        #: Numbers of documents left out because they have no sketch, or no text.
+        #: Number of documents without a sketch, and without a text; the search left them out.
         self.without_sketch = self.without_text = 0
         #: Name of the unit that was compared: document, paragraph, line or passage.
         self.kind = "document"
@@ -199,23 +198,25 @@ class Duplicates:
         return self.residual is None and not sketches.scheme.levels(sketches.sizes).any()
 
     def pairs_in_columns(self, *, new: bool = False) -> Iterator[PairColumns]:
-        """Yield the pairs in batches, as columns, which is faster than `pairs`. `is_counted` must be true."""
+        """Yield the pairs as columns, in batches; faster than `pairs`. `is_counted` must be true."""
         for batch in self._by_similarity(self._pairs, self._copied):
             for a, b, rows in self._expand_copies(batch, new=new):
                 yield self._in_columns(a, b, batch.shared[rows])
 
     def _in_columns(self, a: Numbers, b: Numbers, shared: Numbers) -> PairColumns:
-        places, index = np.unique(np.concatenate([a, b]), return_inverse=True)
-        numbers = self._stored.numbers[places].tolist()
+        indices, inverse = np.unique(np.concatenate([a, b]), return_inverse=True)
+        numbers = self._stored.numbers[indices].tolist()
         known = self._store.describe(numbers)
         ids, names = [known[number][0] for number in numbers], [known[number][1] for number in numbers]
-        return PairColumns(ids, names, self._stored.sketches.sizes[places], index[: a.size], index[a.size :], shared)
+        return PairColumns(
+            ids, names, self._stored.sketches.sizes[indices], inverse[: a.size], inverse[a.size :], shared
+        )
 
     def _by_similarity(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
-        """Yield batches of pairs, most similar first, and with them a pair of each document of `firsts` with itself.
+        """Yield batches of pairs, the most similar first; add a pair of each document of `firsts` with itself.
 
-        The pair of a document with itself stands for the pairs among its exact copies. Ignored boilerplate does not
-        count for the order.
+        The pair of a document with itself stands for the pairs among its exact copies. The order depends on the shares
+        of the whole texts, with boilerplate.
         """
         is_ignored = self.residual is not None and self.residual.options.is_ignored
         compared = self.residual.sketches if self.residual is not None and is_ignored else self._stored.sketches
@@ -245,7 +246,7 @@ class Duplicates:
     def _expand_copies(self, pairs: Pairs, *, new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
         """Replace the documents of pairs by all their exact copies, in batches.
 
-        Yields the indices of both documents of each resulting pair, and the index in `pairs` of the pair it comes from.
+        Yields three arrays: both documents of each resulting pair, and the index in `pairs` of the original pair.
         """
         counts_b = self._copies_of(pairs.b)[1]
         counts = self._copies_of(pairs.a)[1] * counts_b
@@ -261,18 +262,18 @@ class Duplicates:
             one, other, rows = one[is_reported], other[is_reported], rows[is_reported]
             yield np.minimum(one, other), np.maximum(one, other), rows
 
-    def _copy(self, places: Numbers, which: Numbers) -> Numbers:
+    def _copy(self, indices: Numbers, which: Numbers) -> Numbers:
         """For each document, return its exact copy with the number in `which`."""
-        begins, counts = self._copies_of(places)
-        copies = places.copy()
+        begins, counts = self._copies_of(indices)
+        copies = indices.copy()
         copied = np.flatnonzero(counts > 1)
         copies[copied] = self._copies[(begins + which)[copied]]
         return copies
 
-    def _copies_of(self, places: Numbers) -> tuple[Numbers, Numbers]:
+    def _copies_of(self, indices: Numbers) -> tuple[Numbers, Numbers]:
         """Return the start and length of each document's range in `_copies`; length 1 for a document without copies."""
-        at = np.searchsorted(self._copied, places)
-        is_copied = np.append(self._copied, -1)[at] == places
+        at = np.searchsorted(self._copied, indices)
+        is_copied = np.append(self._copied, -1)[at] == indices
         counts = np.diff(self._begins, append=self._begins[-1])[at]
         return self._begins[at], np.where(is_copied, counts, 1)
 
@@ -303,54 +304,54 @@ class Duplicates:
         inside = inside[np.argsort(labels[self._pairs.a[inside]], kind="stable")]
         of_pairs = labels[self._pairs.a[inside]]
         for batch in chunks(groups, len, _MEMBERS_AT_ONCE):
-            places = np.concatenate(batch)
-            members = self.members(places.tolist(), new=new)
+            indices = np.concatenate(batch)
+            members = self.members(indices.tolist(), new=new)
             heads = [
-                int(group[0 if keep is None else principal([members[place] for place in group.tolist()], keep)])
+                int(group[0 if keep is None else principal([members[index] for index in group.tolist()], keep)])
                 for group in batch
             ]
             firsts = np.repeat(heads, [group.size for group in batch])
-            measured = measure_pairs(self._stored.sketches, firsts, places)
+            measured = measure_pairs(self._stored.sketches, firsts, indices)
             # A document shares all shingles with itself, even if its sketch is a sample.
             columns = measured.shared, measured.low, measured.high
-            shared = (np.where(firsts == places, measured.sizes_a, column) for column in columns)
-            counts = zip(*(part.tolist() for part in shared), self._residual_shares(firsts, places), strict=True)
+            shared = (np.where(firsts == indices, measured.sizes_a, column) for column in columns)
+            counts = zip(*(part.tolist() for part in shared), self._residual_shares(firsts, indices), strict=True)
             in_order = self._versions(batch, members) if versions else repeat(())
             for head, group, ordered in zip(heads, batch, in_order, strict=False):
-                member_places = group.tolist()
+                member_indices = group.tolist()
                 pairs: Iterable[Pair] = ()
                 if group.size <= with_pairs_up_to:
-                    begin, end = np.searchsorted(of_pairs, [labels[member_places[0]], labels[member_places[0]] + 1])
+                    begin, end = np.searchsorted(of_pairs, [labels[member_indices[0]], labels[member_indices[0]] + 1])
                     copied = group[self._copies_of(group)[1] > 1]
                     pairs = self._describe_pairs(self._pairs.only(inside[begin:end]), copied)
-                matches = zip(member_places, islice(counts, len(member_places)), strict=True)
+                matches = zip(member_indices, islice(counts, len(member_indices)), strict=True)
                 matches_of_cluster = (
-                    Pair.of_counts(members[head], members[place], *shared) for place, shared in matches
+                    Pair.of_counts(members[head], members[index], *shared) for index, shared in matches
                 )
                 yield Cluster(tuple(matches_of_cluster), tuple(pairs), ordered)
 
     def clusters_in_columns(self, *, complete: bool = False, new: bool = False) -> Iterator[ClusterColumns]:
-        """Yield the clusters in batches, as columns, which is faster than `clusters`. `is_counted` must be true."""
+        """Yield the clusters as columns, in batches; faster than `clusters`. `is_counted` must be true."""
         _, groups = self._groups(complete=complete, new=new)
         for batch in chunks(groups, len, _MEMBERS_AT_ONCE):
-            places, counts = np.concatenate(batch), np.array([group.size for group in batch], np.int64)
-            firsts = np.repeat(places[np.cumsum(counts) - counts], counts)
-            measured = measure_pairs(self._stored.sketches, firsts, places)
-            yield ClusterColumns(counts, self._in_columns(firsts, places, measured.shared))
+            indices, counts = np.concatenate(batch), np.array([group.size for group in batch], np.int64)
+            firsts = np.repeat(indices[np.cumsum(counts) - counts], counts)
+            measured = measure_pairs(self._stored.sketches, firsts, indices)
+            yield ClusterColumns(counts, self._in_columns(firsts, indices, measured.shared))
 
     def redundancy(self, *, complete: bool = False, keep: Keep | None = None) -> tuple[int, float]:
         """Return the number of documents that could be deleted, and their share of all shingles."""
         labels, groups = self._groups(complete=complete, new=False, keep=keep)
         members = np.concatenate([np.empty(0, np.int64), *groups])
         sizes = self._stored.sketches.sizes
-        # The label of a cluster is the member to keep.
+        # The label of a cluster is the document to keep.
         removed = members[labels[members] != members]
         return removed.size, float(sizes[removed].sum() / max(1, sizes.sum()))
 
     def _groups(self, *, complete: bool, new: bool, keep: Keep | None = None) -> tuple[Numbers, list[Numbers]]:
         """Return each document's cluster label (the index of a member), and the documents of each cluster."""
         options = complete, new, keep
-        # Cache the result, because several outputs need the same clusters.
+        # Several outputs need the same clusters, so keep the last result.
         if self._grouped is None or self._grouped[0] != options:
             labels = self._labels(complete=complete, new=new, keep=keep)
             groups = groups_by_label(labels)
@@ -362,7 +363,7 @@ class Duplicates:
     def _versions(self, groups: Sequence[Numbers], members: Mapping[int, Member]) -> Iterator[tuple[Version, ...]]:
         orders = []
         for group in groups:
-            own = [members[place] for place in group.tolist()]
+            own = [members[index] for index in group.tolist()]
             orders.append(group[version_order([member.date for member in own], [member.size for member in own])])
         before, after = (np.concatenate([order[part] for order in orders]) for part in (np.s_[:-1], np.s_[1:]))
         measured = measure_pairs(self._stored.sketches, before, after)
@@ -372,7 +373,7 @@ class Duplicates:
             pairs = (
                 Pair.of_counts(members[a], members[b], *counts) for a, b, *counts in islice(matches, len(order) - 1)
             )
-            yield tuple(map(Version, (members[place] for place in order.tolist()), chain([None], pairs)))
+            yield tuple(map(Version, (members[index] for index in order.tolist()), chain([None], pairs)))
 
     def _labels(self, *, complete: bool, new: bool, keep: Keep | None) -> Numbers:
         """Return each document's cluster label: the first member, or the center of a star."""
@@ -394,35 +395,35 @@ class Duplicates:
         stays = self._is_old() if new else np.zeros(self.documents, np.bool_)
         is_paired = np.zeros(self.documents, np.bool_)
         is_paired[self._pairs.a] = is_paired[self._pairs.b] = True
-        places = np.flatnonzero(is_paired[self._firsts])
-        losses = np.zeros(places.size)
+        indices = np.flatnonzero(is_paired[self._firsts])
+        losses = np.zeros(indices.size)
         if keep.by != "first":
-            for begin in range(0, places.size, _MEMBERS_AT_ONCE):
-                portion = places[begin : begin + _MEMBERS_AT_ONCE].tolist()
+            for begin in range(0, indices.size, _MEMBERS_AT_ONCE):
+                portion = indices[begin : begin + _MEMBERS_AT_ONCE].tolist()
                 members = self.members(portion)
-                worths = (_worth(members[place], keep) for place in portion)
+                worths = (_worth(members[index], keep) for index in portion)
                 losses[begin : begin + len(portion)] = [math.inf if worth is None else -worth for worth in worths]
         if new:
-            losses[~self._is_new[places]] = -math.inf
-        # Documents with equal texts all have the rank of the best one.
-        firsts = self._firsts[places[np.argsort(losses, kind="stable")]]
+            losses[~self._is_new[indices]] = -math.inf
+        # Give all documents with equal texts the rank of the best one.
+        firsts = self._firsts[indices[np.argsort(losses, kind="stable")]]
         _, begins = np.unique(firsts, return_index=True)
         return labels_around_kept(self.documents, self._pairs, firsts[np.sort(begins)], stays)[self._firsts]
 
-    def members(self, places: Sequence[int], *, new: bool = False) -> dict[int, Member]:
-        """Describe documents, by index. With `new`, documents of earlier runs are marked as never to be deleted."""
-        places = sorted(places)
-        numbers = self._stored.numbers[np.array(places, np.int64)].tolist()
+    def members(self, indices: Sequence[int], *, new: bool = False) -> dict[int, Member]:
+        """Describe documents, by index. With `new`, the documents of earlier runs are never deleted."""
+        indices = sorted(indices)
+        numbers = self._stored.numbers[np.array(indices, np.int64)].tolist()
         known = self._store.describe(numbers)
         sizes = self._stored.sketches.sizes
         properties = None if self._properties is None else self._properties([row[0] for row in known.values()])
         members = {}
-        for place, number in zip(places, numbers, strict=True):
+        for index, number in zip(indices, numbers, strict=True):
             document_id, name, worth, date = known[number]
             if properties is not None:
                 worth, date = properties.get(document_id, (None, None))
-            stays = new and not bool(self._is_new[place])
-            members[place] = Member(document_id, name, int(sizes[place]), worth, date, stays)
+            stays = new and not bool(self._is_new[index])
+            members[index] = Member(document_id, name, int(sizes[index]), worth, date, stays)
         return members
 
 
@@ -433,7 +434,7 @@ def arrays_of(duplicates: Duplicates) -> tuple[Pairs, Numbers, Numbers]:
 
 
 def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
-    """Complete the versions of a cluster by the words that each adds and loses, if `read` returns the texts."""
+    """Add to each version of a cluster the words that it adds and loses, if `read` returns the texts."""
     versions: list[Version] = []
     before: tuple[str, TextWords] | None = None
     if scheme.unit != "words":
@@ -448,7 +449,7 @@ def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
             else:
                 comparison, lost, added = compare_versions(before, after, scheme)
                 a, b = version.match.a, version.match.b
-                # Skip documents of a store that have changed since they were compared.
+                # Skip a document of a store if it has changed since the comparison.
                 if (comparison.a.shingles, comparison.b.shingles) == (a.size, b.size):
                     shared = comparison.shared_shingles
                     match = Pair.of_counts(a, b, shared, shared, shared)
@@ -508,7 +509,7 @@ class PairColumns:
     """Pairs of documents, with exact counts of all shingles.
 
     Args:
-        ids: Ids of the documents, each document once.
+        ids: Id of each document.
         sizes: Distinct shingles of the documents; int64 array of shape (documents,).
         a, b: Indices in `ids` of the documents of each pair; int64 arrays of shape (pairs,), like `shared`.
     """
@@ -531,7 +532,7 @@ class ClusterColumns:
     """Clusters: the first document of each, paired with every member, including itself.
 
     Args:
-        counts: Number of members of each cluster; int64 array of shape (clusters,). Their pairs are adjacent.
+        counts: Number of members of each cluster; int64 array of shape (clusters,). Pairs of one cluster are adjacent.
         pairs: Pairs with the first document of the cluster as A.
     """
 

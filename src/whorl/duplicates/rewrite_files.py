@@ -29,15 +29,13 @@ from whorl.request_context import report_progress, require_time
 ADDED = {"cluster": str, "is_principal": bool, "similarity": float}
 #: Values of these columns for a row outside clusters.
 _UNIQUE = {"cluster": None, "is_principal": True, "similarity": None}
-#: Metadata files of Hugging Face's library, and the entries in them that are wrong if rows are missing.
-_NOTES = ("state.json", "dataset_info.json", "dataset_dict.json")
+#: Metadata files of Hugging Face's library, and the entries that become wrong when rows are removed.
+_METADATA_FILES = ("state.json", "dataset_info.json", "dataset_dict.json")
 _OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "download_checksums")
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionDecisions:
-    """Ids of the documents to remove, and the values of the columns of ADDED by document id."""
-
     to_delete: set[str] = field(default_factory=set)
     added_columns: dict[str, dict[str, object]] = field(default_factory=dict)
 
@@ -59,7 +57,7 @@ def decide_retention(
 
 
 def require_room(reading: InputReader, target: Path) -> None:
-    """Raise ParameterError if the folder is in use or not writable, or two files would be written to one path."""
+    """Raise ParameterError if the folder is in use or not writable, or if two files would get one path."""
     partial = _partial(target)
     try:
         for folder in (target, partial):
@@ -93,7 +91,7 @@ def require_columns(reading: InputReader) -> None:
 
 
 def require_texts(reading: InputReader) -> None:
-    """Raise ParameterError if the text of a file, such as a web archive or a PDF, cannot be cut."""
+    """Raise ParameterError if a text cannot be removed from its file, such as a web archive or a PDF."""
     for place in reading.places:
         try:
             with place.file.open("rb") as opened:
@@ -114,11 +112,11 @@ def _format_of(place: Place, opened: IO[bytes], reading: InputReader) -> RowForm
 def write_filtered(
     reading: InputReader, decisions: RetentionDecisions, target: Path, *, with_columns: bool = False
 ) -> tuple[int, int]:
-    """Rewrite files, and return the number of documents written and the number read.
+    """Write copies of the input files, and return the number of documents written and the number read.
 
-    Rows to be deleted, broken rows and unreadable files are left out. Paragraphs, lines or passages to be deleted are
-    cut out of the texts. `with_columns` writes all rows instead, with the columns of ADDED. The files are written into
-    a temporary folder, which is renamed when it is complete.
+    The copies lack the rows to be deleted, broken rows and unreadable files. Paragraphs, lines or passages to be
+    deleted are cut out of the texts. `with_columns` writes all rows instead, with the columns of ADDED. The files are
+    written into a temporary folder, which is renamed when it is complete.
 
     Raises:
         ParameterError: The folder cannot be written.
@@ -134,7 +132,7 @@ def write_filtered(
             try:
                 writing.write(place, partial / place.inside)
             except UnreadRowsError:
-                # The reader has reported the error. Keep the rows before it.
+                # The reader has reported the error. The copy has the rows before it.
                 continue
         _write_notes(reading.places, partial, with_columns=with_columns)
         if target.exists():
@@ -146,7 +144,7 @@ def write_filtered(
 
 
 class _OutputWriter:
-    """Writes copies of input files, without the parts to delete or with cluster columns.
+    """Writes copies of input files, either without the deleted documents or with cluster columns.
 
     Attributes:
         read, written: Numbers of documents read and written so far.
@@ -186,7 +184,7 @@ class _OutputWriter:
                     form.rewrite(opened, out, self._reading.columns, decide, self._added)
 
     def _filtered_text(self, raw: bytes, file: str) -> bytes | None:
-        """Return the bytes of a text file without the parts to delete, or None to leave out the whole file."""
+        """Return the bytes of a text file without the parts to delete, or None if no text is left."""
         self.read += 1
         if file in self._decisions.to_delete:
             return None
@@ -201,7 +199,7 @@ class _OutputWriter:
         return raw
 
     def _without_pieces(self, text: str, document_id: str) -> str | None:
-        """Return a text without the parts to delete, or None if nothing of it remains."""
+        """Return a text without the parts to delete, or None if no text is left."""
         if self._reading.options.level is Granularity.PASSAGE:
             return without_ranges(text, self._passages.get(document_id, ()))
         return without(text, document_id, self._decisions.to_delete, self._reading.options.level)
@@ -219,7 +217,7 @@ class _OutputWriter:
             text = self._without_pieces(document.text, document.id)
             if text is None:
                 return None
-            # A row without any piece to delete stays unchanged.
+            # Do not rewrite a row if none of its pieces is deleted.
             return {} if text == document.text else {columns.text: text}
         if not self._with_columns:
             return None if document.id in self._decisions.to_delete else {}
@@ -237,8 +235,8 @@ def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -
                 continue
             seen.add(folder)
             names = {file.name for file in folder.iterdir()}
-            # Any other file with such a name is an input file.
-            for name in (names - without_metadata(names)).intersection(_NOTES):
+            # Another file with one of these names may be an input file.
+            for name in (names - without_metadata(names)).intersection(_METADATA_FILES):
                 if note := _read_note(folder / name):
                     (target / inside / name).write_text(_adapted_note(note, with_columns=with_columns), "utf-8")
 
@@ -257,7 +255,7 @@ def _adapted_note(note: dict[str, object], *, with_columns: bool) -> str:
     if with_columns:
         entries.pop("features", None)
     if "_fingerprint" in entries:
-        # Change the fingerprint, so that the library does not use cached results for all rows.
+        # Change the fingerprint, so that the library does not use its cached results for all rows.
         fingerprint = f"filtered {entries['_fingerprint']}".encode()
         entries["_fingerprint"] = hashlib.blake2b(fingerprint, digest_size=8).hexdigest()
     return json.dumps(entries, indent=2)
@@ -291,7 +289,7 @@ class LabelCounts:
 def write_ids(engine: Engine, clusters: Iterable[Cluster]) -> LabelCounts:
     """Write cluster labels into the documents of a store: the cluster's id, and whether the document is its principal.
 
-    Only missing or changed labels are written, so another run completes an interrupted one.
+    If a run was interrupted, the next run completes it, because it writes only missing or changed labels.
 
     Args:
         engine: Engine of the store in which the clusters were found.

@@ -32,14 +32,14 @@ from whorl.model import Document, Stored
 from whorl.query.plan.fields_and_values import value_named
 from whorl.request_context import report_progress, require_time
 
-#: Sketch scheme of documents outside a store. Sketches of documents of up to `k` shingles hold all hashes, so that
-#: these documents are compared exactly.
+#: Sketch scheme of documents outside a store. The sketch of a document of up to `k` shingles has all hashes, so that
+#: the comparison is exact.
 FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
-#: Maximum number of documents to compare in a request; larger stores need the command line.
+#: Maximum number of documents to compare in a request. For a larger store, use the command line.
 MOST_DOCUMENTS = 200_000
 _TEXTS_AT_ONCE = 50
-#: Largest number of field names listed in an error message.
-_SHOWN = 20
+#: Maximum number in an error message.
+_LISTED_FIELDS = 20
 
 
 @contextmanager
@@ -56,10 +56,10 @@ def duplicates_among(
 
     Args:
         documents: Documents, read lazily. If documents share an id, the last one counts.
-        reference: Documents to compare with the others, but not with each other, as if an earlier run had compared
-            them. Cannot be combined with a folder (`state`).
-        dates: Returns a document's time of creation or change in seconds since 1970, or None; for documents without a
-            date column.
+        reference: Documents to compare with the others, but not with each other. Cannot be combined with a folder
+            (`state`).
+        dates: Returns a document's creation or modification time in seconds since 1970, or None. Used if the options
+            name no date column.
         texts: Reads texts by id, to find the words that versions add and lose.
 
     Raises:
@@ -91,7 +91,7 @@ def duplicates_among(
 
 
 def description_of_options(options: DuplicatesOptions) -> str:
-    """Describe the options that a sketch store of files is made with; the store refuses a run described differently."""
+    """Describe the options that affect the sketches in a folder. The folder refuses a run with another description."""
     policy, within, date_column = options.policy, options.within, options.date
     return (
         f"files, under {options.scheme.name}"
@@ -110,13 +110,13 @@ def duplicates_in(
     origin: str = "a store",
     names: Mapping[str, str] | None = None,
 ) -> Iterator[Duplicates]:
-    """Find the near-duplicates in a store, by its sketches, and by texts where sketches cannot decide.
+    """Find the near-duplicates in a store, by its sketches, and by texts if sketches cannot decide.
 
     Args:
-        options: Fields are named as in a query. With boilerplate options, all texts are read, because the store's
-            sketches are incomplete; with a folder for later runs (`state`), only new texts are read. Documents deleted
-            from the store are also deleted from the folder.
-        origin: Name of the store, for error messages, and by which the folder recognizes its store.
+        options: Fields are named as in a query. Boilerplate options need all texts, because the store's sketches are
+            incomplete. With a folder for later runs (`state`), only new texts are read. Documents deleted from the
+            store are also deleted from the folder.
+        origin: Name of the store, for error messages. The folder remembers it, and refuses another store.
         names: Maps field names of a query to field names in the store.
 
     Raises:
@@ -154,7 +154,7 @@ def duplicates_in(
             return value_named(field, names or {}, document.properties)
 
         def properties(ids: Sequence[str]) -> Mapping[str, tuple[float | None, float | None]]:
-            # Read properties only for members of clusters, when needed, so that their values are current.
+            # Read the properties of members of clusters only, and only now, so that the values are current.
             return {
                 document_id: (
                     policy.worth(value(document, policy.column)) if policy.column else None,
@@ -224,7 +224,7 @@ def _whole_sketches(engine: Engine, ids: Sequence[str]) -> dict[str, Sketch]:
 
 
 def texts_of(engine: Engine) -> ReadTexts:
-    """Return a function that reads texts of a store; it returns an empty mapping for a store without texts."""
+    """Return a function that reads texts of a store. If the store has no texts, the function returns an empty dict."""
 
     def read(ids: Sequence[str]) -> Mapping[str, str]:
         try:
@@ -242,7 +242,7 @@ def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[st
     fields = engine.fields()
     for name, kind in sought.items():
         if fields.named(name, names) is None:
-            known = sorted(fields.known.keys() - {"id", "content", "name"})[:_SHOWN]
+            known = sorted(fields.known.keys() - {"id", "content", "name"})[:_LISTED_FIELDS]
             raise ParameterError(
                 f"{origin} has no field {name!r:.80}; name the field of the {kind}"
                 + (f", of {', '.join(known)}" if known else "")
@@ -252,7 +252,7 @@ def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[st
 def _store(opened: ExitStack, folder: Path | None, origin: str, scheme: SketchScheme) -> SketchStore:
     if folder is not None:
         return opened.enter_context(PersistentSketchStore(folder, origin, scheme))
-    # Some systems cannot delete a mapped file before the process ends.
+    # Windows cannot delete a mapped file before the process ends.
     temporary = tempfile.TemporaryDirectory(prefix="whorl-duplicates-", ignore_cleanup_errors=True)
     return opened.enter_context(TemporarySketchStore(Path(opened.enter_context(temporary)), scheme))
 
@@ -285,7 +285,7 @@ def _load_changed(
     sketching: Sketching,
     on_repeated: Callable[[str], None],
 ) -> None:
-    """Sketch and store the new and changed documents; mark the others as seen in this scan."""
+    """Sketch and store the new and changed documents; mark the unchanged documents as seen in this scan."""
     ahead: Counter[str] = Counter()
     digests_ahead: deque[list[bytes]] = deque()
     is_empty = not store.count()
@@ -297,8 +297,7 @@ def _load_changed(
             digests = [_digest(document, sketching) for document in batch]
             same: dict[str, bool] = {}
             if not is_empty:
-                # Documents with the ids in `ahead` were read but not stored yet, so the store cannot say if they are
-                # unchanged.
+                # The store cannot compare the digests of documents in `ahead`: they are read but not yet stored.
                 same = store.seen_unchanged(
                     [
                         (document.id, digest, document.name, *sketching.rank_and_date(document))
@@ -367,11 +366,11 @@ def _find_duplicates(
     firsts = first_of_equals(stored.keys, stored.sketches.sizes)
     known, is_known = store.pairs(stored), stored.is_paired
     if read is None:
-        # An earlier document that equals a new one was not compared with all others, so it may lack pairs.
+        # If an earlier document equals a new one, it was not compared with all others, and may lack pairs.
         is_known = np.bincount(firsts, ~is_known, minlength=firsts.size)[firsts] == 0
     residual = None if common is None else remove_boilerplate(stored.sketches, firsts, common, options.scheme)
     if common is not None and common.is_ignored and isinstance(store, PersistentSketchStore):
-        # Common text may have changed since the last run, so search for all pairs again.
+        # The common text may have changed since the last run, so search for all pairs again.
         known, is_known = Pairs.together([]), np.zeros_like(is_known)
     pairs = find_pairs(
         residual.sketches if residual and residual.options.is_ignored else stored.sketches,

@@ -19,17 +19,18 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 Numbers: TypeAlias = npt.NDArray[np.int64]
 #: Type of hashes in files.
 HASH = np.dtype("<u8")
-#: Number of bytes of a mapped file that may stay in memory: at least, and at most (with very many documents).
-MUCH, _MUCH_OF_SHORT = 1 << 26, 1 << 28
-#: Number of these bytes per document, between the two limits.
-_LONG = 1 << 11
+#: The first number is the size of a mapped file, in bytes, that always fits into memory. With more documents a file may
+#: be larger, up to the second number.
+MAPPED_BYTES, _MOST_MAPPED_BYTES = 1 << 26, 1 << 28
+#: Bytes per document that may stay in memory, between the two limits.
+_MAPPED_BYTES_PER_DOCUMENT = 1 << 11
 #: A large file is read range by range: smallest size of a range in bytes, and largest number of ranges.
-_RANGE, _MOST_RANGES = 1 << 22, 256
-#: Number of bytes that the system reads from a mapped file when one byte is used.
-_WITH_A_PAGE = 1 << 16
-#: Hashes are copied from the file in batches of 1/16 of all hashes, within a minimum and a maximum. Batches are large,
-#: so that each page of the file that is read serves several documents.
-_LEAST_TOGETHER, _MOST_TOGETHER, _OF_ALL = 1 << 20, 1 << 24, 16
+_RANGE_BYTES, _MOST_RANGES = 1 << 22, 256
+#: Number of bytes that the system reads from a mapped file to get one byte.
+_READAHEAD_BYTES = 1 << 16
+#: A batch of hashes copied from the file has 1/16 of all hashes, but at least the first number and at most the second.
+#: In large batches, each page read from the file serves several documents.
+_LEAST_COPIED, _MOST_COPIED, _COPIED_FRACTION = 1 << 20, 1 << 24, 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,50 +61,49 @@ class Sketches:
         hashes = np.concatenate([np.empty(0, np.uint64), *(sketch.hashes for sketch in sketches)])
         return cls(scheme, sizes, np.cumsum(counts) - counts, counts, hashes)
 
-    def sketch(self, place: int) -> Sketch:
-        start = int(self.starts[place])
-        hashes = np.asarray(self.hashes[start : start + int(self.counts[place])])
-        return Sketch(self.scheme, int(self.sizes[place]), hashes)
+    def sketch(self, index: int) -> Sketch:
+        start = int(self.starts[index])
+        hashes = np.asarray(self.hashes[start : start + int(self.counts[index])])
+        return Sketch(self.scheme, int(self.sizes[index]), hashes)
 
     def portions(self, a: Numbers, b: Numbers) -> Iterator[tuple[slice, npt.NDArray[np.uint64], Numbers, Numbers]]:
-        """Yield pairs in batches whose hashes are in memory.
+        """Yield batches of pairs with their hashes in memory.
 
         Yields the slice of the pairs, an array of hashes, and for both documents of each pair the offset of their
         hashes in this array.
 
-        Reading a page of a mapped file takes longer than comparing two documents, so this copies the hashes of many
-        pairs in the order of the file.
+        Reading a page of a mapped file takes longer than comparing two documents. So this method copies the hashes of
+        many pairs in the order of the file.
         """
         if not self.exceeds_memory:
             yield slice(0, a.size), self.hashes.view(np.ndarray), self.starts[a], self.starts[b]
             return
         if not a.size:
             return
-        weights, most = np.cumsum(self.counts[a] + self.counts[b]), self.together_at_most
+        weights, most = np.cumsum(self.counts[a] + self.counts[b]), self.most_copied
         cuts = np.searchsorted(weights, np.arange(most, weights[-1], most), side="right")
         for begin, end in pairwise(np.unique([0, *cuts.tolist(), a.size]).tolist()):
-            places, inverse = np.unique(np.concatenate([a[begin:end], b[begin:end]]), return_inverse=True)
-            starts = self.starts[places]
+            indices, inverse = np.unique(np.concatenate([a[begin:end], b[begin:end]]), return_inverse=True)
+            starts = self.starts[indices]
             order = np.argsort(starts)
-            hashes, ordered = self.together(starts[order], (starts + self.counts[places])[order])
+            hashes, ordered = self.copy_ranges(starts[order], (starts + self.counts[indices])[order])
             begins = np.empty_like(ordered)
             begins[order] = ordered
             yield slice(begin, end), hashes, begins[inverse[: end - begin]], begins[inverse[end - begin :]]
 
     @property
-    def together_at_most(self) -> int:
-        """Approximate number of hashes copied from the file at once."""
-        return max(_LEAST_TOGETHER, min(_MOST_TOGETHER, self.hashes.size // _OF_ALL))
+    def most_copied(self) -> int:
+        return max(_LEAST_COPIED, min(_MOST_COPIED, self.hashes.size // _COPIED_FRACTION))
 
-    def together(self, starts: Numbers, ends: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
-        """Copy ascending ranges of the file into memory; return the hashes, and the offset of each range among them.
+    def copy_ranges(self, starts: Numbers, ends: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
+        """Copy ascending ranges of the file into memory; return the hashes, and the offset of each range in them.
 
         Raises:
             StoreError: The file has become shorter.
         """
         begins = np.append(0, np.cumsum(ends - starts))
         hashes = np.empty(begins[-1], np.uint64)
-        if self._is_read(starts):
+        if self._prefers_reading(starts):
             self._read(starts, begins, hashes)
             return hashes, begins[:-1]
         file = self.hashes.view(np.ndarray)
@@ -113,13 +113,13 @@ class Sketches:
                 np.concatenate(parts, out=hashes[begins[part.start] : begins[part.stop]])
         return hashes, begins[:-1]
 
-    def _is_read(self, starts: Numbers) -> bool:
-        """Whether the ranges are so far apart that reading each is faster than mapping it."""
+    def _prefers_reading(self, starts: Numbers) -> bool:
+        """Whether the ranges are far apart, so that reading them is faster than mapping the file."""
         if not (
             self.exceeds_memory and starts.size and hasattr(os, "preadv") and getattr(self.hashes, "filename", None)
         ):
             return False
-        return starts.size * _WITH_A_PAGE < int(starts[-1] - starts[0]) * self.hashes.itemsize
+        return starts.size * _READAHEAD_BYTES < int(starts[-1] - starts[0]) * self.hashes.itemsize
 
     def _read(self, starts: Numbers, begins: Numbers, hashes: npt.NDArray[np.uint64]) -> None:
         size, held = self.hashes.itemsize, hashes.view(np.uint8).data
@@ -136,14 +136,14 @@ class Sketches:
     def ranges(self, starts: Numbers) -> Iterator[slice]:
         """Divide ascending offsets into slices, one for each range of the file.
 
-        When the caller is done with a slice, the mapped pages are released, which would otherwise stay in memory.
+        After each slice the method releases the mapped pages, which would otherwise stay in memory.
         """
         cuts = [0]
         if self.exceeds_memory and starts.size:
             span = int(starts[-1] - starts[0]) + 1
-            step = max(_RANGE, self.hashes.nbytes // _MOST_RANGES) // self.hashes.itemsize
-            # Offsets far apart touch few pages, so their slices may span more of the file.
-            step = max(step, step * span // (starts.size * _WITH_A_PAGE // self.hashes.itemsize))
+            step = max(_RANGE_BYTES, self.hashes.nbytes // _MOST_RANGES) // self.hashes.itemsize
+            # Offsets that are far apart touch few pages, so a slice may cover more of the file.
+            step = max(step, step * span // (starts.size * _READAHEAD_BYTES // self.hashes.itemsize))
             cuts = np.unique(np.searchsorted(starts, np.arange(starts[0], starts[-1] + 1, step))).tolist()
         for begin, end in pairwise([*cuts, starts.size]):
             yield slice(begin, end)
@@ -153,24 +153,24 @@ class Sketches:
     @property
     def exceeds_memory(self) -> bool:
         """Whether the hashes are mapped from a file that is too large to keep in memory."""
-        most = max(MUCH, min(_MUCH_OF_SHORT, _LONG * len(self)))
+        most = max(MAPPED_BYTES, min(_MOST_MAPPED_BYTES, _MAPPED_BYTES_PER_DOCUMENT * len(self)))
         return hasattr(self.hashes, "_mmap") and self.hashes.nbytes > most and hasattr(mmap, "MADV_DONTNEED")
 
-    def upto(self, places: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
+    def count_upto(self, indices: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
         """For each document, count its hashes that are at most its element of `last`."""
-        counts = np.empty(places.size, np.int64)
-        starts = self.starts[places]
+        counts = np.empty(indices.size, np.int64)
+        starts = self.starts[indices]
         if self.exceeds_memory:
             order = np.argsort(starts, kind="stable")
             for part in self.ranges(starts[order]):
-                counts[order[part]] = self._upto(places[order[part]], last[order[part]])
+                counts[order[part]] = self._bisect(indices[order[part]], last[order[part]])
         else:
-            counts[:] = self._upto(places, last)
+            counts[:] = self._bisect(indices, last)
         return counts
 
-    def _upto(self, places: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
-        first = low = self.starts[places]
-        high = low + self.counts[places]
+    def _bisect(self, indices: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
+        first = low = self.starts[indices]
+        high = low + self.counts[indices]
         # Bisect in all documents at once.
         while (is_open := low < high).any():
             middle = (low + high) >> 1
@@ -179,22 +179,28 @@ class Sketches:
             high = np.where(is_open & ~is_within, middle, high)
         return low - first
 
-    def at_level(self, places: Numbers, levels: Numbers) -> Numbers:
+    def count_at_level(self, indices: Numbers, levels: Numbers) -> Numbers:
         """For each document, count its hashes below the bound of its element of `levels`."""
-        counts = self.counts[places]
+        counts = self.counts[indices]
         above = np.flatnonzero(levels)
         if above.size:
             bounds = [self.scheme.bound(level) - 1 for level in range(int(levels.max()) + 1)]
-            counts[above] = self.upto(places[above], np.array(bounds, np.uint64)[levels[above]])
+            counts[above] = self.count_upto(indices[above], np.array(bounds, np.uint64)[levels[above]])
         return counts
 
-    def gathered(self, places: Numbers, skipped: Numbers, counts: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
-        """Return `counts` hashes of each document after its `skipped` smallest, and for each its index in `places`."""
-        owners = np.repeat(np.arange(places.size), counts)
+    def copy_hashes(
+        self, indices: Numbers, skipped: Numbers, counts: Numbers
+    ) -> tuple[npt.NDArray[np.uint64], Numbers]:
+        """Copy `counts` hashes of each document, after its `skipped` smallest hashes.
+
+        Returns:
+            The hashes, and for each hash the position of its document in the argument.
+        """
+        owners = np.repeat(np.arange(indices.size), counts)
         within = np.arange(owners.size) - (np.cumsum(counts) - counts)[owners]
-        return np.asarray(self.hashes[(self.starts[places] + skipped)[owners] + within]), owners
+        return np.asarray(self.hashes[(self.starts[indices] + skipped)[owners] + within]), owners
 
 
 def map_hashes(file: Path | IO[bytes], count: int) -> npt.NDArray[np.uint64]:
-    """Map a file of `count` hashes into memory; for an empty file, which numpy cannot map, return an empty array."""
+    """Map a file of `count` hashes into memory. numpy cannot map an empty file, so return an empty array for it."""
     return np.memmap(file, HASH, "r", shape=(count,)) if count else np.empty(0, HASH)

@@ -1,9 +1,9 @@
 """Stores the sketches of many documents, in a permanent folder or in temporary files.
 
 In a folder, `documents.sqlite` holds the documents and their pairs, so that the next run compares only new documents.
-`hashes-N.u64` has the concatenated hashes, little-endian. They are written before the rows with their offsets, so bytes
-after the last row's hashes come from a crash and are cut off. Hashes of replaced documents stay in the file until it is
-mostly garbage and is rewritten under the next number.
+`hashes-N.u64` has the hashes of all sketches, little-endian. Hashes are written before the rows with their offsets.
+Bytes after the last row's hashes were left by a crash, and are cut off. The hashes of replaced documents stay in the
+file until it is mostly garbage; then the hashes in use are copied to a file with the next number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import chunks
-from whorl.duplicates.sketch_arrays import HASH, MUCH, Numbers, Sketches, map_hashes
+from whorl.duplicates.sketch_arrays import HASH, MAPPED_BYTES, Numbers, Sketches, map_hashes
 from whorl.duplicates.sketching import SketchBatch, SketchEntry, number_or_none
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.errors import ParameterError, StoreError
@@ -45,8 +45,8 @@ _TABLES = """
     CREATE INDEX pair_by_b ON pair (b)
 """
 _CHUNK, _ROWS_AT_ONCE, _BYTES_AT_ONCE = 500, 50_000, 1 << 22
-#: States of a document in the column `is_paired`: not compared yet; compared with all others in this state; to be
-#: compared again, because its pairs may be incomplete (after a deletion, or with other options).
+#: Values of the column `is_paired`: never compared; compared with all other documents of this state; to be compared
+#: again, because a deletion or other options have made its pairs incomplete.
 _NEW, _PAIRED, _TO_PAIR_AGAIN = 0, 1, 2
 _PAIR_CLUSTERS_AGAIN = f"""
     WITH RECURSIVE cluster (number) AS (
@@ -57,9 +57,9 @@ _PAIR_CLUSTERS_AGAIN = f"""
     UPDATE document SET is_paired = {_TO_PAIR_AGAIN}
     WHERE is_paired = {_PAIRED} AND number IN (SELECT number FROM cluster)
 """
-#: Prefix of the recorded options if only spanning pairs are stored: enough pairs to connect each cluster.
+#: Prefix of the recorded options if the folder has only spanning pairs: enough pairs to connect each cluster.
 _SPANNING = "links of "
-#: Rewrite the file when less than one in this number of its hashes belongs to a document.
+#: Copy the file when fewer than one in this number of its hashes belongs to a document.
 _GARBAGE = 2
 
 
@@ -69,13 +69,13 @@ DocumentInfo: TypeAlias = tuple[str, str, float | None, float | None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredSketches:
-    """All documents of a sketch store, in order of arrival.
+    """All documents of a sketch store, in the order of the input.
 
     Args:
         numbers: Numbers of the documents in the store, ascending.
-        keys: Hashes of the sketches; equal sketches have equal keys.
-        is_paired: Mask of documents among which all pairs are known.
-        is_new: Mask of documents that were never compared.
+        keys: Hash of each sketch; equal sketches have equal keys.
+        is_paired: Mask of documents; the store has all pairs among them.
+        is_new: Mask of documents that no run has compared.
     """
 
     numbers: Numbers
@@ -86,10 +86,10 @@ class StoredSketches:
 
 
 class PersistentSketchStore:
-    """Sketch store in a folder, for documents of one origin and scheme; open in one process at a time.
+    """Sketch store in a folder, for documents of one origin and scheme. Only one process may open it.
 
-    `origin` describes the source of the documents and the options that their sketches depend on. A folder is only used
-    with the origin that it was made with.
+    `origin` describes the source of the documents and the options that affect the sketches. A folder refuses another
+    origin.
 
     Raises:
         StoreError: The folder holds other files, is not usable, or is in use by another process.
@@ -114,11 +114,11 @@ class PersistentSketchStore:
             raise
 
     def _open(self, origin: str) -> None:
-        # Check before the first write, because the database may belong to another program.
+        # Check before the first write: the database may belong to another program.
         tables = {row[0] for row in self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables and not {"meta", "document", "pair"} <= tables:
             raise StoreError(f"{self._path} holds something else than what was found before; name a new folder")
-        # Allow one process at a time, because two would overwrite each other's hashes.
+        # Allow one process at a time: two would overwrite each other's hashes.
         self._database.execute("PRAGMA locking_mode=EXCLUSIVE")
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=FULL")
@@ -141,7 +141,7 @@ class PersistentSketchStore:
                 )
 
     def _open_hashes(self) -> int:
-        """Open the file of hashes and return its descriptor; rewrite it if half is garbage, cut off crash remains."""
+        """Open the file of hashes and return its descriptor; copy it if half is garbage, and cut off crash remains."""
         number = int(self._meta("file") or 0)
         end, live = self._one("SELECT coalesce(max(start + count), 0), coalesce(sum(count), 0) FROM document")
         if live * _GARBAGE < end:
@@ -194,10 +194,10 @@ class PersistentSketchStore:
     def seen_unchanged(
         self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
     ) -> dict[str, bool]:
-        """Mark unchanged documents as seen in this scan; return their ids, and whether each had been seen before in it.
+        """Mark unchanged documents as seen in this scan; return their ids, and whether the scan saw them before.
 
         A document is (id, digest, name, rank, date); it is unchanged if the stored digest is the same. Its name, rank
-        and date are updated. A document seen twice in a scan has a repeated id.
+        and date are updated. If a scan sees a document twice, its id is repeated.
         """
         digests = {document_id: digest for document_id, digest, *_ in documents}
         scan = self._scan()
@@ -218,12 +218,12 @@ class PersistentSketchStore:
         return unchanged
 
     def put(self, entries: Sequence[SketchEntry], mark: str | None = None) -> list[str]:
-        """Store or replace documents in one durable transaction; return ids already stored in the current scan.
+        """Store or replace documents in one durable transaction; return the ids that this scan has already stored.
 
-        `mark` is the position that the scan has reached in its source; it is saved, so that an interrupted scan can
+        `mark` is the position that the scan has reached in its source. It is saved, so that an interrupted scan can
         continue.
         """
-        # Entries of equal texts share one sketch object; write its hashes only once.
+        # Documents with equal texts share one sketch object; write its hashes only once.
         sketches = {id(entry.sketch): entry.sketch for entry in entries}
         hashes = {sketch_id: sketch.hashes.astype(HASH, copy=False) for sketch_id, sketch in sketches.items()}
         with self._failures():
@@ -231,12 +231,12 @@ class PersistentSketchStore:
                 write_all(self._file, np.concatenate(batch))
             os.fsync(self._file)
         scan = self._scan()
-        places, start = {}, self._end
+        stored, start = {}, self._end
         for sketch_id, own in hashes.items():
-            places[sketch_id] = (sketches[sketch_id].size, start, own.size, sketch_key(sketches[sketch_id]))
+            stored[sketch_id] = (sketches[sketch_id].size, start, own.size, sketch_key(sketches[sketch_id]))
             start += own.size
         rows = [
-            (entry.id, entry.name, entry.worth, entry.date, entry.digest, *places[id(entry.sketch)], scan)
+            (entry.id, entry.name, entry.worth, entry.date, entry.digest, *stored[id(entry.sketch)], scan)
             for entry in entries
         ]
         ids = [entry.id for entry in entries]
@@ -257,21 +257,20 @@ class PersistentSketchStore:
 
     def _delete_documents(self, ids: Sequence[str]) -> None:
         if (self._meta("question") or "").startswith(_SPANNING):
-            # The deletion may disconnect clusters, so compare all documents of these clusters again.
+            # The deletion may split clusters, so compare all documents of these clusters again.
             for at in range(0, len(ids), _CHUNK):
                 batch = ids[at : at + _CHUNK]
                 self._database.execute(_PAIR_CLUSTERS_AGAIN.format(", ".join("?" * len(batch))), batch)
         for number, key in list(self._by_id("SELECT number, key FROM document WHERE id IN ({})", ids)):
             self._database.execute("DELETE FROM pair WHERE a = :number OR b = :number", {"number": number})
             self._database.execute("DELETE FROM document WHERE number = ?", (number,))
-            # Among documents with equal texts, only one was compared; if this is the one, the others must be compared
-            # again.
+            # Among documents with equal texts, only one was compared. If it is deleted, compare the others again.
             self._database.execute(
                 f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE key = ? AND is_paired = {_PAIRED}", (key,)
             )
 
     def begin_partial_scan(self) -> None:
-        """Begin a scan of some of the documents: all others are kept, so `end_scan` is not called."""
+        """Begin a scan of only some documents; the others are kept, so the caller does not call `end_scan`."""
         with self._writing():
             self._set("scan", str(self._scan() + 1))
 
@@ -321,7 +320,7 @@ class PersistentSketchStore:
         if self._meta("question") != question:
             with self._writing():
                 self._database.execute("DELETE FROM pair")
-                # The documents must be compared again, although they are not new.
+                # The documents must be compared again, but they are not new.
                 self._database.execute(f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE is_paired = {_PAIRED}")
                 self._set("question", question)
 
@@ -415,7 +414,7 @@ def sketch_key(sketch: Sketch) -> int:
 
 
 def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None = None) -> None:
-    """Write numbers at the current position of a file, or at an offset, counted in numbers."""
+    """Write numbers at the current position of a file, or at the offset `at`, counted in numbers."""
     view = numbers.astype(HASH, copy=False).view(np.uint8).data
     begin = None if at is None else at * HASH.itemsize
     while view:
@@ -430,7 +429,7 @@ def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None =
 class TemporarySketchStore:
     """Sketch store in files of a temporary folder, for one run, with the interface of `PersistentSketchStore`.
 
-    Only numbers are in memory: some tens of bytes per document.
+    Memory holds only numbers: some tens of bytes per document.
     """
 
     def __init__(self, path: Path, scheme: SketchScheme) -> None:
@@ -440,7 +439,6 @@ class TemporarySketchStore:
             self._file = os.open(self.hashes_path, os.O_RDWR | os.O_CREAT, 0o600)
         self._ids, self._names = IdFile(path / "ids"), _StringFile(path / "names")
         self._compared = 0
-        #: Number of hashes in the file.
         self.end = 0
         self._numbers: list[Numbers] = []
         self._values: list[npt.NDArray[np.float64]] = []
@@ -465,7 +463,7 @@ class TemporarySketchStore:
             self.end += batch.hashes.size
         self._numbers.append(np.stack([batch.sizes, batch.starts + offset, batch.counts, batch.keys]))
         values = np.stack([batch.worths, batch.dates])
-        # All values are usually NaN, and then need no memory.
+        # If all values are NaN, which is usual, store them without memory.
         self._values.append(np.broadcast_to(np.nan, values.shape) if np.isnan(values).all() else values)
         self._names.extend(batch.names)
         return self._ids.add(batch.ids)
@@ -557,7 +555,7 @@ def _write_failures(folder: Path) -> Iterator[None]:
 
 
 class _StringFile:
-    """Strings, concatenated in a file; memory holds only the offset in the file at which each string ends."""
+    """A file of strings; memory holds only the offset at which each string ends."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -585,10 +583,10 @@ class _StringFile:
             self._file.write(encoded)
         self._size += len(encoded)
 
-    def at(self, places: Iterable[int]) -> list[str]:
+    def at(self, indices: Iterable[int]) -> list[str]:
         if len(self._ends) > 1:
             self._ends = [np.concatenate(self._ends)]
-        ends, wanted = self._ends[0], np.fromiter(places, np.int64)
+        ends, wanted = self._ends[0], np.fromiter(indices, np.int64)
         if self._mapped is None and self._size:
             self._file.flush()
             self._mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -597,7 +595,7 @@ class _StringFile:
             content[begin:end].decode()
             for begin, end in zip(ends[wanted].tolist(), ends[wanted + 1].tolist(), strict=True)
         ]
-        if self._mapped is not None and self._size > MUCH and hasattr(mmap, "MADV_DONTNEED"):
+        if self._mapped is not None and self._size > MAPPED_BYTES and hasattr(mmap, "MADV_DONTNEED"):
             self._mapped.madvise(mmap.MADV_DONTNEED)
         return strings
 
@@ -607,28 +605,28 @@ class _StringFile:
             self._mapped = None
 
 
-#: Number of documents before the first search for repeated ids.
+#: Number of documents that the store takes before it first searches for repeated ids.
 _FIRST_SEARCH = 1 << 14
 
 
 class IdFile(_StringFile):
-    """Ids of documents in order of arrival; finds repeated ids with 16 bytes of memory per id."""
+    """Ids of documents in the order of the input; finds repeated ids with 16 bytes of memory per id."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._count = self._searched = 0
         self._next_search = _FIRST_SEARCH
-        #: Python's hashes of the ids.
+        #: Python's hash of each id.
         self._identities = [np.empty(0, np.int64)]
 
     def __len__(self) -> int:
         return self._count
 
     def add(self, ids: Sequence[str]) -> list[str]:
-        """Append the ids of more documents; return repeated ids found so far, once for each repetition.
+        """Append ids; return the repeated ids found since the last call, once for each repetition.
 
-        The search for repeated ids runs at growing intervals, so most calls return none. After the last `add`,
-        `repeated` returns the rest of them.
+        Most calls do not search, because the interval between searches grows. After the last `add`, `repeated` returns
+        the remaining repeated ids.
         """
         self.extend(ids)
         self._identities.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
@@ -639,7 +637,7 @@ class IdFile(_StringFile):
         return self.repeated()
 
     def repeated(self) -> list[str]:
-        """Return the repeated ids that `add` has not returned."""
+        """Return the repeated ids that `add` has not yet returned."""
         later = self._later()
         repeated = self.at(later[later >= self._searched].tolist())
         self._searched = self._count
@@ -649,9 +647,9 @@ class IdFile(_StringFile):
         is_last = np.ones(self._count, np.bool_)
         if (later := self._later()).size:
             # The dictionary keeps the last document of each id.
-            places = dict(zip(self.at(later.tolist()), later.tolist(), strict=True))
-            is_last[self._places_of(places.keys())] = False
-            is_last[list(places.values())] = True
+            last_indices = dict(zip(self.at(later.tolist()), later.tolist(), strict=True))
+            is_last[self._indices_of(last_indices.keys())] = False
+            is_last[list(last_indices.values())] = True
         return is_last
 
     def _later(self) -> Numbers:
@@ -660,18 +658,18 @@ class IdFile(_StringFile):
         repeated = ascending[1:][ascending[1:] == ascending[:-1]]
         if not repeated.size:
             return np.empty(0, np.int64)
-        # Different ids may have equal hashes, so compare the ids themselves.
+        # Two different ids may have one hash, so compare the ids themselves.
         is_repeated = repeated[np.minimum(np.searchsorted(repeated, identities), repeated.size - 1)] == identities
-        places = np.flatnonzero(is_repeated).tolist()
+        indices = np.flatnonzero(is_repeated).tolist()
         seen, later = set[str](), list[int]()
-        for place, document_id in zip(places, self.at(places), strict=True):
+        for index, document_id in zip(indices, self.at(indices), strict=True):
             if document_id in seen:
-                later.append(place)
+                later.append(index)
             seen.add(document_id)
         return np.array(later, np.int64)
 
-    def _places_of(self, ids: Collection[str]) -> Numbers:
+    def _indices_of(self, ids: Collection[str]) -> Numbers:
         identities = np.concatenate(self._identities)
-        places = np.flatnonzero(np.isin(identities, np.fromiter(map(hash, ids), np.int64, len(ids)))).tolist()
-        known = zip(places, self.at(places), strict=True)
-        return np.array([place for place, document_id in known if document_id in ids], np.int64)
+        indices = np.flatnonzero(np.isin(identities, np.fromiter(map(hash, ids), np.int64, len(ids)))).tolist()
+        known = zip(indices, self.at(indices), strict=True)
+        return np.array([index for index, document_id in known if document_id in ids], np.int64)

@@ -19,18 +19,21 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
 from whorl.model import Document
 
-#: Odd factors that mix bits without loss: the golden ratio, and two from murmur3.
-_OF_SIZES, _OF_HASHES = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
+#: Odd factors that mix bits without loss: the golden ratio, and two factors of murmur3.
+_SIZE_FACTOR, _HASH_FACTOR = (
+    np.uint64(0x9E3779B97F4A7C15),
+    (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class SketchEntry:
-    """A document with its sketch, as a sketch store takes it.
+    """A document with its sketch, to be put into a sketch store.
 
     Args:
-        digest: Digest of the document's text or sketch; if it is unchanged, so is the document.
+        digest: Digest of the document's text or sketch. If the digest is unchanged, so is the document.
         worth: Rank by the retention policy, where larger is better; None if unknown.
-        date: Time of creation or change in seconds since 1970; None if unknown.
+        date: Creation or modification time in seconds since 1970; None if unknown.
     """
 
     id: str
@@ -78,8 +81,6 @@ class SketchBatch:
 
 
 class SketchMaker(Protocol):
-    """Interface of a class that sketches documents, such as `Sketching`."""
-
     @property
     def scheme(self) -> Scheme: ...
 
@@ -91,7 +92,7 @@ class Sketching:
     """Makes sketches from batches of documents.
 
     Args:
-        dates: Returns a document's time of creation or change in seconds since 1970, or None.
+        dates: Returns a document's creation or modification time in seconds since 1970, or None.
         within: Property in which compared documents must agree. Documents without the property are compared with each
             other.
     """
@@ -137,10 +138,11 @@ class Sketching:
 
 
 class _Distinct(NamedTuple):
-    """A batch of documents and their distinct texts.
+    """The distinct texts of a batch of documents.
 
     Attributes:
-        texts: Distinct texts; a text that occurs in several parts of the collection is repeated for each.
+        texts: Distinct texts. If documents of several parts of the collection have one text, it is repeated for each
+            part.
         parts: Part of the collection for each text.
         text_indices: Index of each document's text in `texts`.
     """
@@ -156,10 +158,12 @@ def _distinct(documents: Sequence[Document], within: str | None) -> _Distinct:
         known: dict[str, int] = {}
         indices = [known.setdefault(document.text, len(known)) for document in documents]
         return _Distinct(documents, list(known), [""] * len(known), np.array(indices, np.int64))
-    places: dict[tuple[str, str], int] = {}
+    distinct: dict[tuple[str, str], int] = {}
     keys = ((document.text, part_of(document, within)) for document in documents)
-    indices = [places.setdefault(key, len(places)) for key in keys]
-    return _Distinct(documents, [text for text, _ in places], [part for _, part in places], np.array(indices, np.int64))
+    indices = [distinct.setdefault(key, len(distinct)) for key in keys]
+    return _Distinct(
+        documents, [text for text, _ in distinct], [part for _, part in distinct], np.array(indices, np.int64)
+    )
 
 
 def part_of(document: Document, within: str | None) -> str:
@@ -169,7 +173,7 @@ def part_of(document: Document, within: str | None) -> str:
 
 
 def bits_of(part: str) -> np.uint64:
-    """Return the bits to flip in all hashes of a part's texts, so that texts of different parts share no hash."""
+    """Return the bits to flip in all hashes of a part, so that texts of different parts share no hash."""
     return np.uint64(int.from_bytes(hashlib.blake2b(part.encode(), digest_size=8).digest()) if part else 0)
 
 
@@ -200,12 +204,12 @@ def _retained_hashes(batch: Together, scheme: SketchScheme) -> tuple[npt.NDArray
 
 
 def _keys(hashes: npt.NDArray[np.uint64], counts: Numbers, sizes: Numbers) -> Numbers:
-    mixed = hashes + _OF_SIZES
-    for factor in _OF_HASHES:
+    mixed = hashes + _SIZE_FACTOR
+    for factor in _HASH_FACTOR:
         mixed ^= mixed >> np.uint64(33)
         mixed *= factor
     mixed ^= mixed >> np.uint64(33)
     sums = np.append(np.uint64(0), np.cumsum(mixed))
     ends = np.cumsum(counts)
-    keys: npt.NDArray[np.uint64] = sums[ends] - sums[ends - counts] + sizes.astype(np.uint64) * _OF_SIZES
+    keys: npt.NDArray[np.uint64] = sums[ends] - sums[ends - counts] + sizes.astype(np.uint64) * _SIZE_FACTOR
     return keys.view(np.int64)

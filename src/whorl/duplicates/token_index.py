@@ -1,10 +1,10 @@
 """Indexes the hashes that several documents share, for the prefix filter.
 
-Documents compared at a level are its members; an entry says that a member has a hash. Hashes are read in ascending
-ranges of their values, each in a pass over the members. Between passes, a member and its entries are pruned if it could
-not reach the threshold even if all of its unread hashes were shared; most members are pruned after a quarter of their
-hashes. Pruning does not change the pairs that the prefix filter finds, because all members use the same frequency of a
-hash. Members are read in file order, so that only a small part of the file must be in memory.
+Documents compared at a level are its members. An entry stands for one hash of one member. Hashes are read in ascending
+ranges of their values, each in a pass over the members. Between passes, members and their entries are pruned: a member
+is dropped if it could not reach the threshold even if all of its unread hashes were shared. Most members are pruned
+after a quarter of their hashes. All members use the same frequency of a hash, so pruning does not change the pairs that
+the prefix filter finds. Members are read in file order, so that only a small part of the file must be in memory.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from whorl.request_context import require_time
 Hashes = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
 
-#: Approximate number of hashes to read in one range; bounds the memory.
+#: Approximate number of hashes to read in one range; limits the memory.
 AT_ONCE = 1 << 22
-#: Minimum and maximum number of ranges of hash values, each read in a pass over all remaining members; number of
-#: prunings, evenly spaced between these passes.
+#: Minimum and maximum number of ranges of hash values. Each range is read in one pass over the remaining members. The
+#: last number is how often members are pruned; prunings are evenly spaced between passes.
 _LEAST_RANGES, _MOST_RANGES, _PRUNINGS = 8, 32, 8
-#: Number of entries to sort at a time, as a power of two; they fit into the processor cache.
+#: Number of entries to sort at a time, as a power of two: they fit into the processor cache.
 _PART_BITS = 12
 _HEAD_BITS = 16
 #: Number of entries that the compiled loop writes into one buffer.
-_ROOM = 1 << 19
+_BUFFER_ENTRIES = 1 << 19
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,13 +42,13 @@ class LevelMembers:
     """Documents that are compared at one level, ordered by size; the position in this order is the member number.
 
     Attributes:
-        places: Index of each member among all documents.
+        indices: Index of each member among all documents.
         lengths: Numbers of hashes that determine each member's prefixes.
-        is_larger: Whether this is the document's home level, where it may be the larger document of a pair.
+        is_larger: Whether this is the member's home level, where it may be the larger document of a pair.
         first: For each member, the smallest member that is large enough for a pair with it.
     """
 
-    places: Numbers
+    indices: Numbers
     lengths: PrefixLengths
     is_larger: Bools
     first: Numbers
@@ -90,8 +90,8 @@ def index_tokens(
 ) -> IndexedTokens:
     """Index the hashes of members that can lead to a pair, without entries of pruned members.
 
-    A hash is indexed if at least two members have it, at least one may have it in its index prefix, and at least one
-    may be the larger document of a pair.
+    A hash is indexed under three conditions: at least two members have it, one of them may have it in its index prefix,
+    and one of them may be the larger document of a pair.
     """
     total = int(members.lengths.used_hashes(members.is_larger).sum())
     ranges = min(_MOST_RANGES, max(_LEAST_RANGES, -(-total // AT_ONCE)))
@@ -99,7 +99,7 @@ def index_tokens(
     portions: list[TokenEntries] = []
     for number in range(1, ranges + 1):
         require_time()
-        portions += sweep.upto(np.uint64(sketches.scheme.bound(level) * number // ranges - 1))
+        portions += sweep.read_upto(np.uint64(sketches.scheme.bound(level) * number // ranges - 1))
         if number * _PRUNINGS // ranges > (number - 1) * _PRUNINGS // ranges:
             is_open = sweep.prune()
             for at, portion in enumerate(portions):
@@ -120,7 +120,7 @@ class _TokenSweep:
         lead = max(0, 64 - (sketches.scheme.bits - level - self._shift + member_bits))
         self._bits = np.array([self._shift, member_bits, lead], np.int64)
         self._counts = counts = members.lengths.used_hashes(members.is_larger)
-        starts = sketches.starts[members.places]
+        starts = sketches.starts[members.indices]
         numbers = np.argsort(starts)
         numbers = numbers[counts[numbers] > 0]
         self._numbers, self._cursors = numbers, starts[numbers]
@@ -142,7 +142,7 @@ class _TokenSweep:
             last[numbers[part]] = self._hashes[ends[part]]
         return last
 
-    def upto(self, last: np.uint64) -> list[TokenEntries]:
+    def read_upto(self, last: np.uint64) -> list[TokenEntries]:
         portions = self._fast(last) if self._is_fast else [self._plain(last)]
         for entries in portions:
             owners = owners_of(entries.keys, self._member_bits)
@@ -151,7 +151,7 @@ class _TokenSweep:
         return portions
 
     def prune(self) -> Bools:
-        """Prune members that can no longer reach the threshold with any other; return a mask of the other members."""
+        """Prune members that can no longer reach the threshold with any other; return a mask of the rest."""
         members, at, lengths = self._members, self._numbers, self._members.lengths
         is_open = np.zeros(self.shared.size, np.bool_)
         left = self._ends - self._cursors
@@ -168,17 +168,17 @@ class _TokenSweep:
 
     def _load_if_small(self) -> None:
         """Copy the remaining hashes into memory if they fit; otherwise each range reads the whole file."""
-        left, most = int((self._ends - self._cursors).sum()), self._sketches.together_at_most
+        left, most = int((self._ends - self._cursors).sum()), self._sketches.most_copied
         if self._is_fast and self._is_in_file and left <= most:
-            self._hashes, begins = self._sketches.together(self._cursors, self._ends)
+            self._hashes, begins = self._sketches.copy_ranges(self._cursors, self._ends)
             self._cursors, self._ends = begins, begins + (self._ends - self._cursors)
             self._is_in_file = False
 
     def _plain(self, last: np.uint64) -> TokenEntries:
-        places = self._members.places[self._numbers]
-        starts = self._sketches.starts[places]
-        upto = np.minimum(self._ends, starts + self._sketches.upto(places, np.full(places.shape, last)))
-        hashes, owners = self._sketches.gathered(places, self._cursors - starts, upto - self._cursors)
+        indices = self._members.indices[self._numbers]
+        starts = self._sketches.starts[indices]
+        upto = np.minimum(self._ends, starts + self._sketches.count_upto(indices, np.full(indices.shape, last)))
+        hashes, owners = self._sketches.copy_hashes(indices, self._cursors - starts, upto - self._cursors)
         self._cursors = upto
         keys = (hashes >> np.uint64(self._shift)) << np.uint64(self._member_bits)
         keys |= self._numbers[owners].astype(np.uint64)
@@ -214,7 +214,7 @@ class _TokenSweep:
         for part in self._sketches.ranges(cursors) if self._is_in_file else [slice(0, cursors.size)]:
             state = np.array([first + part.start, 0])
             while state[0] < first + part.stop:
-                block, state[1] = np.empty(_ROOM, np.uint64), 0
+                block, state[1] = np.empty(_BUFFER_ENTRIES, np.uint64), 0
                 take(
                     self._hashes, self._numbers, self._cursors, self._ends, state, first + part.stop, last, self._bits,
                     counts, block,
@@ -249,7 +249,7 @@ class _TokenSweep:
 
 
 def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes, member_bits: int) -> TokenEntries:
-    """Select the entries of the hashes that could make a pair, as in `index_tokens`; `keys` ascend."""
+    """Select the entries of hashes that can make a pair, under the conditions of `index_tokens`; `keys` ascend."""
     tokens = keys >> np.uint64(member_bits)
     frequency = np.diff(run_starts(tokens), append=keys.size)
     is_several = np.repeat(frequency > 1, frequency)
@@ -258,7 +258,7 @@ def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes,
     owners = owners_of(keys, member_bits)
     is_indexable = tokens <= last_indexable[owners]
     starts = np.cumsum(frequency) - frequency
-    # The members of a hash ascend by size; a pair needs a member that may be the larger document.
+    # The members with a hash are sorted by size. A pair needs a member that may be its larger document.
     can_pair = (np.add.reduceat(is_indexable, starts, dtype=np.int64) > 0) & (
         np.add.reduceat(members.is_larger[owners], starts, dtype=np.int64) > 0
     )
@@ -269,7 +269,7 @@ def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes,
 
 
 def _join_entries(portions: list[TokenEntries]) -> TokenEntries:
-    """Concatenate the entries of several portions; empties the list, so that memory holds few copies."""
+    """Concatenate the entries of several portions. Empties the list, so that memory holds few copies."""
     keys, frequency = [portion.keys for portion in portions], [portion.frequency for portion in portions]
     is_indexable = [portion.is_indexable for portion in portions]
     portions.clear()

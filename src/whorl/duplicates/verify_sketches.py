@@ -1,4 +1,4 @@
-"""Verifies candidate pairs by sketches: counts the hashes that two share, and keeps the pairs above the threshold."""
+"""Verifies candidate pairs by sketches: counts shared hashes, and keeps the pairs above the threshold."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from whorl.fingerprint.statistics.hypergeometric import reaches
 from whorl.fingerprint.statistics.overlap_estimates import CONFIDENCE, shared_shingles
 from whorl.request_context import require_time
 
-#: Share of the allowed misses that verification may cause; the candidate search may cause the others.
-_OF_MISSES = Fraction(4, 5)
-#: Smallest number of pairs or hashes for which importing numba pays off.
+#: Verification may cause this fraction of the allowed misses; the candidate search may cause the rest.
+_SHARE_OF_MISSES = Fraction(4, 5)
+#: For fewer pairs or hashes, importing numba takes longer than it saves.
 LARGE = 20_000
-#: Number of pairs to compare between two checks of the deadline; takes at most a second.
+#: Number of pairs to compare between two checks of the deadline; they take at most a second.
 _AT_ONCE = 1 << 19
 
 
@@ -33,7 +33,7 @@ _AT_ONCE = 1 << 19
 class PairOverlaps:
     """For each pair of sketches, the numbers of hashes that can be compared: in A, in B, and in both.
 
-    Both sketches are cut to the hashes below the bound of the higher of their two levels (`levels`).
+    Only hashes below the bound of the higher of the two sketches' levels (`levels`) can be compared.
     """
 
     levels: Numbers
@@ -50,11 +50,11 @@ def overlaps(
 ) -> PairOverlaps:
     """Count the hashes that the sketches of pairs of documents share.
 
-    The count of a pair of complete sketches may stop early, and is then too small, if it cannot reach its element of
-    `needed`.
+    If both sketches are complete, the count may stop early when it cannot reach the pair's element of `needed`. The
+    returned count is then too small.
     """
     levels = sketches.scheme.levels(np.maximum(sketches.sizes[a], sketches.sizes[b]))
-    counts_a, counts_b = sketches.at_level(a, levels), sketches.at_level(b, levels)
+    counts_a, counts_b = sketches.count_at_level(a, levels), sketches.count_at_level(b, levels)
     if not is_fast(a.size):
         return PairOverlaps(levels, counts_a, counts_b, _shared_by_lookup(sketches, a, b))
     least = np.zeros_like(levels) if needed is None else np.where(levels == 0, needed, 0)
@@ -94,7 +94,7 @@ def _shared_by_lookup(sketches: Sketches, a: Numbers, b: Numbers) -> Numbers:
     for group in np.split(order, np.flatnonzero(np.diff(a[order])) + 1):
         require_time()
         if group.size:
-            hits = [sketches.sketch(place) for place in b[group].tolist()]
+            hits = [sketches.sketch(index) for index in b[group].tolist()]
             shared[group] = compare(sketches.sketch(int(a[group[0]])), hits).shared
     return shared
 
@@ -105,9 +105,8 @@ class Pairs:
 
     Args:
         a: Indices of the first documents; in verified pairs smaller than `b`.
-        shared: Number of shared shingles: an exact count, or the most likely number by the sketches.
-        low, high: Ends of the interval of `shared`, by default with 95 % confidence; equal if all shingles were
-            compared.
+        shared: Number of shared shingles: an exact count, or the sketches' most likely number.
+        low, high: Ends of the confidence interval of `shared`, by default 95 %; equal if all shingles were compared.
     """
 
     a: Numbers
@@ -132,9 +131,9 @@ class Pairs:
     def only(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Pairs:
         return Pairs(*(part[which] for part in self._parts()))
 
-    def at(self, places: Numbers) -> Pairs:
-        """Renumber the documents: index i becomes `places[i]`. The smaller index of a pair comes first."""
-        a, b = places[self.a], places[self.b]
+    def at(self, indices: Numbers) -> Pairs:
+        """Renumber the documents: index i becomes `indices[i]`. Also put the smaller index of a pair first."""
+        a, b = indices[self.a], indices[self.b]
         is_turned = a > b
         return Pairs(
             np.where(is_turned, b, a),
@@ -166,9 +165,9 @@ def measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, confidence: float 
 def verify_pairs(sketches: Sketches, a: Numbers, b: Numbers, pair_options: PairOptions, workers: int = 1) -> Pairs:
     """Return the candidate pairs that reach the threshold.
 
-    Two complete sketches are compared exactly. If a sketch is a sample, so many shared hashes are required that a pair
-    just at the threshold still has them with the wanted recall, by the hypergeometric distribution for the smaller
-    document (see `reaches`).
+    Two complete sketches are compared exactly. If a sketch is a sample, `reaches` computes how many hashes the pair
+    must share: a pair just at the threshold shares this number with the wanted recall. The distribution is
+    hypergeometric, for the smaller document.
     """
     a, b = np.minimum(a, b), np.maximum(a, b)
     sizes_a, sizes_b = sketches.sizes[a], sketches.sizes[b]
@@ -179,7 +178,7 @@ def verify_pairs(sketches: Sketches, a: Numbers, b: Numbers, pair_options: PairO
     at = np.flatnonzero((seen.levels > 0) & (needed <= smaller))
     if at.size:
         drawn = np.where(sizes_a <= sizes_b, seen.counts_a, seen.counts_b)[at]
-        recall = 1 - (1 - pair_options.recall) * _OF_MISSES
+        recall = 1 - (1 - pair_options.recall) * _SHARE_OF_MISSES
         is_pair[at] = reaches(smaller[at], needed[at], drawn, seen.shared[at], recall)
     return _with_intervals(sketches, a[is_pair], b[is_pair], seen.only(is_pair))
 
@@ -199,12 +198,12 @@ def _with_intervals(
 
 
 Result = TypeVar("Result")
-#: Minimum amount of work, in hashes, for a thread to pay off.
-_LEAST = 1 << 20
+#: Minimum amount of work, in hashes, that is worth a thread.
+_LEAST_THREAD_WORK = 1 << 20
 
 
 def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
-    """Partition items into at most `most` half-open ranges of about equal work; little work gets one range.
+    """Divide items into at most `most` half-open ranges of about equal work. Little work gets one range.
 
     `totals` has the cumulative work up to and including each item.
 
@@ -212,7 +211,7 @@ def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
     [(0, 3), (3, 4)]
     """
     count = totals.size
-    if not count or most < 2 or totals[-1] < _LEAST:
+    if not count or most < 2 or totals[-1] < _LEAST_THREAD_WORK:
         return [(0, count)]
     cuts = np.searchsorted(totals, [int(totals[-1]) * part // most for part in range(1, most)]) + 1
     return list(pairwise(np.unique([0, *np.minimum(cuts, count).tolist(), count]).tolist()))

@@ -16,13 +16,13 @@ from whorl.duplicates.verify_sketches import Pairs, measure_pairs
 from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.request_context import report_progress, require_time
 
-#: Function that returns, for each document id, all 64-bit hashes of the document's text, ascending. It leaves out
-#: documents without a text.
+#: Function that returns all 64-bit hashes of each document's text, ascending, by id. Documents without a text are left
+#: out.
 ReadHashes: TypeAlias = Callable[[Sequence[str]], Mapping[str, npt.NDArray[np.uint64]]]
 
-#: A pair is accepted without reading its texts if the interval of its share with this confidence lies above the
-#: threshold. With 95 %, too many of the thousands of candidates just below the threshold would be accepted.
-_SURE = 0.9999
+#: If the confidence interval of a pair's share lies above the threshold, the pair is accepted without reading its
+#: texts. At 95 % confidence, too many of the thousands of candidates just below the threshold would be accepted.
+_ACCEPTANCE_CONFIDENCE = 0.9999
 #: Maximum number of documents to read at a time, and approximate maximum number of their shingles.
 _READ_AT_ONCE, _SHINGLES_AT_ONCE = 64, 500_000
 
@@ -35,21 +35,21 @@ def split_equal_samples(
 ) -> StoredSketches:
     """Read documents whose incomplete sketches are equal, and replace their keys, because their texts may differ.
 
-    Documents with equal keys count as equal. The new keys are made from all hashes of the texts. Documents that are
-    similar enough for a pair in any case keep their keys.
+    Documents with equal keys count as equal. The new keys come from all hashes of the texts. Documents that are surely
+    similar enough for a pair keep their keys.
     """
     sketches, keys = stored.sketches, stored.keys.copy()
     is_part = sketches.scheme.levels(sketches.sizes) > 0
     kinds, counts = np.unique(keys[is_part & (sketches.sizes > 0)], return_counts=True)
     suspects = np.flatnonzero(is_part & np.isin(keys, kinds[counts > 1]))
-    estimates = measure_pairs(sketches, suspects, suspects, _SURE)
+    estimates = measure_pairs(sketches, suspects, suspects, _ACCEPTANCE_CONFIDENCE)
     suspects = suspects[estimates.low < pair_options.least_overlap(estimates.sizes_a, estimates.sizes_b)]
     replaced: list[tuple[int, int]] = []
     for at in range(0, suspects.size, _READ_AT_ONCE):
         require_time()
-        for place, whole in _read_hashes(store, stored, suspects[at : at + _READ_AT_ONCE], read).items():
-            keys[place] = sketch_key(Sketch(store.scheme, whole.size, whole))
-            replaced.append((int(keys[place]), int(stored.numbers[place])))
+        for index, whole in _read_hashes(store, stored, suspects[at : at + _READ_AT_ONCE], read).items():
+            keys[index] = sketch_key(Sketch(store.scheme, whole.size, whole))
+            replaced.append((int(keys[index]), int(stored.numbers[index])))
     store.replace_keys(replaced)
     return replace(stored, keys=keys)
 
@@ -61,18 +61,18 @@ def verify_exact(
     pair_options: PairOptions,
     read: ReadHashes,
 ) -> Pairs:
-    """Count the shared shingles of undecided pairs in their texts, and drop those below the threshold."""
+    """Count the shared shingles of undecided pairs in their texts, and drop the pairs below the threshold."""
     needed = pair_options.least_overlap(pairs.sizes_a, pairs.sizes_b)
     is_open = ~pairs.is_exact & ~(stored.is_paired[pairs.a] & stored.is_paired[pairs.b])
     at = np.flatnonzero(is_open)
-    is_open[at] = measure_pairs(stored.sketches, pairs.a[at], pairs.b[at], _SURE).low < needed[at]
+    is_open[at] = measure_pairs(stored.sketches, pairs.a[at], pairs.b[at], _ACCEPTANCE_CONFIDENCE).low < needed[at]
     shared, low, high = pairs.shared.copy(), pairs.low.copy(), pairs.high.copy()
     is_pair = np.ones(len(pairs), np.bool_)
     done = 0
     for group in _groups_to_read(np.flatnonzero(is_open), pairs):
         require_time()
-        places = np.unique(np.concatenate([pairs.a[group], pairs.b[group]]))
-        hashes = _read_hashes(store, stored, places, read)
+        indices = np.unique(np.concatenate([pairs.a[group], pairs.b[group]]))
+        hashes = _read_hashes(store, stored, indices, read)
         for at in group.tolist():
             one, other = (hashes.get(int(side[at])) for side in (pairs.a, pairs.b))
             if one is not None and other is not None:
@@ -86,13 +86,13 @@ def verify_exact(
 
 
 def _read_hashes(
-    store: SketchStore, stored: StoredSketches, places: Numbers, read: ReadHashes
+    store: SketchStore, stored: StoredSketches, indices: Numbers, read: ReadHashes
 ) -> dict[int, npt.NDArray[np.uint64]]:
-    numbers = stored.numbers[places].tolist()
+    numbers = stored.numbers[indices].tolist()
     known = store.describe(numbers)
-    ids = {place: known[number][0] for place, number in zip(places.tolist(), numbers, strict=True)}
+    ids = {index: known[number][0] for index, number in zip(indices.tolist(), numbers, strict=True)}
     hashes = read(list(ids.values()))
-    return {place: hashes[document_id] for place, document_id in ids.items() if document_id in hashes}
+    return {index: hashes[document_id] for index, document_id in ids.items() if document_id in hashes}
 
 
 def _groups_to_read(at: npt.NDArray[np.intp], pairs: Pairs) -> Iterator[npt.NDArray[np.intp]]:

@@ -29,14 +29,14 @@ from whorl.request_context import require_time
 
 Result = TypeVar("Result")
 
-#: Number of documents to sketch at a time; number of documents to send to a process at a time if this process reads
-#: them.
-AT_ONCE, _GIVEN = 512, 4096
-#: Number of parts of the input queued for each process, including the part in progress.
-_WAITING = 3
+#: Number of documents to sketch at a time; number of documents that the main process sends to a worker at a time, if it
+#: reads them itself.
+AT_ONCE, _DOCUMENTS_SENT = 512, 4096
+#: Number of input parts queued for each process, including the part in progress.
+_QUEUED_PARTS = 3
 #: Function that this worker process runs; set when it starts.
 _work: Callable[[Iterable[Document]], Iterable[Any]]
-#: Smallest number of bytes worth reading in several processes.
+#: Smallest input, in bytes, that is worth several processes.
 _LARGE = 32_000_000
 
 
@@ -60,14 +60,14 @@ class DivisibleDocuments(Protocol):
     def note(self, report: ReadReport) -> None: ...
 
     def finish(self) -> None:
-        """Report errors that only show when all parts have been read."""
+        """Report errors that need all parts, after the last part has been read."""
 
 
 def start_method(documents: Iterable[Document]) -> str:
     """Return the fastest safe start method: "fork" or "spawn"; "" if neither works."""
     if sys.platform == "linux" and threading.active_count() == 1:
         return "fork"
-    # A spawned process has neither this one's standard input nor its objects.
+    # A spawned process has neither the standard input nor the objects of this process.
     return "spawn" if not isinstance(documents, DivisibleDocuments) or documents.is_portable else ""
 
 
@@ -80,7 +80,7 @@ def map_in_processes(
 ) -> Iterator[Result]:
     """Yield the results of `work` on parts of the documents, in the order of the documents.
 
-    `work` is sent to each process once; `method` is a result of `start_method`.
+    Each process gets `work` once. `method` is a result of `start_method`.
 
     Raises:
         StoreError: A process has died or cannot write.
@@ -89,13 +89,13 @@ def map_in_processes(
     if fast:
         # Load the kernel before forking, so that the child processes inherit it.
         give_back(fast)
-    parts = documents.parts() if isinstance(documents, DivisibleDocuments) else batches(documents, _GIVEN)
+    parts = documents.parts() if isinstance(documents, DivisibleDocuments) else batches(documents, _DOCUMENTS_SENT)
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context(method), _start_worker, (work,))
     waiting: deque[Future[tuple[list[Result], ReadReport | None]]] = deque()
     try:
         while True:
             waiting.extend(
-                pool.submit(_work_on_part, part) for part in islice(parts, workers * _WAITING - len(waiting))
+                pool.submit(_work_on_part, part) for part in islice(parts, workers * _QUEUED_PARTS - len(waiting))
             )
             if not waiting:
                 break
@@ -120,7 +120,7 @@ def begin_as_worker() -> None:
     A closed pipe would not end the worker, because its siblings keep the pipe open.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # A forked copy must not keep the parent's handler.
+    # A forked process must not keep the parent's handler.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -146,7 +146,7 @@ def sketch_in_processes(
 ) -> Iterator[SketchBatch]:
     """Yield the sketches of documents in order; raise StoreError if a process fails.
 
-    The processes write the hashes into the file of `scratch`, so that the batches contain only their offsets.
+    The processes write the hashes into the file of `scratch`; the batches contain only offsets in this file.
     """
     end = multiprocessing.get_context(method).Value("q", scratch.end)
     work = _HashWriter(sketching, str(scratch.hashes_path), end)
@@ -160,8 +160,8 @@ def sketch_in_processes(
 class _HashWriter:
     """Work of a process: sketches documents, and writes their hashes into a file that all processes share.
 
-    `end` is the number of hashes in the file, shared by the processes; under its lock, each reserves a range of the
-    file.
+    `end` is the number of hashes in the file. The processes share it, and each reserves a range of the file under its
+    lock.
     """
 
     sketching: SketchMaker

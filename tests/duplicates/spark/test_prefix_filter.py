@@ -60,7 +60,7 @@ def test_candidates_equal_the_local_search(
     sketches = Sketches.of([made[key] for key in keys], SMALL)
     for item in find_candidates(sketches, JoinOptions(options, spanning_only=spanning_only, most=most)):
         if isinstance(item, HashBlock):
-            groups[frozenset(keys[place] for place in item.places.tolist())] += 1
+            groups[frozenset(keys[place] for place in item.indices.tolist())] += 1
         else:
             pairs |= {
                 (min(keys[a], keys[b]), max(keys[a], keys[b]))

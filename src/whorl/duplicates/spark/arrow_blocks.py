@@ -1,7 +1,7 @@
-"""Packs many documents or hashes into one Arrow row, so that Spark moves few large rows.
+"""Packs many documents or hashes into one Arrow row, because Spark moves few large rows faster than many small rows.
 
-Documents and hashes are divided into parts by their keys, one part for each Spark partition. A block is the documents
-of a part. A row belongs to one part; each of its binary columns is an array as raw bytes, which numpy decodes in one
+Documents and hashes are divided into parts by their keys. Each Spark partition has one part, and the documents of a
+part are a block. A row belongs to one part. Its binary columns are arrays as raw bytes, which numpy decodes in one
 step.
 """
 
@@ -28,11 +28,11 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 Step: TypeAlias = Callable[[Batches], Batches]
-#: Function that takes a block and the rows that other blocks have sent to it.
+#: Function that processes a block with the rows that other blocks have sent to it.
 BlockStep: TypeAlias = Callable[[pa.Table, pa.Table], Batches]
 Columns: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
-#: Maximum number of rows and approximate number of bytes in one Arrow batch.
+#: Maximum number of rows in one Arrow batch, and approximate number of bytes.
 AT_ONCE, BYTES_AT_ONCE = 2048, 1 << 24
 _BATCHES = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(AT_ONCE),
@@ -43,15 +43,15 @@ _TYPES = {
     "boolean": pa.bool_(),
 }  # fmt: skip
 _TYPES |= {f"array<{name}>": pa.list_(kind) for name, kind in _TYPES.items()}
-#: Number of integers to try for each part, until each partition has one (see `Partitioning`).
-_TRIED = 32
+#: For each part, this number of integers is tried, until each partition has one (see `Partitioning`).
+_CANDIDATES_PER_PART = 32
 #: Number of steps that this worker process has run; see `_freeze_imports`.
 _steps = count(1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partitioning:
-    """Numbers of the parts, chosen so that Spark's hash puts each part into a partition of its own."""
+    """Numbers of the parts. Spark's hash puts each of these numbers into a partition of its own."""
 
     names: npt.NDArray[np.int32]
 
@@ -59,7 +59,7 @@ class Partitioning:
         return self.names.size
 
     def of(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
-        """Return the part of each evenly distributed number, such as a key or hash."""
+        """Return the part of each number; numbers, such as keys or hashes, are evenly distributed."""
         parts: npt.NDArray[np.int32] = self.names[numbers.view(np.uint64) % np.uint64(self.names.size)]
         return parts
 
@@ -68,8 +68,8 @@ class Partitioning:
         names = np.full(count, -1, np.int32)
         begin = 0
         while (names < 0).any():
-            candidates = np.arange(begin, begin + _TRIED * count, dtype=np.int32)
-            # If several numbers fit a partition, the last assignment wins; assign in reverse, so that the first wins.
+            candidates = np.arange(begin, begin + _CANDIDATES_PER_PART * count, dtype=np.int32)
+            # If several candidates fit a partition, numpy keeps the last, so assign in reverse to keep the first.
             at = _hashes_of(candidates).astype(np.int64) % count
             names[at[::-1]] = np.where(names[at[::-1]] < 0, candidates[::-1], names[at[::-1]])
             begin += candidates.size
@@ -94,18 +94,18 @@ def _turned(numbers: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32
 class MaterialisedRows:
     """Data frames whose rows are computed once and stored until `release` is called.
 
-    They are stored in the session's checkpoint folder, which outlives executors. Without one, they are stored on the
-    disks of the executors, and Spark recomputes the rows of a lost executor.
+    The rows are stored in the session's checkpoint folder, which outlives executors. A session without such a folder
+    stores them on the disks of the executors, and Spark recomputes the rows of a lost executor.
     """
 
     def __init__(self) -> None:
         self._frames: list[DataFrame] = []
 
     def materialise(self, frame: DataFrame) -> DataFrame:
-        """Compute and store the rows of a frame; return a frame that reads them and has no plan of earlier steps.
+        """Compute and store the rows of a frame; return a frame that reads the stored rows and has no earlier plan.
 
-        Spark prints the plan of each query, including the plans of all persisted rows; nested plans would soon be too
-        long for the driver.
+        Spark prints the plan of each query with the plans of all persisted rows. Nested plans would soon be too long
+        for the driver.
         """
         materialised = self.materialise_in_place(frame)
         if materialised is not frame:
@@ -116,7 +116,7 @@ class MaterialisedRows:
         return DataFrame(session._jsparkSession.internalCreateDataFrame(rows, java.schema(), False), session)
 
     def materialise_in_place(self, frame: DataFrame) -> DataFrame:
-        """Compute and store rows in such a way that Spark still knows how they are partitioned."""
+        """Compute and store the rows, and keep Spark's knowledge of their partitions."""
         if frame.sparkSession.sparkContext.getCheckpointDir():
             return frame.checkpoint()
         self._frames.append(frame.persist(StorageLevel.DISK_ONLY))
@@ -148,10 +148,10 @@ def _carried_out(batches: Batches, step: Step) -> Batches:
 
 
 def _freeze_imports() -> None:
-    """Exclude the objects of imported modules from the garbage collections that PySpark runs after each task.
+    """Exclude the objects of imported modules from garbage collection, which PySpark runs after each task.
 
-    Visiting all objects of the libraries takes longer than many tasks. Later steps import more modules, so this runs at
-    steps 1, 2, 4, 8 and so on. Existing garbage is never freed.
+    A collection that visits all objects of the libraries takes longer than many tasks. Later steps import more modules,
+    so this function freezes objects at steps 1, 2, 4, 8 and so on. It also keeps existing garbage forever.
     """
     number = next(_steps)
     if number & (number - 1) == 0:
@@ -163,7 +163,7 @@ def partition_by_part(frame: DataFrame, parts: Partitioning) -> DataFrame:
 
 
 def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: str, parts: Partitioning) -> DataFrame:
-    """Apply a function to each block and the rows sent to it; both have a column `part` that partitions the blocks."""
+    """Apply a function to each block and the rows sent to it; the column `part` of both partitions the blocks."""
     _limit_batches(blocks)
     arrow = arrow_schema(schema)
 
@@ -177,8 +177,7 @@ def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: 
 def group_by_part(frame: DataFrame, parts: Partitioning, *, part_of: str, **columns: str) -> DataFrame:
     """Pack many rows of integers into one row for each part.
 
-    `part_of` is the column that determines the part. `columns` maps new names to columns; the result adds an s to new
-    names.
+    The column `part_of` determines the part. `columns` maps the names of the result, without a final s, to columns.
     """
     step = partial(_addressed, parts=parts, part_of=part_of, columns=columns)
     schema = ", ".join(["part int", *(f"{name}s binary" for name in columns)])
@@ -222,7 +221,7 @@ def cut(together: npt.NDArray[Any], starts: Numbers, ends: Numbers) -> pa.Array:
 
 
 def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) -> list[npt.NDArray[Any]]:
-    """Decode binary columns, each into one array for all rows; `names` and `types` (numpy) are space-separated."""
+    """Decode binary columns, each into one array for all rows; `names` and numpy `types` are separated by blanks."""
     batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
     columns = []
     for name, kind in zip(names.split(), types.split(), strict=True):
@@ -232,7 +231,7 @@ def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) ->
 
 
 def repeated(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int) -> Numbers:
-    """Repeat each row's value of column `name` once for each element (of `size` bytes) of its column `other`."""
+    """Repeat the value of column `name` in each row: once for each element of column `other`, of `size` bytes."""
     values, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
         values.append(whole_numbers(batch[name]))
@@ -241,10 +240,10 @@ def repeated(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int
 
 
 def narrowed(hashes: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[Any]:
-    """Pack each hash into the smallest number of whole bytes, the lowest byte first."""
+    """Store each hash in the smallest number of whole bytes, the lowest byte first."""
     kind = np.dtype(narrow_type(bits))
     packed, whole = np.empty((hashes.size, kind.itemsize), np.uint8), _bytes_of(hashes.astype("<u8", copy=False))
-    # Copying one byte of all hashes at a time is several times faster than copying hash by hash.
+    # One byte of all hashes at a time is several times faster than hash by hash.
     for at in range(kind.itemsize):
         packed[:, at] = whole[:, at]
     return packed.view(kind).reshape(-1)
@@ -276,8 +275,8 @@ def whole_numbers(column: pa.Array | pa.ChunkedArray) -> Numbers:
 
 SKETCHES = "part int, keys binary, sizes binary, counts binary, is_new binary, hashes binary"
 MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, runs binary, digests binary"
-#: Columns of a whole block. A row with a problem describes a bad row of the input instead: only its id and problem are
-#: set. `unlisted` counts further bad rows that are not described.
+#: Columns of a block. A row of these columns either holds documents, or reports a bad row of the input by its id and
+#: problem. `unlisted` is the number of further bad rows.
 BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string, unlisted long"
 
 
@@ -285,21 +284,21 @@ BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string, unlisted lo
 class Block:
     """Documents of one part with different keys (different texts), and their sketches, ascending by key.
 
-    A document that is not new is compared only with new documents.
+    An old document is compared only with new documents.
     """
 
     keys: Numbers
     sketches: Sketches
     is_new: npt.NDArray[np.bool_]
 
-    def places(self, keys: Numbers) -> Numbers:
+    def indices_of(self, keys: Numbers) -> Numbers:
         return np.searchsorted(self.keys, keys)
 
-    def only(self, places: Numbers, new: Numbers) -> Block:
-        """Return a block of the documents at `places`; those with a key in `new` are new."""
-        sketches, keys = self.sketches, self.keys[places]
+    def only(self, indices: Numbers, new: Numbers) -> Block:
+        """Return a block of the documents at `indices`; the documents with a key in `new` are new."""
+        sketches, keys = self.sketches, self.keys[indices]
         chosen = replace(
-            sketches, sizes=sketches.sizes[places], starts=sketches.starts[places], counts=sketches.counts[places]
+            sketches, sizes=sketches.sizes[indices], starts=sketches.starts[indices], counts=sketches.counts[indices]
         )
         return Block(keys, chosen, np.isin(keys, new))
 
@@ -317,10 +316,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockMembers:
-    """Ids and other properties of all documents of a block; documents with equal texts have one key, but own ids.
+    """Ids and other properties of all documents of a block. Documents with equal texts have one key, but their own ids.
 
     Args:
-        keys: Document keys. Documents too short to be compared have a key, but no sketch in the block.
+        keys: Document keys. A document that is too short to compare has a key, but no sketch in the block.
         identities: 64-bit hashes of the ids.
         worths: Ranks by the retention policy; NaN if unknown.
         runs: Number of the run that read each document; 0 for reference documents.
@@ -337,7 +336,7 @@ class BlockMembers:
 
     @classmethod
     def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table) -> tuple[BlockMembers, Numbers]:
-        """Decode the members in rows of MEMBERS; return each pair of id and key once, and how often it occurs."""
+        """Decode rows of MEMBERS; return each pair of id and key once, and the number of its occurrences."""
         batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
         names = "members identities worths runs digests"
         keys, identities, worths, runs, digests = joined(batches, names, "i8 u8 f8 u4 u8")
@@ -348,24 +347,24 @@ class BlockMembers:
         times = np.diff(starts, append=order.size)
         if (times == 1).all():
             return whole, times
-        # Copies with the same id may differ in name. Take the largest name of the last run, which does not depend on
-        # row order.
+        # Copies with one id may have different names. Use the largest name of the last run, because it does not depend
+        # on the order of rows.
         groups = [group.tolist() for group in np.split(order, starts[1:])]
         chosen = np.array([max(group, key=lambda at: (runs[at], names_of[at], digests[at])) for group in groups])
-        # For a document with an unchanged text, keep the number of the run that first read it.
+        # If a document's text is unchanged, keep the number of the run that first read it.
         firsts = [runs[group][digests[group] == digests[at]].min() for group, at in zip(groups, chosen, strict=True)]
         return replace(whole.only(chosen), runs=np.array(firsts, np.uint32)), times
 
-    def only(self, places: Numbers) -> BlockMembers:
-        at = places.tolist()
+    def only(self, indices: Numbers) -> BlockMembers:
+        at = indices.tolist()
         return BlockMembers(
-            self.keys[places],
-            self.identities[places],
-            [self.ids[place] for place in at],
-            [self.names[place] for place in at],
-            self.worths[places],
-            self.runs[places],
-            self.digests[places],
+            self.keys[indices],
+            self.identities[indices],
+            [self.ids[index] for index in at],
+            [self.names[index] for index in at],
+            self.worths[indices],
+            self.runs[indices],
+            self.digests[indices],
         )
 
 
@@ -378,12 +377,12 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
         parts.of(np.where(has_sketch, members.keys, members.identities.view(np.int64))),
     )
     chosen, order = np.argsort(sketch_parts, kind="stable"), np.argsort(member_parts, kind="stable")
-    # A part may consist of members that are too short for a sketch.
+    # All members of a part may be too short for a sketch.
     present = np.unique(member_parts)
     begins, ends = (np.searchsorted(sketch_parts[chosen], present, side) for side in ("left", "right"))
     first, last = (np.searchsorted(member_parts[order], present, side) for side in ("left", "right"))
     counts = sketches.counts[chosen]
-    hashes, _ = sketches.gathered(chosen, np.zeros_like(chosen), counts)
+    hashes, _ = sketches.copy_hashes(chosen, np.zeros_like(chosen), counts)
     hash_ends = np.append(0, np.cumsum(counts))
     own = members.only(order)
     ranges = list(zip(first.tolist(), last.tolist(), strict=True))
@@ -419,20 +418,20 @@ def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Number
     if not own.size:
         return np.zeros_like(keys)
     order = np.argsort(own)
-    places = order[np.minimum(np.searchsorted(own[order], keys), own.size - 1)]
-    return np.where(own[places] == keys, sizes[places], 0)
+    indices = order[np.minimum(np.searchsorted(own[order], keys), own.size - 1)]
+    return np.where(own[indices] == keys, sizes[indices], 0)
 
 
-def sketch_row(part: int, block: Block, places: Numbers, schema: pa.Schema) -> pa.RecordBatch:
+def sketch_row(part: int, block: Block, indices: Numbers, schema: pa.Schema) -> pa.RecordBatch:
     sketches = block.sketches
-    counts = sketches.counts[places]
-    hashes, _ = sketches.gathered(places, np.zeros_like(places), counts)
+    counts = sketches.counts[indices]
+    hashes, _ = sketches.copy_hashes(indices, np.zeros_like(indices), counts)
     values = {
         "part": part,
-        "keys": block.keys[places].tobytes(),
-        "sizes": sketches.sizes[places].tobytes(),
+        "keys": block.keys[indices].tobytes(),
+        "sizes": sketches.sizes[indices].tobytes(),
         "counts": counts.tobytes(),
-        "is_new": block.is_new[places].tobytes(),
+        "is_new": block.is_new[indices].tobytes(),
         "hashes": narrowed(hashes, sketches.scheme.bits).tobytes(),
     }
     return pa.RecordBatch.from_pylist([values], schema)
@@ -443,7 +442,7 @@ def some_of(block: pa.Table, wanted: pa.Table, scheme: SketchScheme) -> Batches:
     (keys,) = joined(wanted, "keys", "i8")
     if keys.size:
         whole = Block.of(block, scheme)
-        yield sketch_row(wanted["part"][0].as_py(), whole, np.unique(whole.places(keys)), arrow_schema(SKETCHES))
+        yield sketch_row(wanted["part"][0].as_py(), whole, np.unique(whole.indices_of(keys)), arrow_schema(SKETCHES))
 
 
 def _strings(batches: Sequence[pa.RecordBatch], name: str) -> list[str]:

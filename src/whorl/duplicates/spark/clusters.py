@@ -1,13 +1,13 @@
 """Groups pairs into clusters on Spark, and measures how much each member shares with the retained document.
 
-A cluster is one row with a list for each column of its members, ordered by run and id: Spark handles few long rows
-faster than millions of short ones.
+A cluster is one row. For each column of its members it has a list, ordered by run and id. Spark handles few long rows
+faster than millions of short rows.
 
 Connected components: union-find first reduces the links of each partition to one per document. If the remaining links
-fit into one worker, it merges them. Otherwise, two steps alternate. Large-star links the larger neighbours of each node
-to the smallest node among the node and its neighbours. Small-star links the node and its smaller neighbours to this
-smallest node. In the end, each component is a star around its smallest node. A chain of n nodes takes about log2(n)
-rounds.
+fit into one worker, it merges them. Otherwise, two steps alternate. For each node, both steps look at the smallest node
+among the node and its neighbours. Large-star links the larger neighbours to this smallest node. Small-star links the
+node and its smaller neighbours to it. In the end, each component is a star around its smallest node. A chain of n nodes
+takes about log2(n) rounds.
 
 Source: R. Kiveris, S. Lattanzi, V. Mirrokni, V. Rastogi, S. Vassilvitskii, Connected components in MapReduce and beyond
 (SoCC 2014), the alternating algorithm.
@@ -48,8 +48,8 @@ from whorl.duplicates.spark.arrow_blocks import (
 from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
 from whorl.duplicates.spark.verify import measure_overlaps
 
-#: Columns of a member of a cluster; each copy of a document is a member. `key` stands for the member's text, `root` for
-#: its cluster, `run` for the run that read it; `worth` is its rank by the retention policy.
+#: Columns of a member of a cluster. Each copy of a document is a member. `key` identifies the member's text, `root` its
+#: cluster, `run` the run that read it; `worth` is its rank by the retention policy.
 MEMBERS = "id string, name string, size long, key long, root long, worth double, run long, stays boolean"
 _OWN = "id array<string>, name array<string>, shingles array<long>, stays array<boolean>, is_principal array<boolean>"
 _CLUSTERS = f"part int, first long, is_unknown boolean, key array<long>, cluster string, documents long, {_OWN}"
@@ -63,8 +63,8 @@ _PARTS, _SLACK = 1_000_000, 1e-9
 def clustered(members: DataFrame, keep: Keep, parts: Partitioning) -> DataFrame:
     """Group members into clusters, as input for `with_shares`; leave out clusters whose members all stay.
 
-    Members that stay, such as reference documents, are never removed. Members with the same root form a cluster, named
-    after its first member (column cluster). If is_unknown is true, no member has a rank by the retention policy.
+    Members that stay, such as reference documents, are never removed. Members with the same root form a cluster, whose
+    name (column cluster) is its first member's id. If is_unknown is true, no member has a rank by the retention policy.
     """
     step = partial(_clustered, keep=keep, parts=parts)
     return map_batches(members.repartition(len(parts), "root"), step, _CLUSTERS)
@@ -74,8 +74,8 @@ def with_shares(clusters: DataFrame, documents: LoadedDocuments) -> DataFrame:
     """Add to each cluster how much each member shares with the retained document.
 
     Returns:
-        Columns cluster and documents; and as lists with one value per member: id, name, shingles, stays, is_principal,
-        jaccard, a_in_b, b_in_a and exact. A is the retained document.
+        Columns cluster and documents, and lists with one value per member: id, name, shingles, stays, is_principal,
+            jaccard, a_in_b, b_in_a and exact. A is the retained document.
     """
     parts = documents.parts
     pairs = map_batches(
@@ -114,7 +114,7 @@ def _clustered(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
     counts = np.diff(starts, append=roots.size)
     groups = np.repeat(np.arange(starts.size), counts)
     loss = np.where(stays, -math.inf, _loss(members, sizes, keep))
-    # The first of equally ranked members wins.
+    # If several members have the best rank, the first one wins.
     retained = np.lexsort((loss, groups))[starts]
     is_retained = np.zeros(roots.size, np.bool_)
     is_retained[retained] = True
@@ -138,7 +138,7 @@ def _clustered(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
 
 
 def _loss(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float64]:
-    """Return each member's loss by the retention policy, infinity if unknown; the smallest loss is retained."""
+    """Return each member's loss by the retention policy, infinity if unknown; the smallest loss stays."""
     if keep.by == "longest":
         return -sizes.astype(np.float64)
     if keep.is_by_value:
@@ -167,7 +167,7 @@ def _to_compare(batches: Batches) -> Batches:
     for batch in batches:
         receivers, lengths = _unlisted(batch["key"])
         senders, parts = (np.repeat(whole_numbers(batch[name]), lengths) for name in ("first", "part"))
-        # Equal documents share all shingles and need no comparison.
+        # Two equal documents share all shingles and need no comparison.
         differs = senders != receivers
         columns = {"senders": senders[differs], "receivers": receivers[differs]}
         yield rows_by_part(parts[differs].astype(np.int32), columns)
@@ -186,7 +186,7 @@ def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
     shared, is_exact = sizes.copy(), is_itself.copy()
     others = np.flatnonzero(~is_itself)
     if others.size:
-        # A document is in one cluster, so its key identifies the comparison.
+        # A document is in one cluster only, so its key identifies the comparison.
         compared, *counts = joined(shares, "keys shareds lows highs", "i8 i8 i8 i8")
         order = np.argsort(compared)
         at = order[np.searchsorted(compared[order], keys[others])]
@@ -207,7 +207,7 @@ def _unlisted(column: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[Any], Num
     return np.asarray(values), np.asarray(column.value_lengths()).astype(np.int64)
 
 
-#: Maximum number of links (pairs of nodes) that one worker merges; each takes 16 bytes, and several times more during
+#: Maximum number of links (pairs of nodes) that one worker merges. A link takes 16 bytes, and several times more during
 #: the merge.
 MOST_LINKS = 1 << 25
 #: Number of links of a partition to collect before they are merged.
@@ -215,7 +215,7 @@ _PORTION = 1 << 20
 
 
 def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS) -> DataFrame:
-    """Return the smallest node of each node's connected component, in the columns key and root.
+    """Return the columns key and root: for each node, the smallest node of its connected component.
 
     Links have the columns a and b. One worker merges at most `most` links.
     """
@@ -231,7 +231,7 @@ def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS
 
 
 def _forest(batches: Batches) -> Batches:
-    """Replace a partition's links by one per node, to the smallest node of its component within the partition."""
+    """Replace the links of a partition: link each node to the smallest node of its component in the partition."""
     nodes, to = np.empty(0, np.int64), np.empty(0, np.int64)
     waiting: list[tuple[Numbers, Numbers]] = []
     for batch in batches:
@@ -245,9 +245,9 @@ def _forest(batches: Batches) -> Batches:
 
 def _stars(several: list[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
     ends = [np.concatenate(side) for side in zip(*several, strict=True)]
-    nodes, places = np.unique(np.concatenate(ends), return_inverse=True)
+    nodes, indices = np.unique(np.concatenate(ends), return_inverse=True)
     forest = UnionFind(nodes.size)
-    forest.join(*np.split(places, 2))
+    forest.join(*np.split(indices, 2))
     labels = forest.labels()
     is_leaf: npt.NDArray[np.bool_] = labels != np.arange(nodes.size)
     return nodes[is_leaf], nodes[labels[is_leaf]]
@@ -262,7 +262,7 @@ def _large_star(edges: DataFrame) -> DataFrame:
 
 
 def _small_star(edges: DataFrame) -> DataFrame:
-    """Link each node and its smaller neighbours to the smallest of them. Edges lead to the smaller node."""
+    """Link each node and its smaller neighbours to the smallest of them. An edge leads to its smaller node."""
     smallest = edges.groupBy("node").agg(f.min("to").alias("smallest"))
     others = edges.join(smallest, "node").where(f.col("to") != f.col("smallest"))
     return (
@@ -273,7 +273,7 @@ def _small_star(edges: DataFrame) -> DataFrame:
 
 
 def _are_stars(edges: DataFrame) -> bool:
-    """Check whether each node with an outgoing edge has just one, to a node without outgoing edges."""
+    """Check that each node with outgoing edges has one edge, and that this edge leads to a node without any."""
     outgoing = edges.select("node", f.lit(1).alias("out"), f.lit(0).alias("into"))
     ends = outgoing.unionByName(edges.select(f.col("to").alias("node"), f.lit(0).alias("out"), f.lit(1).alias("into")))
     counts = ends.groupBy("node").agg(f.sum("out").alias("out"), f.max("into").alias("into"))

@@ -1,9 +1,9 @@
 """Counts the documents of each hash on Spark, and selects each document's prefix of rare hashes.
 
-The document frequency of a hash is the number of documents with it. Which hashes of a document are examined depends
-only on its sketch and the round (`whorl.duplicates.prefix_lengths`), so each block computes them again in each step
-instead of storing them. Frequencies are counted twice: first of the smallest hashes of all documents, then of the other
-hashes of documents that can still reach the threshold.
+The document frequency of a hash is the number of documents with it. The hashes of a document to examine depend only on
+its sketch and the round (`whorl.duplicates.prefix_lengths`). So each step computes them again instead of storing them.
+The frequencies are counted in two passes. The first pass counts the smallest hashes of all documents. The second pass
+counts the other hashes of the documents that can still reach the threshold.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ IS_INDEXED, IS_PROBED, HAS_MORE_HASHES, IS_NEW = 1, 2, 4, 8
 _LEVEL_SHIFT = 58
 #: Odd factor that spreads numbers evenly without loss, from the golden ratio.
 SCATTERED = np.uint64(0x9E3779B97F4A7C15)
-#: The second count covers the share `_OF_THRESHOLD` * threshold of the hashes, and the first count the others. If the
-#: others exceed the share `_MOST_AT_FIRST`, the first count covers all hashes.
+#: The second pass counts the share `_OF_THRESHOLD` * threshold of the hashes, and the first pass the rest. If the rest
+#: is more than `_MOST_AT_FIRST`, the first pass counts all hashes.
 _OF_THRESHOLD, _MOST_AT_FIRST = Fraction(4, 5), Fraction(3, 4)
-#: Table of the upper bits of hashes: maximum number of these bits, and how many more it has than the number of hashes
-#: has bits.
+#: Table of the upper bits of hashes: the maximum number of these bits, and the spare bits. A table for n hashes has
+#: log2(n) + spare bits.
 _MOST_HEAD_BITS, _SPARE_BITS = 22, 3
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
 class _Entries(NamedTuple):
-    """Hashes to examine of all documents at one level, grouped by document and ascending within each.
+    """The hashes to examine at one level, grouped by document and ascending within each.
 
     Attributes:
         owners: Document of each hash, as its position among the compared documents.
@@ -76,33 +76,32 @@ class _LevelDocuments:
 
     Args:
         counts: Number of each document's hashes to examine.
-        first: Number of these hashes, the smallest, that are in the first count.
+        first: Number of each document's smallest hashes that the first pass counts.
     """
 
     level: int
     sketches: Sketches
-    places: Numbers
+    indices: Numbers
     lengths: PrefixLengths
     is_larger: _Bools
     counts: Numbers
     first: Numbers
 
     def entries(self, skipped: Numbers, counts: Numbers) -> _Entries:
-        """Return `counts` hashes of each document that follow its `skipped` smallest."""
-        tokens, owners = self.sketches.gathered(self.places, skipped, counts)
+        tokens, owners = self.sketches.copy_hashes(self.indices, skipped, counts)
         return _Entries(tokens, owners, spread(skipped, counts) < self.lengths.indexable[owners])
 
     def at_first(self) -> _Entries:
         return self.entries(np.zeros_like(self.first), self.first)
 
     def reachable(self, known: _FrequencyTable) -> _Bools:
-        """Return a mask of the documents that could reach the threshold if all hashes not yet counted were shared.
+        """Return a mask of the documents that could reach the threshold if all uncounted hashes were shared.
 
         Decision 0050 describes this pruning.
         """
         if self.first is self.counts:
-            # After a first count of all hashes, only the prefix filter decides.
-            return np.ones(self.places.size, np.bool_)
+            # The first pass has counted all hashes, so only the prefix filter decides.
+            return np.ones(self.indices.size, np.bool_)
         entries = self.at_first()
         shared, shared_indexable = self.counts_of(entries.only(known.frequencies(entries.tokens) > 0))
         left = self.counts - self.first
@@ -114,8 +113,8 @@ class _LevelDocuments:
 
     def counts_of(self, entries: _Entries) -> tuple[Numbers, Numbers]:
         owners = entries.owners
-        indexable = np.bincount(owners[entries.is_indexable], minlength=self.places.size)
-        return np.bincount(owners, minlength=self.places.size), indexable
+        indexable = np.bincount(owners[entries.is_indexable], minlength=self.indices.size)
+        return np.bincount(owners, minlength=self.indices.size), indexable
 
 
 class _FrequencyTable:
@@ -142,7 +141,7 @@ class _FrequencyTable:
 
 @dataclass(frozen=True, slots=True)
 class FrequencyCounter:
-    """The steps of one round that count frequencies and select prefixes, each applied to one block at a time.
+    """The steps of one round that count frequencies and select prefixes. A step processes one block at a time.
 
     `smallest` maps each home level to the size of its smallest document.
     """
@@ -154,17 +153,18 @@ class FrequencyCounter:
 
     @property
     def first(self) -> Fraction:
-        """Share of the range of hash values, from 0 on, that the first count covers; 1 for all hashes."""
+        """Share of the hash values, from 0 on, that the first pass counts; 1 for all hashes."""
         if not self.one.is_jaccard:
-            # With other metrics, one shared hash can be enough for a pair, so no document could be pruned.
+            # With other metrics, one shared hash can be enough for a pair, so the first pass could not prune any
+            # document.
             return Fraction(1)
-        # A document that shares none of these hashes cannot share enough of the others; the fraction leaves a small
+        # A document that shares no hash of the first pass cannot share enough other hashes; the fraction leaves a small
         # margin.
         share = 1 - self.one.pair_options.threshold * _OF_THRESHOLD
         return share if share < _MOST_AT_FIRST else Fraction(1)
 
     def counts(self, batches: Batches) -> Batches:
-        """Count the documents of each block that have each hash, for the hashes of the first count."""
+        """First pass: count the documents of each block that have each hash."""
         by_source: dict[int, list[pa.RecordBatch]] = {}
         for batch in batches:
             for at, part in enumerate(batch["part"].to_pylist()):
@@ -174,7 +174,7 @@ class FrequencyCounter:
             yield from self._counted(source, ((level, level.at_first()) for level in levels))
 
     def counts_of_remaining(self, block: pa.Table, frequencies: pa.Table) -> Batches:
-        """The second count: the other hashes of a block's documents that can still reach the threshold."""
+        """Second pass: count the other hashes of a block's documents that can still reach the threshold."""
         if not block.num_rows:
             return
         known = self._known(frequencies)
@@ -194,19 +194,19 @@ class FrequencyCounter:
         whole = Block.of(block, self.scheme)
         columns: list[tuple[npt.NDArray[Any], ...]] = []
         for level in self._levels(whole):
-            table, places = known(level.level), level.places
+            table, indices = known(level.level), level.indices
             entries = level.entries(np.zeros_like(level.counts), np.where(level.reachable(table), level.counts, 0))
             frequency = table.frequencies(entries.tokens)
             entries, frequency = entries.only(frequency > 0), frequency[frequency > 0]
             prefixes = level.lengths.prefixes(level.is_larger, *level.counts_of(entries))
             is_reachable, is_asked = mark_prefixes(entries.owners, frequency, entries.is_indexable, *prefixes)
-            has_more_hashes = self.one.has_more_hashes(whole.sketches, places, level.lengths)[entries.owners]
-            is_new = whole.is_new[places[entries.owners]]
+            has_more_hashes = self.one.has_more_hashes(whole.sketches, indices, level.lengths)[entries.owners]
+            is_new = whole.is_new[indices[entries.owners]]
             flags = (
                 is_reachable * IS_INDEXED | is_asked * IS_PROBED | has_more_hashes * HAS_MORE_HASHES | is_new * IS_NEW
             )
             through = is_reachable | is_asked
-            of, own = places[entries.owners[through]], entries.tokens[through]
+            of, own = indices[entries.owners[through]], entries.tokens[through]
             columns.append(
                 (
                     np.full(of.size, level.level, np.uint8), own, whole.keys[of], whole.sketches.sizes[of],
@@ -222,14 +222,14 @@ class FrequencyCounter:
         sketches, one = block.sketches, self.one
         home_levels = one.home_levels(sketches, sketches.sizes)
         for level, size in self.smallest.items():
-            places = np.flatnonzero(one.participants(sketches.sizes, home_levels, level, size))
-            lengths = one.prefix_lengths(sketches, places, level)
-            is_larger = home_levels[places] == level
+            indices = np.flatnonzero(one.participants(sketches.sizes, home_levels, level, size))
+            lengths = one.prefix_lengths(sketches, indices, level)
+            is_larger = home_levels[indices] == level
             counts = first = lengths.used_hashes(is_larger)
             if self.first < 1:
                 last = int(self.scheme.bound(level) * self.first) - 1
-                first = np.minimum(counts, sketches.upto(places, np.full(places.shape, last, np.uint64)))
-            yield _LevelDocuments(level, sketches, places, lengths, is_larger, counts, first)
+                first = np.minimum(counts, sketches.count_upto(indices, np.full(indices.shape, last, np.uint64)))
+            yield _LevelDocuments(level, sketches, indices, lengths, is_larger, counts, first)
 
     def _counted(self, source: int, several: Iterable[tuple[_LevelDocuments, _Entries]]) -> Batches:
         columns: list[tuple[npt.NDArray[Any], ...]] = []
@@ -265,7 +265,7 @@ class FrequencyCounter:
 
 
 def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
-    """Add up the counts of each hash over all blocks; return the sums to the blocks, for hashes that can make pairs."""
+    """Add up the counts of each hash over all blocks; send the sums back to the blocks if they can make pairs."""
     rows = list(batches)
     names, types = "levels tokens counts flags", f"u1 {narrow_type(scheme.bits)} u4 u1"
     levels, narrow, counts, flags = joined(rows, names, types)
@@ -275,7 +275,7 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     if scheme.bits > _LEVEL_SHIFT:
         order = np.lexsort((tokens, levels))
     else:
-        # A stable sort is fast, because the hashes of each block are already sorted.
+        # The hashes of each block are already sorted, so a stable sort is fast.
         order = np.argsort(_packed(levels, tokens), kind="stable")
     levels, tokens, flags = levels[order], tokens[order], flags[order]
     starts = run_starts(levels, tokens)

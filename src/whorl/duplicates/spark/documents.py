@@ -1,4 +1,4 @@
-"""Reads documents for Spark from Parquet, JSON lines and text files; also returns their rows without duplicates."""
+"""Reads documents for Spark from Parquet, JSON lines and text files; also returns rows that are not duplicates."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def read(
 ) -> DataFrame:
     """Read documents into the columns id, name, text and content; either text or content is null.
 
-    Paths are files and folders on any file system that Spark reads. The format is one of KINDS, by default by each
-    path's suffix: Parquet, JSON lines, or a text or HTML file for each document, with its path as the id. `excluded`
+    Paths are files and folders on any file system that Spark reads. The format is one of KINDS: Parquet, JSON lines, or
+    text or HTML files that are documents, with their paths as ids. By default, the suffix of a path decides. `excluded`
     files are left out. The ids of reference rows begin with their file's path, so that they differ from other ids.
 
     Raises:
@@ -80,7 +80,7 @@ def _without_files(frame: DataFrame, excluded: frozenset[str]) -> DataFrame:
 
 def _path() -> Column:
     """Return each row's file path, without URL encoding and without Spark's prefix for local files."""
-    # Escape plus signs, because decoding would turn them into blanks.
+    # URL decoding would turn plus signs into blanks, so escape them first.
     address = f.replace(f.input_file_name(), f.lit("+"), f.lit("%2B"))
     return f.regexp_replace(f.url_decode(address), _LOCAL, "")
 
@@ -168,7 +168,7 @@ def without(
 
 
 def parts_of(*frames: DataFrame) -> Partitioning:
-    """Divide into as many parts as the largest of: input partitions, parallelism, spark.sql.shuffle.partitions."""
+    """Choose the largest of: number of input partitions, parallelism, spark.sql.shuffle.partitions."""
     context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)
     return Partitioning.into(

@@ -36,9 +36,9 @@ from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candid
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.errors import ParameterError
 
-#: A hash block is the documents that share one frequent hash. This number of its documents, the pivots, are compared
-#: with the whole block. If at most this number of documents is then outside the block's largest component, these are
-#: compared with the whole block, too.
+#: Number of documents of a hash block to compare with the whole block; these are the pivots. A hash block is the
+#: documents that share one frequent hash. If afterwards at most this number of documents is outside the block's largest
+#: component, they are also compared with the whole block.
 _PIVOTS = 16
 _PAIR_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 
@@ -56,11 +56,11 @@ class SparkDuplicates:
     Args:
         documents: Rows of `documents.read` or `documents.documents_of`.
         options: Folder, dates, boilerplate and workers have no effect.
-        reference: Documents to compare with `documents`, but not with each other; with the same columns and other ids.
-            Cannot be combined with a state.
-        state: Folder of earlier runs, on any of Spark's file systems; None for a single run. The result then covers the
-            documents of all runs.
-        new: Return only pairs and clusters with a new or changed document; earlier documents stay, like reference
+        reference: Documents to compare with `documents`, but not with each other. They have the same columns and other
+            ids. Cannot be combined with a state.
+        state: Folder of earlier runs, on any of Spark's file systems. The result covers the documents of all runs. None
+            for a single run.
+        new: Return only pairs and clusters with a new or changed document. Earlier documents stay, like reference
             documents.
 
     Raises:
@@ -108,7 +108,6 @@ class SparkDuplicates:
                 self._link(result.hash_blocks, is_open=False)
             if result.remainder is not None:
                 self._found.append(self.materialise(result.remainder.pairs(self._documents.scheme)))
-        #: All pairs found, some of them repeated.
         self._links = reduce(DataFrame.unionByName, self._found)
 
     @cached_property
@@ -133,13 +132,13 @@ class SparkDuplicates:
 
     @property
     def repeated(self) -> int:
-        """Number of repeated ids; of documents with the same id, the largest counts."""
+        """Number of repeated ids. If documents share an id, the largest counts."""
         return self._documents.repeated
 
     # Results.
 
     def pairs(self) -> DataFrame:
-        """Return all pairs, including equal documents, each once and unordered.
+        """Return each pair once, including pairs of equal documents, in any order.
 
         Two documents that stay are never a pair.
 
@@ -176,8 +175,8 @@ class SparkDuplicates:
         Documents that stay come first, and one of them is the principal.
 
         Args:
-            complete: Make any two members a pair, or with a retention policy, every member a duplicate of the retained
-                one. Otherwise, clusters are connected components.
+            complete: Return clusters in which any two members are a pair. With a retention policy, every member is a
+                duplicate of the retained member. Otherwise, clusters are connected components.
 
         Returns:
             Columns cluster (id of the first document), documents (number of members), id, name, shingles, stays
@@ -190,7 +189,7 @@ class SparkDuplicates:
         return member_by_member(self.clusters_in_lists(complete=complete))
 
     def clusters_in_lists(self, *, complete: bool = False) -> DataFrame:
-        """Return the clusters, one row for each, with the columns of `clusters.with_shares`."""
+        """Return one row for each cluster, with the columns of `clusters.with_shares`."""
         members = self._members(components(self._links, self._documents.cache))
         if complete:
             members = self.materialise(members)
@@ -208,7 +207,7 @@ class SparkDuplicates:
     def remember(self) -> None:
         """Write the documents and pairs into the state folder, if there is one, for the next run.
 
-        Call this after all results are written, so that a failed run leaves the state unchanged.
+        Call this after writing all results, so that a failed run leaves the state unchanged.
 
         Raises:
             StoreError: Another run has written its state since this run began, or the folder cannot be written.
@@ -219,7 +218,7 @@ class SparkDuplicates:
     def _members(self, roots: DataFrame) -> DataFrame:
         """Return the documents with the keys in `roots`, and all documents with exact copies, as rows of MEMBERS.
 
-        `roots` has the columns key and root; other documents are their own roots.
+        `roots` has the columns key and root. A document that is not in `roots` is its own root.
         """
         documents = self._documents
         rows = group_by_part(roots, documents.parts, part_of="key", key="key", root="root")
@@ -237,10 +236,10 @@ class SparkDuplicates:
         self._found.append(self.materialise(verify_candidates(candidates, self._documents, self._pair_options)))
 
     def _link(self, hash_blocks: DataFrame, *, is_open: bool = True) -> DataFrame:
-        """Verify enough pairs of each hash block to connect its similar documents; return the blocks left undecided.
+        """Verify enough pairs of each hash block to connect its similar documents; return the undecided blocks.
 
-        The pivots of a hash block have been compared with the whole block. Now the documents outside its largest
-        component are compared with the whole block, if they are few or no further hashes exist. Hash blocks have the
+        The pivots of a hash block have been compared with the whole block. This method compares the documents outside
+        its largest component with the whole block, if they are few or no further hashes exist. Hash blocks have the
         columns of `prefix_filter.RoundResult`; the result has the column hash_block. `is_open` is True if further
         hashes exist.
         """
@@ -262,7 +261,7 @@ class SparkDuplicates:
         return most.where(f.col("outside") > _PIVOTS).select("hash_block")
 
     def _complete(self, members: DataFrame) -> DataFrame:
-        """Return a new root for each key: a root's documents are a complete group, or duplicates of the kept one."""
+        """Return a new root for each key: a root's documents are a complete group, or duplicates of a kept document."""
         loss = loss_of(self._keep) if self._is_kept else f.lit(0.0)
         firsts = members.groupBy("key").agg(
             f.min(f.struct(loss.alias("loss"), "run", "id")).alias("first"),
@@ -294,7 +293,7 @@ def _shares() -> tuple[Column, ...]:
 
 
 def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
-    """Yield the wanted documents of a block as rows of MEMBERS; documents of runs before number `before` stay."""
+    """Yield the wanted documents of a block as rows of MEMBERS. Documents of runs before number `before` stay."""
     members, _ = BlockMembers.of(block)
     keys, of_keys = joined(roots, "keys roots", "i8 i8")
     sizes = sizes_in(block, members.keys)
@@ -325,11 +324,11 @@ def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
     )
     _, at, inverse = np.unique(ids, return_index=True, return_inverse=True)
     order = np.lexsort((runs[at], losses[at]))
-    places = np.empty_like(order)
-    places[order] = np.arange(order.size)
-    a, b = np.split(places[inverse], 2)
+    indices = np.empty_like(order)
+    indices[order] = np.arange(order.size)
+    a, b = np.split(indices[inverse], 2)
     numbers = [whole_numbers(pairs[name]) for name in _PAIR_NAMES[2:]]
-    # From here on, document numbers follow this order.
+    # Below, document numbers follow this order.
     at = at[order]
     in_order = np.arange(at.size)
     own = Pairs(a, b, *numbers).at(in_order)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 FORMATS: dict[str, dict[str, str]] = {"json": {}, "csv": {"header": "true", "escape": '"'}, "parquet": {}}
 _PROBLEMS_SHOWN = 10
 SETTINGS = {
-    # In local mode, the driver runs only briefly, and Java's second compiler costs more time than it saves. The user's
-    # own Java options come after these.
+    # In local mode, the driver runs only briefly, and Java's second compiler would cost more time than it saves. Spark
+    # appends the user's own Java options.
     "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     # Divide oversized partitions, so that tasks take similar time.
     "spark.sql.adaptive.enabled": "true",
@@ -33,10 +33,10 @@ SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a job read and wrote, for its final message.
+    """Numbers of documents that a job read and wrote, for its final message.
 
     Args:
-        documents, too_short: Documents read, and those with fewer words than a shingle.
+        documents, too_short: Documents read, and documents with fewer words than a shingle.
         repeated: Number of repeated ids.
         unfit: Number of rows that could not be read; `problems` has examples.
         written: Pairs, or documents in clusters, that were written.
@@ -106,7 +106,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             if operation.reference
             else None
         )
-        # A file in both sets counts as a reference file.
+        # If a file is in both sets, it is a reference file.
         excluded = frozenset() if known is None else frozenset(known.inputFiles())
         search = SparkDuplicates(
             read(own, paths, operation.input, columns, excluded=excluded),
@@ -122,7 +122,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             superfluous = member_by_member(rows).where("not is_principal and not stays").select("id")
             remaining = without(own, paths, operation.input, columns, superfluous, excluded=excluded)
             left = _write(*remaining, filtered)
-        # Write JSON with one line per cluster, and names in tables only, as `whorl duplicates` does.
+        # Like `whorl duplicates`, write JSON with one line per cluster, and names in tables only.
         if clusters:
             rows = nested(rows) if form == "json" else member_by_member(rows).drop("stays")
         elif form == "json":
@@ -145,7 +145,7 @@ def _session() -> SparkSession:
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     if (session.sparkContext.master or "").startswith("local"):
-        # In local mode, workers need this interpreter; `python3` may be another.
+        # In local mode, workers need this interpreter; `python3` may be another one.
         session.sparkContext.pythonExec = sys.executable
     return session
 

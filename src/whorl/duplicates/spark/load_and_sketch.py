@@ -1,8 +1,8 @@
 """Reads documents in Spark, sketches their texts, divides them into blocks, and keeps one document per id.
 
-A document's key, a hash of its sketch, determines its part, and so its block: the documents that one partition holds.
-Every step computes from a key where to send data. Sketches are sent to their blocks once; later steps send only
-numbers, and sketches to compare with documents of another block.
+A document's key is a hash of its sketch. The key determines the part, and so the block: the documents of one partition.
+Every step computes from a key which block to send data to. Sketches are sent to their blocks once. Later steps send
+numbers, and sketches only to compare documents of two blocks.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from whorl.duplicates.spark.arrow_blocks import (
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Document
 
-#: Property that marks reference documents, which belong to run 0 and are not compared with each other.
+#: Property of reference documents, which belong to run 0 and are not compared with each other.
 STAYS = "whorl_stays"
 REFERENCE_RUN = 0
-#: Function that converts rows to documents, and calls its second argument with each bad row's id and problem.
+#: Function that converts rows to documents. It calls its second argument with the id and the problem of each bad row.
 Documents: TypeAlias = Callable[[pa.RecordBatch, Callable[[str | None, str], None]], list[Document]]
 
 _IDENTITIES = "part int, largest long, identities binary, sizes binary, keys binary, runs binary"
@@ -57,7 +57,7 @@ _VERDICT = (
     "part int, documents long, too_short long, repeated long, lost long, again long, largest long, keys binary, "
     "identities binary"
 )
-#: Maximum number of bad rows that a partition lists; further ones are only counted.
+#: Maximum number of bad rows that a partition lists; further bad rows are only counted.
 PROBLEMS_LISTED = 100
 #: Approximate number of documents, and of hashes, to collect before they are divided among the parts.
 _AT_ONCE, _HASHES_AT_ONCE = 1 << 14, 1 << 22
@@ -69,9 +69,9 @@ class RunNumber:
 
     Args:
         number: Number of this run, from 1.
-        since: First run whose documents count as new. It is 1 if the stored pairs were found with other options, so
-            that all documents must be compared again.
-        lasts: Whether a later run continues from this one, so that digests of the texts are kept.
+        since: First run whose documents count as new. It is 1 if the stored pairs were found with other options: all
+            documents must then be compared again.
+        lasts: Whether a later run continues from this one and needs digests of the texts.
     """
 
     number: int = 1
@@ -86,10 +86,10 @@ class LoadedDocuments:
     Args:
         blocks: Rows for `Block.of` and `BlockMembers.of`, partitioned by part.
         too_short: Number of documents with fewer words than a shingle.
-        repeated: Number of repeated ids; of documents with the same id, the largest counts.
+        repeated: Number of repeated ids. If documents share an id, the largest counts.
         largest: Number of hashes in the largest sketch.
-        removed: Column `key` with the keys of documents of earlier runs that no document has any more; None if none was
-            removed.
+        removed: Column `key` with the keys of removed documents: documents of earlier runs had these keys, and no
+            document has them now. None if no key was removed.
     """
 
     blocks: DataFrame
@@ -111,7 +111,7 @@ class LoadedDocuments:
         return self.blocks.select("part", "keys", "sizes", *arrow_schema(MEMBERS).names)
 
     def compared_again(self, keys: DataFrame) -> LoadedDocuments:
-        """Return the documents with those of these keys marked as new, so that they are compared with all others."""
+        """Mark the documents with the given keys as new, so that they are compared with all others."""
         rows = group_by_part(keys, self.parts, part_of="key", key="key")
         blocks = partition_by_part(cogroup_blocks(self.blocks, rows, _compared_again, BLOCKS, self.parts), self.parts)
         return replace(self, blocks=self.cache.materialise_in_place(blocks))
@@ -136,8 +136,8 @@ def load_documents(
 ) -> LoadedDocuments:
     """Convert rows to documents and sketches, and divide them into blocks.
 
-    `earlier` has the blocks of earlier runs, which may be divided differently. A new text replaces the earlier document
-    of its id.
+    `earlier` has the blocks of earlier runs, perhaps with other parts. A new document replaces the earlier document
+    with its id.
     """
     scheme, cache = sketching.sketch_scheme, MaterialisedRows()
     step = partial(_sketched, documents=documents, sketching=sketching, parts=parts, run=run)
@@ -225,7 +225,7 @@ def _block_rows_of(
     )
     offsets = np.cumsum([0, *(made.hashes.size for made in sketched)])
     starts = np.concatenate([made.starts + offset for made, offset in zip(sketched, offsets, strict=False)])
-    # Equal documents share one sketch, which is new if one of the documents is new.
+    # Documents with equal texts share one sketch. The sketch is new if one of the documents is new.
     chosen = np.lexsort((runs < since, keys))
     chosen = chosen[run_starts(keys[chosen])]
     chosen = chosen[sizes[chosen] > 0]
@@ -252,7 +252,7 @@ def _identities(batches: Batches, parts: Partitioning) -> Batches:
 
 
 def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
-    """For each id, keep the largest document of the last run. Yield counts, then by part the documents to drop."""
+    """Keep the largest document of the last run for each id. Yield counts, then the documents to drop by part."""
     rows = list(batches)
     largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
     identities, sizes, keys, runs = joined(rows, "identities sizes keys runs", "u8 i8 i8 u4")
@@ -262,7 +262,7 @@ def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
     identities, sizes, keys, runs = identities[order], sizes[order], keys[order], runs[order]
     starts, of_runs = run_starts(identities), run_starts(identities, runs)
     lasts = np.append(starts[1:], order.size) - 1
-    # Equal documents with the same id are one document, so nothing is replaced.
+    # Equal documents with one id are one document, so nothing is replaced.
     is_lost = keys != np.repeat(keys[lasts], np.diff(starts, append=order.size))
     counts = {
         "documents": starts.size,
@@ -310,7 +310,7 @@ def _compared_again(block: pa.Table, rows: pa.Table) -> Batches:
 
 
 def _removed_keys(block: pa.Table, losers: pa.Table) -> Batches:
-    """Yield the keys of dropped members that no member of the block has any more."""
+    """Yield the keys of dropped documents that no other document of the block has."""
     (keys,) = joined(losers, "keys", "i8")
     (left,) = joined(block, "members", "i8")
     yield batch_of({"key": np.setdiff1d(keys, left)})

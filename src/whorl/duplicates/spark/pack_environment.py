@@ -20,8 +20,8 @@ import whorl
 from whorl.errors import ParameterError
 
 #: Packages of the spark extra, and packages that every Spark installation has.
-_EXTRA, _THERE = ("pandas", "pyarrow"), frozenset({"pyspark", "py4j"})
-#: Folders for developers and tests, and suffixes of files that are not needed at run time.
+_EXTRA, _ALREADY_INSTALLED = ("pandas", "pyarrow"), frozenset({"pyspark", "py4j"})
+#: Folders for developers and tests, and suffixes of files that the program does not need.
 _FOLDERS = frozenset({"__pycache__", "bin", "include", "src", "test", "tests"})
 _SUFFIXES = frozenset({".a", ".c", ".h", ".hpp", ".js", ".map", ".md", ".pxd", ".pyc", ".pyi", ".pyx"})
 #: Unused parts of pyarrow: clients of remote services, and Gandiva's execution plans.
@@ -44,7 +44,7 @@ def packed_files() -> Iterator[tuple[Path, str]]:
 def pack(target: Path) -> int:
     with tarfile.open(target, "w:gz", compresslevel=6) as archive:
         for file, name in packed_files():
-            # Add the file itself, because a symbolic link would be broken on the executors.
+            # Add the file that a symbolic link points to, because the link would be broken on the executors.
             archive.add(file.resolve(), name, recursive=False)
     return target.stat().st_size
 
@@ -55,12 +55,12 @@ def _needed() -> list[Distribution]:
     wanted = ["whorl", *_EXTRA]
     while wanted:
         name = wanted.pop()
-        if name in distributions or name in _THERE:
+        if name in distributions or name in _ALREADY_INSTALLED:
             continue
         try:
             distributions[name] = distribution(name)
         except PackageNotFoundError:
-            # Dependencies for other systems or Python versions are not installed.
+            # A dependency for another system or Python version is not installed.
             if name in _EXTRA:
                 raise ParameterError(f"{name} is missing: pip install 'whorl[spark]'") from None
             continue
@@ -74,7 +74,7 @@ def _needed() -> list[Distribution]:
 @click.command()
 @click.argument("target", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.tar.gz")
 def main(target: Path) -> None:
-    """Pack what executors need into FILE.tar.gz, for spark-submit --archives FILE.tar.gz#environment."""
+    """Pack whorl and its dependencies into FILE.tar.gz, for spark-submit --archives FILE.tar.gz#environment."""
     try:
         size = pack(target)
     except (ParameterError, OSError) as error:

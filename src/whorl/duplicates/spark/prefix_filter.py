@@ -1,15 +1,15 @@
 """Finds candidate pairs on Spark with the prefix filter, on documents split into blocks.
 
-Each partition holds a block of documents, and is responsible for a part of all hash values. A round first counts the
-documents that have each hash: each block sends its counts to the part of the hash, which adds them up and returns the
-sums of hashes that several documents have. This happens twice: for the smallest hashes of all documents, then for the
-other hashes of the few documents that can still reach the threshold.
+Each partition holds a block of documents, and owns a part of all hash values. A round first counts the documents that
+have each hash. Each block sends its counts to the part that owns the hash. The part adds them up, and returns the sums
+of hashes that several documents have. This happens twice: for the smallest hashes of all documents, then for the other
+hashes of the few documents that can still reach the threshold.
 
-Then each block sends the hashes that pass the prefix filter. The part of a hash sorts its documents by size and key,
-and pairs each with all smaller documents that are large enough; the sorted positions give the number of pairs. If a
-hash makes too many pairs, its documents are deferred to the next round, or returned as a hash block: the set of
-documents of one frequent hash. Hash blocks and deferred documents go to one worker if they fit into its memory
-(`LocalRemainder`), because a distributed step costs far more than a few thousand documents.
+Then each block sends the hashes that pass the prefix filter. The part that owns a hash sorts its documents by size and
+key, and pairs each document with all smaller documents that are large enough. The sorted positions give the number of
+pairs. If a hash makes too many pairs, its documents are deferred to the next round, or returned as a hash block: the
+set of documents with one frequent hash. If hash blocks and deferred documents fit into one worker's memory, one worker
+compares them (`LocalRemainder`): a distributed step costs far more than a few thousand documents.
 """
 
 from __future__ import annotations
@@ -66,30 +66,30 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 
 #: Columns of candidates. In a row of pairs (`kind` is _PAIRS), `senders` has the keys of the smaller documents, whose
 #: sketches are sent to the larger documents in `receivers`. In a row of a hash block, `receivers` has the keys of all
-#: its documents, and `senders` those of its new documents. A hash block is open if its documents have more hashes for
-#: the next round.
+#: its documents, and `senders` has the keys of its new documents. A hash block is open if its documents have more
+#: hashes for the next round.
 _CANDIDATES = "part int, kind long, hash_block string, senders binary, receivers binary"
 _KEYS = "part int, keys binary"
 _CANDIDATE_NAMES = [part.split()[0] for part in _CANDIDATES.split(", ")]
 _PAIRS, _HASH_BLOCK, _OPEN_HASH_BLOCK = 0, 1, 2
-#: Shift that packs a hash number and a size into one integer.
+#: Number of bits to shift a hash number before it is combined with a size into one integer.
 _SIZE_BITS = 32
 _AT_ONCE = 1 << 20
 
-#: Maximum number of hashes for one worker; each takes 8 bytes, and several times more during the search.
+#: Maximum number of hashes that one worker compares. A hash takes 8 bytes, and several times more during the search.
 MOST_AT_ONCE = 1 << 25
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]
-#: Function that connects the documents of hash blocks, given in the columns of `RoundResult.hash_blocks`, and returns
-#: the blocks (column hash_block) that it could not connect, so that their documents need more hashes.
+#: Function that connects the documents of hash blocks, in the columns of `RoundResult.hash_blocks`. It returns the
+#: blocks (column hash_block) that it could not connect; their documents need more hashes.
 Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True, slots=True)
 class LocalRemainder:
-    """Documents so few that one worker can compare them with each other in all remaining rounds.
+    """The remaining documents, if one worker can compare them with each other in all remaining rounds.
 
-    Without a remaining round, the worker repeats the last one, which returns hash blocks.
+    After the last round, the worker repeats that round, which returns hash blocks.
     """
 
     sketches: DataFrame
@@ -100,7 +100,7 @@ class LocalRemainder:
 
         def pairs_of_blocks(batches: Batches) -> Batches:
             block = Block.of(batches, scheme)
-            # A block is sorted by key, which is the order that the comparison expects for documents of one size.
+            # The comparison expects documents of one size in the order of their keys, and a block is sorted by key.
             firsts = np.arange(block.keys.size)
             pairs = find_pairs(block.sketches, firsts, options, known=Pairs.together([]), is_known=~block.is_new)
             yield pair_rows(pairs.at(block.keys))
@@ -132,14 +132,14 @@ def find_candidates(
     pivots: int = 0,
     most_at_once: int = MOST_AT_ONCE,
 ) -> Iterator[RoundResult]:
-    """Yield the candidate pairs, which may reach the threshold, round by round; a few of them several times.
+    """Yield the candidate pairs, which may reach the threshold, round by round. A few pairs occur several times.
 
-    With `options.spanning_only`, the caller needs only enough pairs to connect each cluster. Documents that share a
-    hash with too many pairs in the last round are then yielded as a hash block instead of all their pairs.
+    With `options.spanning_only`, the caller needs only enough pairs to connect each cluster. If a hash has too many
+    pairs in the last round, its documents are then yielded as a hash block instead of all their pairs.
 
     Args:
-        decide: Called with the hash blocks of a round whose documents have more hashes; the documents of blocks that it
-            does not return take no part in the next round.
+        decide: Called with the hash blocks of a round whose documents have more hashes. If it does not return a block,
+            the block's documents take no part in the next round.
         pivots: Number of new documents of each hash block to pair with the whole hash block.
         most_at_once: Maximum number of hashes that one worker takes over.
     """
@@ -170,7 +170,7 @@ def find_candidates(
         )
         in_bytes = blocks.agg(f.sum(f.length("hashes"))).collect()[0][0]
         if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
-            # The hash blocks need not be passed on: the worker's search finds them again.
+            # The worker's search finds the hash blocks again, so do not pass them on.
             local = replace(options, rounds=rounds_left[number + 1 :] or [one])
             yield RoundResult(pairs, None, LocalRemainder(blocks, local))
             return
@@ -220,7 +220,7 @@ def _one_by_one(batches: Batches) -> Batches:
 def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict[int, int]:
     levels = map_batches(blocks.select("sizes"), partial(_home_levels, scheme=scheme, one=one), "level int, size long")
     smallest = levels.groupBy("level").agg(f.min("size").alias("size")).collect()
-    # These are few rows: at most one level per bit of a size.
+    # This has few rows: at most one level per bit of a size.
     return dict(sorted((row["level"], row["size"]) for row in smallest))
 
 
@@ -259,14 +259,14 @@ class _PairFinder:
         groups[run_starts(levels, tokens)[1:]] = 1
         groups = np.cumsum(groups)
         is_same = (groups[1:] == groups[:-1]) & (keys[1:] == keys[:-1])
-        # Do not pair a document with itself if it has a hash twice.
+        # A document may have a hash twice. Do not pair it with itself.
         first = np.maximum.accumulate(np.where(np.append(False, is_same), 0, np.arange(order.size)))
         indexed = np.flatnonzero(flags & IS_INDEXED)
         probed = np.flatnonzero(flags & IS_PROBED)
         before = np.searchsorted(indexed, first)
         least = self.one.pair_options.smallest_partner(sizes[probed])
-        places = (groups[indexed] << np.int64(_SIZE_BITS)) + sizes[indexed]
-        low = np.searchsorted(places, (groups[probed] << np.int64(_SIZE_BITS)) + least)
+        packed = (groups[indexed] << np.int64(_SIZE_BITS)) + sizes[indexed]
+        low = np.searchsorted(packed, (groups[probed] << np.int64(_SIZE_BITS)) + least)
         counts = np.maximum(0, before[probed] - low)
         is_left = counts > 0
         for at in oversized_groups(groups[probed], counts, self.options.most):
@@ -297,8 +297,8 @@ class _PairFinder:
             yield self._pairs(keys[smaller[is_open]], keys[larger[is_open]])
 
     def _with_pivots(self, hash_block: Numbers, new: Numbers) -> Batches:
-        """Yield pairs of some new documents of a hash block (pivots) with all of its documents."""
-        # Choose pivots by their keys, so that hash blocks with many common documents choose the same pivots and make
+        """Pair some new documents of a hash block (pivots) with all of its documents."""
+        # Choose pivots by their keys: then hash blocks with many documents in common choose the same pivots and make
         # the same pairs.
         pivots = new[np.argsort(new.view(np.uint64) * SCATTERED)[: self.pivots]]
         for pivot in pivots.tolist():

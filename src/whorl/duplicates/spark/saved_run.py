@@ -6,8 +6,8 @@ The state is a folder on any file system that Spark reaches. After the second ru
     run-2-5f0c…/documents   blocks as Parquet: ids, names, digests of the texts, and sketches
     run-2-5f0c…/pairs       pairs of sketches, by their keys
 
-Each run writes into a folder with a unique name, then renames a small JSON file to become the last run. So the state is
-always complete, even if a run is killed.
+Each run writes into a folder with a unique name. Then it renames a small JSON file, which makes it the last run. So the
+state is always complete, even if a run is killed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from whorl.errors import ParameterError, StoreError
 
 _FORMAT = 1
 _DONE = re.compile(r"run-(\d+)\.json")
-#: Names of all files that runs, completed or killed, leave in the folder.
-_OURS = re.compile(r"run-(\d+)(-[0-9a-f]{32}(\.json)?|\.json)")
+#: Names of the files that completed or killed runs leave in the folder.
+_STATE_FILES = re.compile(r"run-(\d+)(-[0-9a-f]{32}(\.json)?|\.json)")
 _DOCUMENTS, _PAIRS = "documents", "pairs"
 _FOREIGN = "{} holds something else than what was found before; name a new folder"
 
@@ -42,7 +42,7 @@ class SearchState:
 
     Raises:
         StoreError: The folder contains other files, or cannot be used.
-        ParameterError: The state was made with other parameters, so its sketches are not comparable.
+        ParameterError: A run with other parameters wrote the state, so its sketches are not comparable.
     """
 
     def __init__(self, session: SparkSession, path: str, options: DuplicatesOptions) -> None:
@@ -55,14 +55,14 @@ class SearchState:
         }
         names = self._folder.names()
         last = max((int(match[1]) for match in map(_DONE.fullmatch, names) if match), default=0)
-        if not last and not all(map(_OURS.fullmatch, names)):
+        if not last and not all(map(_STATE_FILES.fullmatch, names)):
             raise StoreError(_FOREIGN.format(path))
         before = self._read(last) if last else self._description
         answers = before["question"] == self._description["question"]
         self.run = RunNumber(last + 1, last + 1 if answers else 1, lasts=True)
         #: Blocks of earlier documents; None in the first run.
         self.blocks: DataFrame | None = None
-        #: Pairs of earlier documents, in the columns of `verify.PAIRS`; None to find them again.
+        #: Pairs of earlier documents, in the columns of `verify.PAIRS`; None if they must be found again.
         self.pairs: DataFrame | None = None
         if last:
             folder = before["folder"]
@@ -100,8 +100,8 @@ class SearchState:
         if not self._folder.rename(f"{own}.json", f"run-{number}.json"):
             raise StoreError(f"another run has written to {self._path} meanwhile; run this one again")
         for name in self._folder.names():
-            match = _OURS.fullmatch(name)
-            # Files with this run's number belong to concurrent runs, whose renames will fail.
+            match = _STATE_FILES.fullmatch(name)
+            # Files with the number of this run belong to concurrent runs, whose renames will fail.
             if match and int(match[1]) < number:
                 self._folder.delete(name)
 
@@ -109,7 +109,7 @@ class SearchState:
 def drop_removed(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -> tuple[LoadedDocuments, DataFrame]:
     """Drop the stored pairs of removed documents; mark the documents whose pairs may now be incomplete as new.
 
-    With `links`, the pairs only connect clusters, so if a cluster has lost a member, all its documents are marked.
+    With `links`, the pairs only connect clusters. If a cluster has lost a member, all its documents are then marked.
     """
     if documents.removed is None:
         return documents, pairs
@@ -125,7 +125,7 @@ def drop_removed(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -
 
 
 class _Folder:
-    """A folder in a Hadoop file system, used through Spark's Java API; errors become StoreError."""
+    """A folder in a Hadoop file system, used through Spark's Java API. Its errors become StoreError."""
 
     def __init__(self, session: SparkSession, path: str) -> None:
         context = session.sparkContext
@@ -160,7 +160,7 @@ class _Folder:
         """Rename a file; return False if the new name exists."""
         with self._failures():
             target = self._paths(self._root, to)
-            # Check this here, because some file systems do not.
+            # Some file systems replace an existing file, so check the new name first.
             return not self._files.exists(target) and bool(self._files.rename(self._paths(self._root, name), target))
 
     def delete(self, name: str) -> None:

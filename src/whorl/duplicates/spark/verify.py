@@ -1,8 +1,8 @@
 """Compares the sketches of pairs on Spark: verifies candidates, and measures how much two documents share.
 
-The comparison itself is that of one machine. The documents of a pair may be in different blocks (each is held by one
-partition), so the block of one document sends its sketch to the block of the other; a sketch is sent once for all of
-its comparisons in a block.
+The comparison uses the functions of one machine. The two documents of a pair may be in different blocks, in two
+partitions. Then the block of one document sends its sketch to the block of the other. It sends a sketch only once for
+all comparisons in a block.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _SENT = f"{SKETCHES}, sender_indices binary, receivers binary"
 #: Maximum number of hashes in a row of sent sketches, and of bytes of sketches to compare at a time.
 _HASHES_AT_ONCE, _BYTES_AT_ONCE = 1 << 22, 1 << 24
 
-#: Function that compares pairs, given sketches, the indices of sent documents and of their partners among these, and
-#: the keys of all of them.
+#: Function that compares pairs. Its arguments are sketches, the indices of sent documents and of their partners in the
+#: sketches, and the keys of all of them.
 _Compare = Callable[[Sketches, Numbers, Numbers, Numbers], Pairs]
 
 
@@ -70,7 +70,7 @@ def _compared(pairs: DataFrame, documents: LoadedDocuments, compare: _Compare) -
 
 
 def _sent_sketches(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: Partitioning) -> Batches:
-    """Yield the sketches of a block that are needed for comparisons, one or more rows for each receiving part."""
+    """Yield the sketches of a block that other parts compare, in one or more rows for each receiving part."""
     senders, receivers = joined(pairs, "senders receivers", "i8 i8")
     if not senders.size:
         return
@@ -79,9 +79,9 @@ def _sent_sketches(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts
     senders, receivers = senders[order], receivers[order]
     different = run_starts(senders, receivers)
     senders, receivers = senders[different], receivers[different]
-    of_parts, places = parts.of(receivers), whole.places(senders)
+    of_parts, indices = parts.of(receivers), whole.indices_of(senders)
     cuts = np.flatnonzero(np.diff(of_parts)) + 1
-    for own, own_receivers in zip(np.split(places, cuts), np.split(receivers, cuts), strict=True):
+    for own, own_receivers in zip(np.split(indices, cuts), np.split(receivers, cuts), strict=True):
         part = int(parts.of(own_receivers[:1])[0])
         distinct, sender_indices = np.unique(own, return_inverse=True)
         # `distinct` ascends, so each portion of documents is a contiguous range of `sender_indices`.
@@ -108,28 +108,28 @@ def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme
     """Compare sent documents (`rows`) with documents of the block `whole`; return the measured pairs."""
     sender_indices, receivers = joined(rows, "sender_indices receivers", "i8 i8")
     (keys,) = joined(rows, "keys", "i8")
-    # Positions refer to one row; add its offset among all sent documents.
+    # A position refers to one row, so add the row's offset among all sent documents.
     rows_of = [len(row["keys"][0].as_buffer()) // 8 for row in rows]
     pairs_of = [len(row["receivers"][0].as_buffer()) // 8 for row in rows]
     sender_indices = sender_indices + np.repeat(np.cumsum(rows_of) - rows_of, pairs_of)
     sent = Block.of(rows, scheme)
     distinct, at = np.unique(receivers, return_inverse=True)
-    places = whole.places(distinct)
-    counts = whole.sketches.counts[places]
-    hashes, _ = whole.sketches.gathered(places, np.zeros_like(counts), counts)
-    # Order the documents by key, as on one machine, because an estimate is not symmetric.
+    indices = whole.indices_of(distinct)
+    counts = whole.sketches.counts[indices]
+    hashes, _ = whole.sketches.copy_hashes(indices, np.zeros_like(counts), counts)
+    # An estimate is not symmetric, so order the documents by key, as on one machine.
     everything = np.concatenate([sent.keys, distinct])
     order = np.argsort(everything, kind="stable")
-    place_of = np.empty(order.size, np.int64)
-    place_of[order] = np.arange(order.size)
+    index_of = np.empty(order.size, np.int64)
+    index_of[order] = np.arange(order.size)
     sketches = Sketches(
         scheme,
-        np.concatenate([sent.sketches.sizes, whole.sketches.sizes[places]])[order],
+        np.concatenate([sent.sketches.sizes, whole.sketches.sizes[indices]])[order],
         np.concatenate([sent.sketches.starts, np.cumsum(counts) - counts + sent.sketches.hashes.size])[order],
         np.concatenate([sent.sketches.counts, counts])[order],
         np.concatenate([sent.sketches.hashes, hashes]),
     )
-    senders, partners = place_of[sent.places(keys[sender_indices])], place_of[at + sent.keys.size]
+    senders, partners = index_of[sent.indices_of(keys[sender_indices])], index_of[at + sent.keys.size]
     return pair_rows(compare(sketches, senders, partners, everything[order]))
 
 

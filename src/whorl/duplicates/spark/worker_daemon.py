@@ -1,11 +1,11 @@
 """Loads the compiled loops once, and then forks Spark's Python workers.
 
-Spark starts this module instead of its own daemon if `spark.python.daemon.module` names it. With Spark's own daemon,
+Spark starts this module instead of its own daemon if `spark.python.daemon.module` names it. Under Spark's own daemon,
 each worker would import numba and load the loops. Libraries that start threads on import, such as pyarrow and pandas,
 are imported only in the workers.
 
-PySpark is imported from its folder if pip has installed one next to its archive. The archive and a jar come first on
-Spark's `sys.path`, and each worker would take two seconds to read their lists of files.
+If pip has installed PySpark in a folder next to its archive, the daemon imports it from the folder. Spark's `sys.path`
+begins with the archive and a jar, and each worker would take two seconds to read their lists of files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 def unpacked_pyspark(paths: list[str]) -> str | None:
-    """Return the folder with unpacked PySpark next to its archive, or None."""
+    """Return the folder next to the archive with unpacked PySpark, or None."""
     for path in map(Path, paths):
         # In pip's installation, the archive is in pyspark/python/lib.
         if path.name == "pyspark.zip" and len(path.parents) > 3 and (path.parents[2] / "__init__.py").is_file():
