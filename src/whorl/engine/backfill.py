@@ -13,9 +13,9 @@ from whorl.engine.protocol import ClusterLabel
 from whorl.errors import EngineError, EngineResponseError, ParameterError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
 
-#: Number of documents to fetch and send per request, each with its whole text.
+#: Number of documents to fetch and send per request; each has its whole text.
 DEFAULT_BATCH = 100
-#: Number of documents between two commits. After an error, the next run continues after the last commit.
+#: Number of documents between two commits. After an error, the next run continues from the last commit.
 _COMMIT_EVERY = 10_000
 
 _Batch = TypeVar("_Batch")
@@ -28,12 +28,12 @@ class BackfillReport:
     Args:
         total: Documents to process, counted at the beginning.
         sent: Documents that got whorl's fields from their text.
-        removed: Documents without a text that lost an empty sketch.
-        kept: Documents with a text shorter than a shingle, and rightly an empty sketch.
+        removed: Documents without a text; the run removed their empty sketch.
+        kept: Documents whose text is shorter than a shingle; their empty sketch is right.
         textless: Documents without a stored text, which searches do not find.
         refused: Ids of refused documents, each with the server's reason.
-        left: Documents without whorl's fields, because they were added or changed during the run.
-        example: Smallest id of the batches, or "", as an example for messages.
+        left: Documents that were added or changed during the run, and still lack whorl's fields.
+        example: Smallest id of the processed documents, as an example for messages; "" if there is none.
     """
 
     total: int = 0
@@ -66,10 +66,10 @@ def fill_batches(
     lacking: Callable[[], int],
     progress: Callable[[BackfillReport], None],
 ) -> BackfillReport:
-    """Update documents in batches; after an error, another run continues.
+    """Update documents in batches; if an error stops the run, the next run continues.
 
     `fill` updates a batch, `commit` commits all updates so far, and `lacking` counts the documents that still lack
-    whorl's fields. `progress` is called with the counts so far, before the first batch and after each batch.
+    whorl's fields. `progress` gets the counts so far, before the first batch and after each batch.
     """
     done, committed = BackfillReport(total), 0
     progress(done)
@@ -113,7 +113,7 @@ class ServerLabels(ABC):
         return labels
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
-        """Set the cluster labels of documents, or remove them (None); searches see them after the next commit."""
+        """Set the cluster labels of documents; None removes a label. Searches see the labels after the next commit."""
         for batch in batches(changes, CHANGED_AT_ONCE):
             self._require_written(self._change(batch, changes))
 

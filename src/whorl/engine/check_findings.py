@@ -29,22 +29,18 @@ class Finding:
 
     @classmethod
     def error(cls, code: str, message: str, remedy: str = "") -> Finding:
-        """Report a problem that prevents all searches by fingerprint."""
         return cls(Severity.ERROR, code, message, remedy)
 
     @classmethod
     def warning(cls, code: str, message: str, remedy: str = "") -> Finding:
-        """Report a problem that makes results incomplete, or searches slow or different."""
         return cls(Severity.WARNING, code, message, remedy)
 
     @classmethod
     def note(cls, code: str, message: str, remedy: str = "") -> Finding:
-        """Report a fact that needs no action."""
         return cls(Severity.NOTE, code, message, remedy)
 
     @classmethod
     def ok(cls, code: str, message: str) -> Finding:
-        """Report a check that found no problem."""
         return cls(Severity.OK, code, message)
 
     def __str__(self) -> str:
@@ -56,7 +52,6 @@ class Finding:
 
 
 def sorted_for_display(findings: list[Finding]) -> list[Finding]:
-    """Sort findings for display: errors, passed checks, warnings, notes."""
     order = [Severity.ERROR, Severity.OK, Severity.WARNING, Severity.NOTE]
     return sorted(findings, key=lambda finding: order.index(finding.level))
 
@@ -66,7 +61,7 @@ def untried_version(server: str, tried: str, remedy: str) -> Finding:
 
 
 def whole_names(field: str, remedy: str) -> Finding:
-    """Report that names are not split at `_` and `.`."""
+    """Report that words do not end at `_` and `.` in names."""
     message = f"the words of {field} do not end at _ and .: lease_2024.txt is one word, which name:2024 does not find"
     return Finding.note("whole-names", message, remedy)
 

@@ -1,6 +1,6 @@
 """HTTP client of one server: urllib3's connection pools with whorl's deadlines, error messages and retries.
 
-Threads share a client, and optionally a value in a `TtlCache` and a commit in a `SharedCommit`.
+Threads can share one client, a value in a `TtlCache`, and a commit in a `SharedCommit`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError
 from whorl.request_context import seconds_left, trace
 
-#: Number of bytes of a request body to send at once; the timeout applies to each block.
+#: Number of bytes of a request body to send at once. The timeout applies to each block.
 _BLOCK_BYTES = 1 << 16
-#: A timeout this close to the deadline counts as a passed deadline.
+#: If a request times out this close to its deadline, the deadline counts as passed.
 _SOON_SECONDS = 0.05
-# `with_retries` retries instead of urllib3, which does not know the request's deadline.
+# urllib3 does not know the request's deadline, so `with_retries` retries instead.
 _ONE_ATTEMPT = urllib3.Retry(total=False)
 
 
@@ -42,7 +42,7 @@ class ServerAccess:
     """Connection options for a server.
 
     Args:
-        timeout_seconds: Read timeout: the longest pause within a response.
+        timeout_seconds: Read timeout: longest pause within a response.
         auth: User and password; not needed if the URL contains them.
         api_key: Elasticsearch's API key, sent instead of user and password.
         ca: File or folder of CA certificates; None for the system's certificates.
@@ -73,20 +73,20 @@ class ServerAccess:
 
 
 class _PlainConnection(HTTPConnection):
-    """HTTP connection with a separate connect timeout that refuses ambiguous responses."""
+    """HTTP connection that has a separate timeout for connecting, and refuses ambiguous responses."""
 
     def __init__(self, *args: Any, connect_seconds: float, **options: Any) -> None:
         super().__init__(*args, **options)
         self._connect_seconds = connect_seconds
 
     def connect(self) -> None:
-        # urllib3 also uses the connect timeout for sending, but a server may need longer to read a large body.
+        # urllib3 also uses the connect timeout for sending, but a server may take longer to read a large body.
         timeout = self.timeout
         self.timeout = min(float(timeout or 0.0), self._connect_seconds)
         try:
             super().connect()
         except TimeoutError as error:
-            # The TLS handshake timed out; urllib3 would report this as a read timeout.
+            # The TLS handshake timed out, and urllib3 would report this as a read timeout.
             raise ConnectTimeoutError(self, str(error)) from error
         finally:
             self.timeout = timeout
@@ -121,7 +121,7 @@ class ServerConnections:
     Args:
         url: URL of the server without credentials, for messages.
         name: The server's name in messages: "Solr".
-        default_ca: File or folder of CA certificates, unless the options name one.
+        default_ca: File or folder of CA certificates that is used if the options name none.
     """
 
     def __init__(self, url: str, name: str, ca_setting: str, access: ServerAccess, default_ca: str | None) -> None:
@@ -158,7 +158,7 @@ class ServerConnections:
             raise self._unavailable(error, target) from error
 
     def _connected(self) -> urllib3.HTTPConnectionPool:
-        # A forked process must not use its parent's connections, or it would read the parent's responses.
+        # A forked process must not use its parent's connections: it would read the parent's responses.
         if self._pool is None or self._process != os.getpid():
             self._process, self._pool = os.getpid(), self._new_pool()
         return self._pool
@@ -179,7 +179,7 @@ class ServerConnections:
         context = ssl.create_default_context(
             cafile=None if is_folder else self._ca, capath=self._ca if is_folder else None
         )
-        # As in all current clients, only the subject alternative name counts (RFC 9110, 4.3.4).
+        # Like all current clients, check the subject alternative name only (RFC 9110, 4.3.4).
         context.hostname_checks_common_name = False
         if not self._access.verify:
             # The user has switched verification off; the documentation explains the risk.
@@ -194,7 +194,7 @@ class ServerConnections:
             pool.close()
 
     def _unavailable(self, error: Exception, target: str) -> EngineUnavailableError:
-        # urllib3 wraps errors of sockets and TLS.
+        # urllib3 wraps the errors of sockets and TLS.
         cause = error.args[-1] if error.args and isinstance(error.args[-1], Exception) else error
         is_connect_timeout = isinstance(error, ConnectTimeoutError) and not isinstance(error, NewConnectionError)
         server, path = f"{self._name} at {self.url}", target.partition("?")[0].rstrip("/").rpartition("/")[2]
@@ -215,7 +215,7 @@ class ServerConnections:
                 f"{server} {silent} within {self._access.timeout_seconds:g} s ({path}); "
                 "try again, or allow it more time with WHORL_TIMEOUT"
             )
-        # A connection that the server has closed is not a certificate error.
+        # If the server has closed the connection, the certificate is not the problem.
         if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError):
             reason = cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else cause.reason
             return EngineUnavailableError(
@@ -230,14 +230,14 @@ class ServerConnections:
 
 
 def json_bytes(body: object) -> bytes:
-    """Return JSON in UTF-8, with only lone surrogates escaped, because escaped tokens would take twice the space."""
+    """Return JSON in UTF-8. Only lone surrogates are escaped; escaped tokens would take twice the space."""
     try:
         return orjson.dumps(body)
     except TypeError:
         return json.dumps(body).encode()
 
 
-#: Approximate pause before the first retry, doubled for each further retry, and longest pause.
+#: Approximate pause before the first retry, and longest pause. The pause doubles with each retry.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 2.0
 
 _Result = TypeVar("_Result")
@@ -246,8 +246,8 @@ _Result = TypeVar("_Result")
 def with_retries(send: Callable[[], _Result], retries: int) -> _Result:
     """Send a request, retry after temporary failures, and record each attempt in the request's trace.
 
-    Repeating a request is harmless: queries change nothing, and documents and deletions may arrive twice. There are no
-    retries after the deadline.
+    A repeated request is harmless: queries change nothing, and documents and deletions may arrive twice. After the
+    deadline, nothing is retried.
 
     Args:
         send: Sends the request once; raises EngineUnavailableError with `is_temporary` after a temporary failure.
@@ -288,18 +288,18 @@ _Value = TypeVar("_Value")
 class TtlCache(Generic[_Value]):
     """Caches a value, and fetches it again after its time to live.
 
-    One thread fetches the value while the others wait. `fetch` gets the previous value, or None at first.
+    One thread fetches the value while the others wait. `fetch` gets the previous value as its argument, None at first.
     """
 
     def __init__(self, fetch: Callable[[_Value | None], _Value], seconds: float) -> None:
-        # The lock is reentrant, because fetching may need another cached value of the same collection.
+        # The lock is reentrant: fetching may need another cached value of the same collection.
         self._fetch, self._seconds, self._lock = fetch, seconds, threading.RLock()
         self._fresh_until = -math.inf
         self._value: _Value | None = None
 
     def __call__(self) -> _Value:
-        # A search reads the value a dozen times, so a fresh value needs no lock. Set the expiry time after the value,
-        # so that no thread takes an old value for fresh.
+        # A search reads the value a dozen times, so reading a fresh value takes no lock. Set the expiry time after the
+        # value: otherwise another thread could return an old value.
         if time.monotonic() > self._fresh_until:
             with self._lock:
                 if time.monotonic() > self._fresh_until:
@@ -322,7 +322,7 @@ _Key = TypeVar("_Key")
 
 
 class LimitedCache(Generic[_Key, _Value]):
-    """Keeps a limited number of the values that were put last, for all threads."""
+    """Keeps the values that were put last, up to a limit, for all threads."""
 
     def __init__(self, most: int) -> None:
         self._most, self._lock, self._values = most, threading.Lock(), dict[_Key, _Value]()
@@ -341,7 +341,7 @@ class LimitedCache(Generic[_Key, _Value]):
 class SharedCommit:
     """Group commit: one commit serves all threads that wait for a commit.
 
-    A thread needs a commit that begins after its call, because a running commit may miss its documents.
+    A running commit may miss the documents of a thread, so the thread waits for a commit that begins after its call.
     """
 
     def __init__(self, commit: Callable[[], None]) -> None:
@@ -352,8 +352,8 @@ class SharedCommit:
 
     def __call__(self) -> None:
         """Wait until a commit that began after this call has ended; raise its error if it failed."""
-        # Reading this needs no lock: a commit that another thread begins now is either counted already, or begins after
-        # this call.
+        # Reading this needs no lock: if another thread begins a commit now, the commit is either counted already, or
+        # begins after this call.
         wanted = self._begun + 1
         with self._turn:
             if self._ended < wanted:
@@ -363,8 +363,7 @@ class SharedCommit:
                     self._commit()
                 except EngineError as error:
                     self._error = error
-                # Other exceptions, such as KeyboardInterrupt, concern only this thread, so the next thread commits
-                # again.
+                # Other exceptions, such as KeyboardInterrupt, concern only this thread. The next thread commits again.
                 self._ended = self._begun
             if self._error is not None:
                 raise self._error

@@ -1,10 +1,10 @@
 """Encodes words and values as index terms and patterns for all engines, and looks up passages by their hashes.
 
-Properties can have any name, so on disk and in OpenSearch, one index field holds the words of all properties, and
-another all whole values. Each term begins with the name of its property. Name and content have separate fields.
+Properties can have any name. So on disk and in OpenSearch, one index field holds the words of all properties, and
+another one all whole values. Each term begins with the name of its property. Name and content have fields of their own.
 
-tantivy supports wildcards and ranges of text only as regular expressions. Except for `compile_pattern`, the expressions
-here mean the same to tantivy and to Python's `re`.
+tantivy supports wildcards and ranges of text only as regular expressions. The expressions of this module mean the same
+to tantivy and to Python's `re`, except those of `compile_pattern`.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from whorl.query.plan.nodes import (
 )
 from whorl.request_context import require_time
 
-#: Fields with a separate index field for their words; all other fields share one.
+#: Fields with an index field of their own for their words; all other fields share one.
 OWN_FIELDS = ("name", "content")
 #: tantivy splits text at this character, so no term contains it.
 BETWEEN_WORDS = " "
-#: Control characters that neither words nor field names contain: after a field name, for a word that is empty after
-#: folding, for a blank within a word, and before a digest.
+#: Control characters that occur neither in words nor in field names. They mark, in this order: the end of a field name,
+#: a word that is empty after folding, a blank within a word, and a digest.
 _AFTER_FIELD, _EMPTY, _BLANK, _DIGEST = "\x1f", "\x1e", "\x1c", "\x1d"
 _ODD = re.compile(r"[\t\n\f\r\x1c-\x1f]")
-#: Longer field names and words become a prefix of this length and a digest, because tantivy silently drops terms of 64
-#: KB.
+#: tantivy silently drops terms of 64 KB. So a field name or word longer than the first number becomes a prefix, with
+#: the second number of characters, and a digest.
 _LONGEST_PART, _BEGINNING = 1000, 200
-#: Up to this number of characters, a plain loop over the words is faster than numpy.
+#: For fewer characters, a plain loop over the words is faster than numpy.
 SHORT_TEXT = 500
 _LETTERS: Mapping[Kind, str] = {
     Kind.TEXT: "w",
@@ -68,8 +68,8 @@ _SYNTAX = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
 _ONE, _ANY = "(?s:.)", "(?s:.)*"
 _FIRST, _LAST = "\0", "\U0010ffff"
 
-#: Sample text that shows the word-break profile of an analysis (a colon between letters, letters new in Unicode 15 and
-#: 16), different folding, stemming, and removal of markup, stop words or long words.
+#: Sample text that shows how an analysis works: its word-break profile (a colon between letters, letters new in Unicode
+#: 15 and 16), different folding, stemming, and removal of markup, stop words or long words.
 PROBE = (
     "one:two \U00011f04\U00011f05 three \U00010d4e\U00010d4f, (Don't) 3.14 x_y Straße ﬁne 中文 – naïve; "
     "The houses of John's churches are running <b>out</b> of R&amp;D, wi-fi; l'été et des eaux, der Hund und die "
@@ -83,7 +83,7 @@ def searched_fields(name: str | None) -> tuple[str, ...]:
 
 
 def word_prefix(field: str) -> str:
-    """Return the prefix of a field's word terms: in the shared index field, the name and a control character."""
+    """Return the prefix of a field's word terms. In the shared index field, it is the name and a control character."""
     return "" if field in OWN_FIELDS else f"{_shortened(field)}{_AFTER_FIELD}"
 
 
@@ -92,7 +92,7 @@ def word_term(field: str, word: str) -> str:
 
 
 def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
-    """Join words by blanks; return None if a word is empty or longer than `longest` UTF-16 units.
+    """Join words with blanks; return None if a word is empty or longer than `longest` UTF-16 units.
 
     `blank` replaces a blank within a word.
     """
@@ -120,7 +120,7 @@ def joined_terms(field: str, words: JoinedWords) -> str:
 
 
 def value_term(field: str, kind: Kind, value: Value) -> str:
-    """Return the term for a whole value of a field; the terms of one kind sort like their values."""
+    """Return the term for a whole value of a field. The terms of one kind sort like their values."""
     return value_prefix(field, kind) + encode_sortable(kind, value)
 
 
@@ -129,12 +129,12 @@ def value_prefix(field: str, kind: Kind) -> str:
 
 
 def presence_term(field: str, kind: Kind) -> str:
-    """Return the term for documents with any value in a field."""
+    """Return the term that a document has if it has any value of a kind in a field."""
     return f"{_shortened(field)}{_AFTER_FIELD}{_LETTERS[kind].upper()}"
 
 
 def encode_sortable(kind: Kind, value: Value) -> str:
-    """Encode a value as text; the texts of one kind sort like their values."""
+    """Encode a value as text. The texts of one kind sort like their values."""
     match kind:
         case Kind.INTEGER | Kind.DATE:
             return f"{int(value) + (1 << 63):016x}"
@@ -146,7 +146,7 @@ def encode_sortable(kind: Kind, value: Value) -> str:
 
 
 def decode_sortable(kind: Kind, spelled: str) -> Value:
-    """Return the value that `encode_sortable` has encoded; a shortened text stays shortened.
+    """Decode a value of `encode_sortable`; a shortened text stays shortened.
 
     Raises:
         ValueError: No value of this kind is encoded this way.
@@ -168,7 +168,7 @@ def decode_sortable(kind: Kind, spelled: str) -> Value:
 
 
 def _shortened(text: str) -> str:
-    """Return a field name or word as a part of a term: without blanks, and shortened to a digest if it is long."""
+    """Return a field name or word as a part of a term: blanks are replaced, and a long one becomes a digest."""
     if len(text) > _LONGEST_PART or _ODD.search(text):
         digest = hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
         text = f"{_ODD.sub('', text[:_BEGINNING])}{_DIGEST}{digest}"
@@ -176,7 +176,7 @@ def _shortened(text: str) -> str:
 
 
 def encode_pattern(pattern: Pattern) -> Pattern:
-    """Return a pattern for words with blanks, as the index writes these."""
+    """Replace the blanks in the words of a pattern, as the index does."""
     return tuple(
         piece if isinstance(piece, WildcardCharacter) else piece.replace(BETWEEN_WORDS, _BLANK) for piece in pattern
     )
@@ -196,7 +196,8 @@ def pattern_expression(pattern: Pattern) -> str:
 def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
     """Compile a pattern to an expression that matches in linear time.
 
-    A piece between two * is matched only at its first occurrence; a later one could not help later pieces to match.
+    A piece between two * is matched only at its first occurrence, because a later one would not help the following
+    pieces.
 
     >>> bool(compile_pattern(("a", WildcardCharacter.ANY) * 40).fullmatch("az" * 39))
     False
@@ -213,9 +214,9 @@ def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
 
 
 def range_expression(low: str | None, high: str | None, *, includes_low: bool, includes_high: bool) -> str | None:
-    """Return a regular expression for the strings in a range, by code point; None for an empty range.
+    """Return a regular expression for the strings in a range, by code point; None if the range is empty.
 
-    A limit of None is open.
+    If a limit is None, the range is open.
 
     >>> bool(re.fullmatch(range_expression("b", "d", includes_low=True, includes_high=False), "cherry"))
     True
@@ -246,13 +247,13 @@ def _prefixed(letter: str, alternatives: Iterable[str]) -> list[str]:
 
 
 def _above(low: str, *, is_included: bool) -> list[str]:
-    """Return expressions that together match all strings above `low`, and `low` if it is included."""
+    """Return expressions that together match all strings above `low`; `is_included` adds `low` itself."""
     greater = [_literal(low[:at]) + more for at, letter in enumerate(low) for more in _one_of(_next(letter), _LAST)]
     return [*greater, _literal(low) + (_ANY if is_included else _ONE + _ANY)]
 
 
 def _below(high: str, *, is_included: bool, has_empty: bool) -> list[str]:
-    """Return expressions that together match all strings below `high`, with the empty string only if `has_empty`."""
+    """Return expressions that together match all strings below `high`; `has_empty` adds the empty string."""
     less = [_literal(high[:at]) + more for at, letter in enumerate(high) for more in _one_of(_FIRST, _previous(letter))]
     beginnings = [_literal(high[:at]) for at in range(0 if has_empty else 1, len(high))]
     is_there = is_included and (has_empty or high)
@@ -260,7 +261,7 @@ def _below(high: str, *, is_included: bool, has_empty: bool) -> list[str]:
 
 
 def _one_of(first: str | None, last: str | None) -> list[str]:
-    """Return the expression for strings that begin with a character in a range; none for an empty range."""
+    """Return the expression for strings that begin with a character in a range; an empty list if the range is empty."""
     if first is None or last is None or first > last:
         return []
     return [f"[{_literal(first)}-{_literal(last)}]{_ANY}"]
@@ -284,7 +285,7 @@ def _literal(text: str) -> str:
 def state_doublings(pattern: Pattern) -> int:
     """Count how often a pattern doubles the number of states of its automaton.
 
-    A ? after a * and a letter doubles the states, because the letter may have matched at any earlier position.
+    A ? after a * and a letter doubles the states: the letter may have matched at any earlier position.
 
     >>> state_doublings(("a", *map(WildcardCharacter, "?*"), "b", *map(WildcardCharacter, "??")))
     2
@@ -331,7 +332,7 @@ MAX_CLAUSES = 1024
 def fingerprints_to_move(
     root: BoundNode, count: Callable[[BoundLeaf], int], *, movable: tuple[type, ...], count_apart: int, server: str
 ) -> frozenset[int]:
-    """Choose FINGERPRINT clauses to move into functions, so that their tokens no longer count as clauses.
+    """Choose FINGERPRINT clauses to move into functions, so that their tokens do not count as clauses.
 
     The largest clauses move first, until the other clauses fit Lucene's limit. A moved clause becomes a function that
     adds to the score: `query($part0,0)` in Solr, a function of `function_score` in OpenSearch.
@@ -363,7 +364,7 @@ def fingerprints_to_move(
 def passage_terms(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> list[str]:
     """Return a document's terms in the field of passages.
 
-    The first term, the scheme's name, shows that the passages have been computed, even if the document has none.
+    The first term is the scheme's name. It shows that the passages have been computed, even if the document has none.
     """
     numbers = passage_numbers(text, words, scheme, passage_scheme)
     return [passage_scheme.name, *spelled(numbers, passage_scheme.bits)]
@@ -395,10 +396,10 @@ def look_up_holders(
     among: Iterable[str],
     ask: Callable[[Sequence[int], Sequence[str] | None, int], Iterable[tuple[str, Iterable[int]]]],
 ) -> PassageHolders:
-    """Implement `Engine.passage_holders` by requests of limited size.
+    """Look up passage hashes for `Engine.passage_holders`, with requests of limited size.
 
     `ask` takes passage hashes, ids of documents (None for all), and a maximum number of documents. It returns documents
-    with any of the hashes, and the positions of their hashes in the argument.
+    with any of the hashes. With each document it returns the positions of the hashes in its argument.
     """
     positions = {number: position for position, number in enumerate(counts)}
     rare = [(number, count) for number, count in counts.items() if 0 < count <= most]

@@ -39,10 +39,10 @@ class ValueFacet:
 
     Args:
         kind: Type of the field's values; any type but `Kind.TEXT`.
-        place: Engine's name of the field.
+        place: Name of the field in the engine.
         most: Maximum number of values, at least 1.
         least: Minimum document count of a value, at least 1.
-        is_by_value: Sort by ascending value, texts by code point; by default, by descending count, then by value.
+        is_by_value: Sort by ascending value, texts by code point. By default, sort by descending count, then by value.
         beginning: Count only values with this prefix, in text fields.
         within: Facets to count in the documents with each value.
     """
@@ -58,7 +58,7 @@ class ValueFacet:
 
 @dataclass(frozen=True, slots=True)
 class StatisticsFacet:
-    """Facet with the statistics of a numeric field. Engines may count equal values of one document once or twice."""
+    """Facet with the statistics of a numeric field. Engines may count a repeated value of a document once or twice."""
 
     kind: Kind
     place: str
@@ -78,7 +78,7 @@ class ValueCount:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Statistics of a set of numbers, all 0 for an empty set; `squares` is the sum of the squares."""
+    """Statistics of a set of numbers; all are 0 for an empty set. `squares` is the sum of the squares."""
 
     count: int = 0
     smallest: float = 0.0
@@ -139,23 +139,23 @@ class Candidates(ABC):
 
     @abstractmethod
     def compare(self, source: Sketch, left_out: Collection[str]) -> tuple[list[int], Overlaps]:
-        """Compare a source with the candidates; return their positions and overlaps.
+        """Compare a source with the candidates; return the positions and overlaps of the compared candidates.
 
-        Omit candidates without a sketch, and candidates with an id in `left_out`.
+        Candidates without a sketch, and candidates with an id in `left_out`, are not compared.
         """
 
     @abstractmethod
     def ids(self, positions: Sequence[int]) -> list[str]:
-        """Return the ids of candidates; "" for a just deleted document."""
+        """Return the ids of candidates; the id of a document that was just deleted is ""."""
 
     @abstractmethod
     def named(self, positions: Sequence[int]) -> dict[int, Hit]:
-        """Return the candidates at these positions, except those of documents that were just deleted."""
+        """Return the candidates at these positions, without documents that were just deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class CandidatePage(Candidates):
-    """Candidates that were read with their sketches.
+    """Candidates with their sketches.
 
     Args:
         hits: Candidates in the order of `Page`, each with its sketch; None if a sketch was just removed.
@@ -189,7 +189,7 @@ class CandidatePage(Candidates):
 class CountedPage(CandidatePage):
     """Candidates scored by the number of hashes shared with the source (`SketchTokens.scores_shared`).
 
-    `sizes` are numbers of distinct shingles; 0 without a sketch.
+    `sizes` has the number of distinct shingles of each candidate; 0 if it has no sketch.
     """
 
     sizes: tuple[int, ...] = ()
@@ -250,7 +250,7 @@ class PassageHolders:
 
     Args:
         owners: Index in `ids` of each pair's document; int64 array of shape (pairs,).
-        numbers: Index of each pair's passage hash among the requested hashes; int64 array of shape (pairs,).
+        numbers: Index of each pair's passage hash in the request; int64 array of shape (pairs,).
     """
 
     ids: tuple[str, ...]
@@ -270,18 +270,18 @@ class ClusterLabels(Protocol):
         """
 
     def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
-        """Yield all labels by document id, a batch at a time."""
+        """Yield all labels by document id, in batches."""
 
     def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:
         """Return the labels of documents by id; omit documents without a label."""
 
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
-        """Return the number of matching documents by cluster; omit clusters without one."""
+        """Return the number of matching documents in each cluster; omit clusters without a match."""
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
-        """Set the labels of documents, or remove them (None), durably.
+        """Set the labels of documents durably; None removes a label.
 
-        All other data of a document stay the same. A document that is changed at the same time keeps its label.
+        All other data of a document stay the same. If a document changes at the same time, its label stays.
         """
 
 
@@ -289,8 +289,8 @@ class Engine(Protocol):
     """Search engine of a store.
 
     All methods raise only EngineError, StoreError and StoppedError. Methods that run or explain a plan also raise
-    UnsupportedQueryError if it needs too many look-ups. Users name documents by references; `resolve` turns these into
-    ids, which most methods take.
+    UnsupportedQueryError if the plan needs too many look-ups. Users name documents by references; `resolve` turns
+    references into ids, and most other methods take ids.
     """
 
     @property
@@ -303,7 +303,7 @@ class Engine(Protocol):
         return False
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Store or replace documents durably; raise DocumentError if this store cannot hold one."""
+        """Store or replace documents durably; raise DocumentError if the store cannot hold one of them."""
 
     def refresh(self) -> None:
         """Make all documents stored so far searchable."""
@@ -312,10 +312,10 @@ class Engine(Protocol):
         """Delete documents immediately; return the number of deleted documents."""
 
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
-        """Return the digests of stored documents by id; servers store only the first letters of a digest.
+        """Return the digests of stored documents by id. Servers store only the first letters of a digest.
 
-        With `of_texts`, return the digests of the versions that `texts` would return, which may be older than the
-        latest ones.
+        With `of_texts`, return the digests of the versions that `texts` would return. These may be older than the
+        latest versions.
         """
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
@@ -330,7 +330,7 @@ class Engine(Protocol):
         return True
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        """Return the signatures of documents by id, without tokens for a text that is too short.
+        """Return the signatures of documents by id. The signature of a too short text has no tokens.
 
         `wanted` maps each id to whether the order of its tokens matters.
         """
@@ -347,7 +347,7 @@ class Engine(Protocol):
         """Scheme of the passages; None if some documents have no passage hashes."""
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Count the documents with each passage hash, possibly including a few deleted documents."""
+        """For each passage hash, count the documents that have it, perhaps including a few deleted documents."""
 
     def passage_holders(
         self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
@@ -356,25 +356,25 @@ class Engine(Protocol):
 
         Args:
             counts: Document count of each passage hash, from `passage_counts`.
-            most: Hashes in at most this number of documents are looked up in all documents, more frequent hashes only
-                in the documents of the rarer hashes and in `among`.
-            among: Ids of further documents to look up the frequent hashes in.
+            most: Hashes in at most this number of documents are looked up in all documents. More frequent hashes are
+                looked up only in the documents that were found by rarer hashes, and in `among`.
+            among: Ids of more documents to look up the frequent hashes in.
         """
 
     def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
-        """Return the ids of documents with any of the phrases (words from `words_of`); None without phrase look-ups."""
+        """Return the ids of documents with a phrase (from `words_of`); None if the engine cannot look up phrases."""
         return None
 
     def known_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[tuple[str, ...]] | None:
-        """Return the phrases that any document has or had; None without phrase look-ups."""
+        """Return the phrases that any document has or had; None if the engine cannot look up phrases."""
         return None
 
     @property
     def costs(self) -> Costs | None:
-        """Costs for planning calibrated searches; None if look-ups are too cheap to plan."""
+        """Costs for planning calibrated searches; None if look-ups cost too little to plan for."""
 
     def largest_size(self) -> int | None:
-        """Return the largest number of distinct shingles of a document, some seconds old; None if unknown."""
+        """Return the number of distinct shingles of the largest document, some seconds old; None if unknown."""
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
         """Return the sketches of documents by id; omit documents without a sketch."""
@@ -383,52 +383,52 @@ class Engine(Protocol):
         """Return the numbers of distinct shingles of documents by id; omit documents without a sketch."""
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
-        """Resolve references; return the id and the signature (or None) of each document by reference.
+        """Resolve references; return the id and the signature (or None) of each document, by reference.
 
         `wanted` maps each reference to whether the order of the document's tokens matters.
         """
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        """Resolve references; return the id and the sketch (or None) of each document by reference."""
+        """Resolve references; return the id and the sketch (or None) of each document, by reference."""
 
     def recalled_sketch(self, reference: str) -> RecalledSketch | None:
-        """Return the sketch remembered from the last search with this source, without a request; None without one.
+        """Return the sketch from the last search with this source, without a request; None if it is not remembered.
 
-        After the new search, `is_current` checks that the sketch was still valid.
+        After the new search, `is_current` checks that the remembered sketch was still right.
         """
         return None
 
     def is_current(self, recalled: RecalledSketch, candidates: Candidates) -> bool:
-        """Check whether the document still had its recalled sketch when the candidates were read."""
+        """Check whether the document still had the remembered sketch when the candidates were read."""
         return False
 
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
-        """Yield all documents with their sketches in batches, ordered by id, after the batch with `mark`."""
+        """Yield all documents with their sketches, in batches ordered by id, after the batch with `mark`."""
 
     def reads_candidates_later(self, plan: BoundPlan) -> bool:
-        """Check whether a page of a plan's candidates holds no sketches, so that it can be long."""
+        """Check whether candidates of a plan come without sketches, so that a page of them can be long."""
         return False
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
-        """Run a plan, and return one page of the hits; `in_order` sorts equal scores by id, which takes time."""
+        """Run a plan, and return one page of the hits. `in_order` sorts equal scores by id, which takes time."""
 
     def sign(self, text: str) -> Signature:
         """Return the signature that a text would have in this store."""
 
     def fields(self, *, latest: bool = False) -> Fields:
-        """Return the fields of the searchable documents, some seconds old, or with `latest` at most one second."""
+        """Return the fields of the searchable documents: some seconds old, or with `latest` at most one second old."""
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the stored names and properties of documents by id; omit missing documents."""
 
     def names(self, ids: Collection[str]) -> Mapping[str, str]:
-        """Return the stored names of documents by id, "" without a name; omit missing documents."""
+        """Return the stored names of documents by id, or "" if a document has no name; omit missing documents."""
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         """Run a bound plan; by default, sort hits by descending score, then by id."""
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
-        """Count facets of a plan's hits; raise ParameterError for a name or prefix that the engine cannot request."""
+        """Count facets of a plan's hits; raise ParameterError if the engine cannot request a name or prefix."""
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         """Return the request that `search` would run, as JSON values."""
@@ -441,21 +441,21 @@ class Engine(Protocol):
     def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
         """Return the base folder of the ids of files, or None.
 
-        `choose` returns the base to save, if the store has none and can save one.
+        If the store has no base and can save one, `choose` returns the base to save.
         """
 
     def size(self) -> int | None:
         """Return the size of the store in bytes, or None if its server does not report it."""
 
     def index_lag(self) -> int:
-        """Count the changed documents that are not in the index yet.
+        """Return the number of changed documents that the index lacks.
 
-        The count is 0 for a server, and while a writer is active, which will index these documents.
+        The number is 0 for a server, and while a writer is active, because it will index these documents.
         """
         return 0
 
     def verify(self) -> bool:
-        """Compare all files with their checksums; raise StoreError for a difference.
+        """Compare all files with their checksums; raise StoreError if one differs.
 
         Return False if the files belong to a server and could not be checked.
         """
@@ -467,14 +467,14 @@ class Engine(Protocol):
 def lag_warnings(engine: Engine) -> tuple[str, ...]:
     """Return a warning if the index lacks stored documents.
 
-    Call this before the search: if possible, it makes the engine update its index.
+    Call this before the search, because the engine then tries to update its index.
     """
     lag = engine.index_lag()
     return (f"{lag_message(lag)}; this answer leaves them out",) if lag else ()
 
 
 def require_current_index(engine: Engine, operation: str) -> None:
-    """Raise StoreError if the index lacks stored documents, so that an operation would give wrong results."""
+    """Raise StoreError if the index lacks stored documents, so that the operation would give wrong results."""
     if lag := engine.index_lag():
         raise StoreError(f"{lag_message(lag)}; {operation} would be wrong without them")
 
@@ -486,7 +486,7 @@ def lag_message(lag: int) -> str:
     )
 
 
-#: Property that a reference may name: "key" is the id, "dbid" the property DBID, "noderef" the property LID.
+#: What a reference means: "key" is the id, "dbid" the property DBID, "noderef" the property LID.
 Role: TypeAlias = Literal["key", "dbid", "noderef"]
 
 #: Prefix of Alfresco's references to nodes of its main store.

@@ -10,8 +10,8 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, decode_texts, encode
 from whorl.query.plan.nodes import BoundPlan, SketchTokens, leaves
 
-#: Maximum number of characters to read for the sketch of a short document. A text with a long word or a repeated line
-#: may be much longer than its few shingles suggest.
+#: Longest text, in characters, that is read for the sketch of a short document. A text with a long word or a repeated
+#: line may be much longer than its few shingles suggest.
 _SHORT_TEXT_CHARACTERS = 10_000
 
 
@@ -41,12 +41,12 @@ def decoded_sketches(
     read_texts: Callable[[Sequence[int]], Sequence[str | None]],
     schemes: tuple[Scheme, SketchScheme],
 ) -> list[Sketch | None]:
-    """Return the sketches of documents; None if a sketch is missing or malformed, or its text is missing.
+    """Decode the sketches of documents. A sketch is None if it is missing or malformed, or if its text is missing.
 
     Args:
         encoded: Stored sketches, or None.
         short: Positions of the short documents, whose sketches are not stored.
-        read_texts: Returns the texts of the documents at some positions, or None for a missing text.
+        read_texts: Returns the texts of the documents at the given positions, or None for a missing text.
     """
     sketches = decode_texts(encoded, schemes[1])
     texts = dict(zip(short, read_texts(short), strict=True)) if short else {}

@@ -1,4 +1,4 @@
-"""Names of the fields in the user's Solr collection or OpenSearch index, and a guess which one holds the text."""
+"""Names of the fields in the user's Solr collection or OpenSearch index, and a guess which field holds the text."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from whorl.errors import SchemaError
 
-#: Usual names of the field for a document's display name, the most common first.
+#: Usual names of the display-name field, the most common first.
 _USUAL_NAMES = ("title", "name", "filename", "cm:name")
 
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """The user's names for the fields of a Solr collection or an OpenSearch index; missing fields are not used.
+    """The user's names for the fields of a Solr collection or an OpenSearch index. A missing field is not used.
 
     Args:
         minhash: Field of the MinHash tokens; in an OpenSearch index, used only if the cluster fills it.
@@ -32,7 +32,7 @@ class FieldNames:
 
 
 class TextField(NamedTuple):
-    """A field with readable texts, and its number of documents."""
+    """A field with readable texts, and the number of documents that have one."""
 
     name: str
     documents: int
@@ -41,16 +41,16 @@ class TextField(NamedTuple):
         return f"{self.name} ({self.documents:,} document{'' if self.documents == 1 else 's'})"
 
 
-#: Number of texts per field to read for comparing lengths.
+#: Number of texts per field to read, to compare their lengths.
 SAMPLED = 10
-#: Maximum number of fields to read texts from; the fields with the most documents are read.
+#: Maximum number of fields to read texts from: the fields with the most documents.
 _FIELDS_SAMPLED = 20
 
 
 def longest_first(fields: Sequence[TextField], sample: Callable[[str], list[str]]) -> list[TextField]:
     """Sort fields by the amount of their text, so that whole texts come before titles.
 
-    `sample` returns the texts of a few documents in a field; it is called only to compare several fields.
+    `sample` returns the texts of a few documents in a field. It is called only if there are several fields.
     """
     frequent = sorted(fields, key=lambda field: (-field.documents, field.name))
     if len(fields) < 2:
@@ -62,7 +62,7 @@ def longest_first(fields: Sequence[TextField], sample: Callable[[str], list[str]
 
 
 def listing(texts: Sequence[TextField]) -> str:
-    """Return the first ten fields with their counts as part of a sentence."""
+    """List the first ten fields with their counts, for a sentence."""
     return ", ".join(map(str, texts[:10])) + (f" and {len(texts) - 10} more" if len(texts) > 10 else "")
 
 
@@ -74,14 +74,14 @@ def text_elsewhere(texts: Sequence[TextField], names: FieldNames) -> str | None:
 
 
 def likely_name(names: FieldNames, exists: Callable[[str], object]) -> str | None:
-    """Return an existing field with a usual name for display names; None if the configured one exists."""
+    """Return an existing field with a usual name of display-name fields; None if the configured field exists."""
     if exists(names.name):
         return None
     return next((field for field in _USUAL_NAMES if field != names.content and exists(field)), None)
 
 
 def init_command(command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None) -> str:
-    """Add options to `whorl solr init URL` for the fields that differ from the configured fields.
+    """Add an option to `whorl solr init URL` for each field that is not the configured field.
 
     Args:
         command: The command without options for fields.
@@ -89,7 +89,7 @@ def init_command(command: str, texts: Sequence[TextField], names: FieldNames, li
         names: Configured names.
         likely: Result of `likely_name`.
     """
-    # A field of titles counts as the field of texts only if no other field has texts.
+    # A field of titles counts as the text field only if no other field has texts.
     content = text_elsewhere(texts, replace(names, name=likely or names.name)) or text_elsewhere(texts, names)
     options = {"--content": content, "--name": None if likely == content else likely}
     return " ".join([command, *(f"{option} {field}" for option, field in options.items() if field)])
@@ -98,7 +98,7 @@ def init_command(command: str, texts: Sequence[TextField], names: FieldNames, li
 def require_named_text(
     url: str, command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None
 ) -> None:
-    """Raise SchemaError with the right `init` command if other fields, but not the configured one, have texts."""
+    """Raise SchemaError with the right `init` command if other fields, but not the configured field, have texts."""
     if text_elsewhere(texts, names) is not None:
         raise SchemaError(
             f"no document of {url} has a text in {names.content!r}; stored texts are in {listing(texts)}. Say which: "
@@ -107,5 +107,5 @@ def require_named_text(
         )
 
 
-#: Number of letters of a digest that a server stores; short texts are not much longer than a whole digest.
+#: Number of letters of a digest that a server stores. A whole digest is nearly as long as a short text.
 DIGEST_LETTERS = 16

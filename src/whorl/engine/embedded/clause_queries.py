@@ -1,7 +1,8 @@
 """Translates single clauses, such as words, phrases and ranges, into tantivy queries.
 
 tantivy supports terms, phrases, fuzzy terms, and regular expressions of moderate size. For any other clause, the query
-matches more documents, and this module filters its hits by their stored fields. Phrases and spans match as in Lucene.
+matches too many documents, and this module then filters them by their stored fields. Phrases and spans match as in
+Lucene.
 """
 
 from __future__ import annotations
@@ -57,29 +58,31 @@ from whorl.query.plan.nodes import (
 from whorl.query.plan.resolve import distance
 from whorl.request_context import require_time, seconds_left
 
-#: Maximum number of patterns, fuzzy words and ranges in a query, counted for each searched field.
+#: Maximum number of patterns, fuzzy words and ranges in a query. A clause on two fields counts twice.
 MOST_LOOK_UPS = 100
-#: Maximum total size of these clauses; a size is about the number of states in tantivy's automata, 4 KB each.
+#: Maximum total size of the patterns, fuzzy words and ranges. The size is about the number of states in tantivy's
+#: automata, which take 4 KB each.
 MOST_STATES = 8192
 #: Maximum number of terms to read if tantivy cannot build an automaton.
 MOST_TERMS = 100_000
-#: Maximum length of a regular expression for tantivy; longer ones compile slowly and exceed its limit of states.
+#: Maximum length of a regular expression for tantivy. A longer one compiles slowly, and has more states than tantivy
+#: allows.
 _LONGEST_EXPRESSION = 4000
-#: Number of doublings of an expression's states that tantivy's limit usually allows.
+#: tantivy's limit usually allows this number of doublings of an expression's states.
 _MOST_DOUBLINGS = 4
-#: Number of look-ups without a rehearsal (`IndexReader.rehearse`); they take at most a few tenths of a second.
+#: Number of look-ups without a rehearsal (`IndexReader.rehearse`): they take at most a few tenths of a second.
 _FEW_LOOK_UPS = 4
 
 
 class ClauseQueries:
-    """Builds the queries of one plan within limits; without a reader, only counts the look-ups."""
+    """Builds the queries of one plan, within limits on look-ups. Without a reader it only counts the look-ups."""
 
     def __init__(self, profile: str, reader: IndexReader | None) -> None:
         self._profile, self._reader = profile, reader
         self._look_ups, self._states, self._terms = 0, 0, 0
 
     def query(self, test: Test) -> Query | str:
-        """Return the query of a clause, or why it cannot match; raise UnsupportedQueryError beyond a limit."""
+        """Return a clause's query, or the reason why it cannot match; raise UnsupportedQueryError beyond a limit."""
         match test:
             case Words(text=text, field="id"):
                 return _value_query("id", Kind.KEYWORD, text) if text == well_formed(text) else Query.empty_query()
@@ -139,7 +142,7 @@ class ClauseQueries:
     def _consecutive_words(
         self, patterns: Sequence[Pattern], slop: int, fields: Sequence[str], is_match: Callable[[Values], bool] | None
     ) -> Query:
-        """Return the query for consecutive words within a slop; `is_match`, if given, filters its hits."""
+        """Return the query for consecutive words within a slop; if given, `is_match` filters the matching documents."""
         if is_match is None and all(map(_is_word, patterns)):
             return any_of(phrase_query(field, [str(pattern[0]) for pattern in patterns]) for field in fields)
         query = any_of(self._superset(field, patterns, slop) for field in fields)
@@ -148,8 +151,8 @@ class ClauseQueries:
     def _superset(self, field: str, patterns: Sequence[Pattern], slop: int) -> Query:
         """Match documents that have all words, and each pair of neighbouring words within the slop.
 
-        The result includes all matches of the phrase; tantivy's own phrases with a slop miss matches of three or more
-        words.
+        These documents include all matches of the phrase. tantivy's own phrases with a slop would miss matches of three
+        or more words.
         """
         parts = [
             phrase_query(field, [str(first[0]), str(second[0])], slop)
@@ -216,17 +219,17 @@ class ClauseQueries:
 
         Args:
             place: tantivy's field and the prefix of the field's terms.
-            regex: Expression for the part of a term after the prefix; "" for none.
-            literal: Beginning of this part in all matching terms.
-            fits: Checks whether this part matches the expression.
+            regex: Expression for the part of a term after the prefix; "" if there is no expression.
+            literal: First characters of that part, the same in all matching terms.
+            fits: Checks whether that part matches the expression.
             clause: The clause in words, for error messages.
-            size: Size of the clause, which counts towards `MOST_STATES`.
+            size: Size of the clause, for the limit `MOST_STATES`.
         """
         field, prefix = place
 
         def build(reader: IndexReader) -> Query:
             if regex and len(regex) <= _LONGEST_EXPRESSION:
-                # tantivy rejects expressions with more than 1,000 states; compare their terms here.
+                # tantivy rejects expressions with more than 1,000 states, so compare the terms here.
                 with suppress(ValueError):
                     return Query.regex_query(SCHEMA, field, pattern_expression((prefix,)) + regex)
             return self._listed_terms(reader, field, prefix, literal, fits, clause)
@@ -236,7 +239,7 @@ class ClauseQueries:
     def _listed_terms(
         self, reader: IndexReader, field: str, prefix: str, literal: str, fits: Callable[[str], bool], clause: str
     ) -> Query:
-        """Match those terms of a field that begin with `literal` and pass `fits`; raise an error for too many terms."""
+        """Match a field's terms that begin with `literal` and pass `fits`; raise an error if there are too many."""
         terms = reader.terms(field, prefix + literal, MOST_TERMS - self._terms)
         self._terms += len(terms)
         if self._terms > MOST_TERMS:
@@ -251,7 +254,7 @@ class ClauseQueries:
     def _look_up(self, build: Callable[[IndexReader], Query], clause: str, size: int) -> Query:
         """Build a query of many terms; raise UnsupportedQueryError if the plan exceeds a limit.
 
-        After the first few look-ups, schedule a rehearsal of each query.
+        From the fifth look-up on, schedule a rehearsal of each query.
         """
         self._look_ups += 1
         self._states += size
@@ -267,7 +270,7 @@ class ClauseQueries:
         return query
 
     def _filtered(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> Query:
-        """Match those hits of a query that have one of the fields with stored values that pass `is_match`."""
+        """Match the hits of a query that have a field whose stored values pass `is_match`."""
         if self._reader is None:
             return query
         return Query.term_set_query(SCHEMA, "id", self._reader.filter_hits(query, fields, is_match))
@@ -279,7 +282,7 @@ def _unsupported(clause: str, reason: str) -> UnsupportedQueryError:
 
 
 def _term_place(field: str, kind: Kind) -> tuple[str, str]:
-    """Return the tantivy field with the whole values of a field, and the prefix of that field's terms in it."""
+    """Return the tantivy field that holds a field's whole values, and the prefix of that field's terms."""
     return ("id", "") if field == "id" else ("values", value_prefix(field, kind))
 
 
@@ -308,7 +311,7 @@ def _is_word(pattern: Pattern) -> bool:
 def _is_close(field: str, other: str) -> bool:
     """Check whether a fuzzy search in one field could match terms of the other.
 
-    Terms begin with the name of their field, and an edit may change this name.
+    Terms begin with the name of their field, and a fuzzy search may edit the name.
     """
     is_beginning = field.startswith(other) or other.startswith(field)
     return is_beginning or (abs(len(field) - len(other)) <= 2 and distance(field, other) <= 2)
@@ -328,7 +331,7 @@ class IndexReader:
         self._rehearsed_seconds = 0.0
 
     def match_tokens(self, plan: BoundNode) -> ScoredDocuments:
-        """Return the documents that match a part with only fingerprint tokens; all parts use the same snapshot."""
+        """Return the documents that match a part with only fingerprint tokens. All parts of a plan use one snapshot."""
         if self._tokens is None:
             self._tokens = self._index.tokens()
         return match_tokens(plan, self._tokens)
@@ -337,11 +340,11 @@ class IndexReader:
         return {"name", "content", *(name for name, _ in self._records.fields())}
 
     def terms(self, field: str, prefix: str, most: int) -> list[str]:
-        """Return the terms of a tantivy field with a prefix; a list longer than `most` may be incomplete."""
+        """Return the terms of a tantivy field with a prefix. A list longer than `most` may be incomplete."""
         return self._index.terms(field, prefix, most)
 
     def filter_hits(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> list[str]:
-        """Return the ids of a query's hits with a field whose stored values pass `is_match`."""
+        """Return the ids of a query's hits that have a field whose stored values pass `is_match`."""
         self.require_time_for_all()
         _, hits = self._index.matches(query, 0, self._records.count(), is_ranked=False)
         passing = []
@@ -355,16 +358,16 @@ class IndexReader:
         return passing
 
     def rehearse(self, query: Query) -> None:
-        """Schedule a separate run of a part of a query before the whole query, to measure how long it takes."""
+        """Schedule a rehearsal: a run of one part of a query, to measure its time before the whole query runs."""
         self._pending.append(query)
 
     def require_time_for_all(self) -> None:
-        """Run each scheduled part, and require enough time to run all parts again.
+        """Run each scheduled part once, and require enough time to run all parts again.
 
         whorl cannot cancel a search of tantivy, but it can stop between the parts.
 
         Raises:
-            StoppedError: The time left is too short.
+            StoppedError: The remaining time is too short.
         """
         while self._pending:
             begin = time.monotonic()
@@ -382,7 +385,7 @@ GAP = 100
 
 
 def positions(values: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
-    """Return the words of a field's values with their positions; a gap separates the values."""
+    """Return the words of a field's values with their positions; a gap separates two values."""
     positioned, at = [], 0
     for words in values:
         positioned += list(enumerate(words, at))
@@ -393,7 +396,8 @@ def positions(values: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
 def is_sloppy_phrase(values: Sequence[Sequence[str]], wanted: Sequence[str], slop: int) -> bool:
     """Check whether a field contains a phrase with a slop.
 
-    The shift of a word is its position minus its index in the phrase. The shifts differ by at most the slop.
+    The shift of a word is its position in the field minus its position in the phrase. The shifts of all words differ by
+    at most the slop.
 
     Source: Lucene's SloppyPhraseMatcher.
     """
@@ -403,7 +407,7 @@ def is_sloppy_phrase(values: Sequence[Sequence[str]], wanted: Sequence[str], slo
             positions_of[word].append(at)
 
     def fits(least: int) -> bool:
-        """Check whether all words have positions with shifts from `least` to `least + slop`."""
+        """Check whether each word has a position with a shift from `least` to `least + slop`."""
         # A repeated word needs a later position, so always choose the first free position.
         taken = dict.fromkeys(positions_of, 0)
         for number, word in enumerate(wanted):
@@ -432,7 +436,7 @@ def is_ordered_span(values: Sequence[Sequence[str]], wanted: Sequence[re.Pattern
     for first in pattern_positions[0]:
         at: int | None = first
         for later_positions in pattern_positions[1:]:
-            # The nearest following position is the best choice.
+            # The nearest following position leaves the most room for later words.
             following = bisect_left(later_positions, (at or 0) + 1)
             at = later_positions[following] if following < len(later_positions) else None
             if at is None:

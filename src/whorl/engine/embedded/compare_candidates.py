@@ -1,8 +1,8 @@
 """Counts the hashes that candidates in an embedded store share with the source, from the token index or from sketches.
 
-A source can have thousands of near-copies, and reading their records would take most of a search. The index holds every
-hash of a short document, so the postings of a source with a complete sketch give the number of shared hashes. Records
-are read for the other candidates, and for the names on a page.
+A source can have thousands of near-copies; reading their records would take most of a search. The index holds every
+hash of a short document. So if the source has a complete sketch, the index gives the numbers of shared hashes. Records
+are read for the other candidates, and for the names of the documents on a page.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, compare
 from whorl.model import Hit
 from whorl.query.plan.nodes import BoundPlan, SketchTokens
 
-#: Up to this number of candidates, reading their records is as fast as looking up the source's hashes.
+#: For fewer candidates, reading their records is as fast as looking up the source's hashes.
 FEW = 32
 _SKETCHES_AT_ONCE = 256
 
@@ -34,7 +34,7 @@ class StoredCandidates(Candidates):
     Args:
         found: Numbers of the candidates, ascending, with their scores.
         changed: Numbers of documents whose records are newer than the snapshot of the index.
-        require_deleted: Raises StoreError if a document is missing although it was not deleted.
+        require_deleted: Raises StoreError if a document is missing but was not deleted.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class StoredCandidates(Candidates):
         sizes = self._snapshot.sizes(numbers)
         is_compared = self._is_indexed(source, sizes)
         shared = np.zeros_like(sizes)
-        # If the index is damaged, read the records.
+        # The index is damaged, so read the records.
         try:
             shared[is_compared] = self._shared(source, is_compared)
         except IndexBrokenError:
@@ -76,7 +76,7 @@ class StoredCandidates(Candidates):
 
     def _is_indexed(self, source: Sketch, sizes: Numbers) -> npt.NDArray[np.bool_]:
         """Return a mask of the candidates that the index can compare exactly."""
-        # The index counts a repeated hash once; sketches count repeats.
+        # The index counts a repeated hash once, but sketches count every repetition.
         if not source.is_complete or (source.hashes[1:] == source.hashes[:-1]).any():
             return np.zeros(sizes.size, np.bool_)
         is_short = (sizes > 0) & (sizes <= source.scheme.largest_at(0))
@@ -85,7 +85,7 @@ class StoredCandidates(Candidates):
         return is_short if np.count_nonzero(is_short) > FEW else np.zeros_like(is_short)
 
     def _shared(self, source: Sketch, which: npt.NDArray[np.bool_]) -> Numbers:
-        """Return the number of hashes that each candidate of a mask shares with a source."""
+        """Return the number of hashes that each candidate in a mask shares with the source."""
         root = self._plan.root
         if isinstance(root, SketchTokens) and root.is_whole:
             return self._found.scores[which].astype(np.int64)

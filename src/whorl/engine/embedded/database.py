@@ -1,8 +1,8 @@
 """SQLite database of an embedded store: the documents, and a journal of changes.
 
-The database is the source of truth. One transaction writes documents and their journal entries; the journal serves to
-update the index. Every blob ends with a checksum of itself and its label (the part of the document, its number and id),
-so that a flipped bit or a blob in a wrong row raises an error.
+The database is the source of truth. One transaction writes documents and their journal entries; the journal lists the
+changes that the index may lack. Every blob ends with a checksum of itself and its label, which names the part of the
+document, its number and its id. So a flipped bit, or a blob in a wrong row, raises an error.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from whorl.query.plan.fields_and_values import typed
 from whorl.query.plan.nodes import Kind
 from whorl.request_context import require_time
 
-#: Version of the following tables; every change needs a new number.
+#: Version of the tables below. Increase it with every change of them.
 FORMAT = "9"
 #: Formats that `previous_documents` reads for upgrades.
 PREVIOUS_FORMATS = ("6", "7", "8")
-#: Properties that can name a document instead of its id.
+#: Properties that can identify a document instead of its id.
 HANDLES = ("DBID", "LID")
 
-#: Parts that a store may omit, depending on its options.
+#: Parts of the data that a store can be created without.
 OptionalPart: TypeAlias = Literal["passages", "minhash", "texts"]
 #: Key column for look-ups of documents.
 _Key: TypeAlias = Literal["number", "id"]
 
-# The data of a document are blobs with checksums; the id and handles also have columns, for look-ups. The head of a
-# short document contains its text, and the sketch is computed from the text. A store without texts keeps passage hashes
-# as content, and no sketches.
+# The data of a document are blobs with checksums. The id and the handles also have columns, so that they can be looked
+# up. The head of a short document contains its text, and its sketch is computed from the text. A store without texts
+# keeps passage hashes as content, and no sketches.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS document (
@@ -60,15 +60,14 @@ CREATE INDEX IF NOT EXISTS handle_id ON handle (id);
 CREATE TABLE IF NOT EXISTS field (entry BLOB PRIMARY KEY, documents BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, entry BLOB NOT NULL);
 """
-_CHUNK = 500  # ids in one statement; older SQLite libraries take 999
+_CHUNK = 500  # number of ids in one statement; older SQLite libraries take 999
 _SEAL_BYTES = 4
-_MOST_REMEMBERED = 100_000  # documents whose ids and names are kept in memory; about 20 MB
-# Size of a page. Larger pages waste more space after a long row, smaller pages with short rows.
+_MOST_REMEMBERED = 100_000  # number of documents whose ids and names are kept in memory; about 20 MB
+# Size of a page in bytes. Larger pages waste more space after a long row; smaller pages waste more with short rows.
 _PAGE_BYTES = 2048
-# The inner pages of a million documents take 10 MB. With SQLite's default cache of 2 MB, they would often be read
-# again.
+# The inner pages of a million documents take 10 MB. SQLite's default cache of 2 MB would read them again and again.
 _CACHE_KB = 16_384
-#: Maximum size in bytes of a file to check at opening; a gigabyte takes less than a second.
+#: Largest file, in bytes, that is checked when it is opened; a gigabyte takes less than a second.
 _MOST_CHECKED = 256 << 20
 _META = frozenset(("format", "scheme", "sketches", "store", "dictionary", "passages", "minhash", "texts"))
 
@@ -109,7 +108,7 @@ class Head(NamedTuple):
 
 
 class _Remembered(NamedTuple):
-    """Cached ids by number and names by id, valid until the store changes."""
+    """Cached ids by number, and names by id; valid until the store changes."""
 
     change: int
     ids: dict[int, str]
@@ -121,7 +120,7 @@ class _Remembered(NamedTuple):
 
 
 class SketchedDocument(NamedTuple):
-    """A candidate and its sketch, for verification."""
+    """A candidate with its sketch, to be compared with the source."""
 
     number: int
     id: str
@@ -130,7 +129,7 @@ class SketchedDocument(NamedTuple):
 
 
 class NumberedDocument(NamedTuple):
-    """A stored document with its number; a new document never gets the number of an earlier one.
+    """A stored document with its number. Numbers are never used again.
 
     Attributes:
         passages: Passage hashes in a store without texts, otherwise None.
@@ -144,7 +143,7 @@ class NumberedDocument(NamedTuple):
 class Records:
     """Reads and writes the documents and the journal in one SQLite file.
 
-    All threads read through one connection under a lock; one thread at a time writes through another connection.
+    All threads read through one connection, under a lock. One thread at a time writes, through another connection.
 
     Args:
         path: The file; created if it is missing or empty.
@@ -169,7 +168,7 @@ class Records:
         self._scheme, self._sketch_scheme = scheme, sketch_scheme
         self._state_at_open = file_state(path) if is_read_only else None
         self._texts = TextCodec(self._dictionary)
-        # Last sketch that was read by itself, and the data for it.
+        # The sketch that was last read alone, and its data.
         self._last_sketch: tuple[str | bytes, Sketch] | None = None
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
         self._remembered = _Remembered(-1, {}, {})
@@ -260,8 +259,7 @@ class Records:
     def option(self, option: OptionalPart) -> str | None:
         """Return the saved choice about an optional part of the store, or None if the default applies.
 
-        The value of "passages" is a scheme. "minhash" and "texts" are "none" in a store without MINHASH tokens or
-        texts.
+        The value of "passages" is a scheme. The value of "minhash" or "texts" is "none" if the store lacks that part.
         """
         rows = self._read("SELECT value FROM meta WHERE key = ?", (option,))
         return str(rows[0][0]) if rows else None
@@ -274,7 +272,7 @@ class Records:
         self._writer.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (option, value))
 
     def require_unchanged(self) -> None:
-        """Raise StoreError if a read-only store was written to since it was opened."""
+        """Raise StoreError if another process has written to a read-only store since it was opened."""
         if self._state_at_open is not None and self._state_at_open != file_state(self._path):
             raise StoreError(
                 f"{self._path} was written to since it was opened; open it again (a folder that may not be written to "
@@ -283,7 +281,7 @@ class Records:
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
-        # Check again after the read: after a change by another process, an error does not mean damage.
+        # If another process has written to the store, an error does not mean damage, so check again after the read.
         try:
             yield
         finally:
@@ -300,7 +298,7 @@ class Records:
 
     @contextmanager
     def writing(self, texts: Iterable[str] = ()) -> Iterator[None]:
-        """Run the `with` block in a transaction; `texts` of its documents train the dictionary for compression."""
+        """Run the `with` block in a transaction; the documents' `texts` train the dictionary for compression."""
         try:
             with self._transaction():
                 self._field_changes.clear()
@@ -320,7 +318,7 @@ class Records:
                 yield
                 self._writer.execute("COMMIT")
             except BaseException:
-                # On a full disk, SQLite has rolled back already.
+                # On a full disk, SQLite has already rolled back.
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 raise
@@ -339,7 +337,7 @@ class Records:
             else:
                 self._writer.execute("DELETE FROM field WHERE entry = ?", (entry,))
 
-    # Call the following methods only within `writing`.
+    # The following methods are called only within `writing`.
 
     def put(self, records: Sequence[Record]) -> list[int]:
         """Store or replace documents with distinct ids, add journal entries, and return the documents' numbers."""
@@ -395,7 +393,7 @@ class Records:
         return numbers
 
     def _next_number(self) -> int:
-        """Return the number for a new document: that of the next journal entry, which no document has had."""
+        """Return an unused number for a new document: the number of the next journal entry."""
         last = self._writer.execute("SELECT seq FROM sqlite_sequence WHERE name = 'journal'").fetchone()
         number = int(last[0]) + 1 if last else 1
         highest = self._writer.execute("SELECT max(number) FROM document").fetchone()[0]
@@ -423,7 +421,7 @@ class Records:
         rows = self._read("SELECT entry FROM journal WHERE number > ? ORDER BY number", (number,))
         entries = (self._unseal("journal", entry).decode().partition(" ") for (entry,) in rows)
         changed = {int(own): document_id for own, _, document_id in entries}
-        # Numbers have no gaps, so too few entries mean that the index is older or newer than the journal.
+        # The numbers have no gaps. If entries are missing, the index is older or newer than the journal.
         return changed if number + len(rows) == self.last_change() else None
 
     def documents(self, ids: Iterable[str]) -> Iterator[NumberedDocument]:
@@ -441,7 +439,7 @@ class Records:
             yield rows[0]
 
     def _read_documents(self, which: str, value: str | int) -> Iterator[NumberedDocument]:
-        # Read one document at a time, so that a search in another thread need not wait until all have been read.
+        # Read one document at a time, so that other threads can search between two documents.
         for number, document_id, head, content, has_sketch in self._read(
             f"SELECT number, id, head, content, sketch IS NOT NULL FROM document WHERE {which}", (value,)
         ):
@@ -453,19 +451,19 @@ class Records:
                 yield NumberedDocument(number, known.document(), passages)
 
     def _head(self, number: int, document_id: str, head: object) -> Head:
-        """Return a document without its text, from the columns of its row."""
+        """Return the document of a row, without its text."""
         raw = self._decompress(_label("head", number, document_id), head)
-        # JSON has no line break here.
+        # The JSON contains no line break.
         own, is_short, text = raw.partition("\n")
         name, properties, *digest = orjson.loads(own) if own else ("", {})
         return Head(number, document_id, name, properties, "".join(digest), text if is_short else None)
 
     def _read_sketches(self, raws: Sequence[str | bytes]) -> list[Sketch]:
-        """Return the sketches of documents: the stored sketch, or a sketch of a short document's text."""
+        """Return the sketches of documents: a stored sketch, or the sketch of a short document's text."""
         # A search reads the sketch of its source twice, because the source is also a candidate.
         if len(raws) == 1 and self._last_sketch and raws[0] == self._last_sketch[0]:
             return [self._last_sketch[1]]
-        # Copies of a text have equal sketches, so make and compare them only once.
+        # Copies of a text have equal sketches, so compute each sketch only once.
         distinct = dict.fromkeys(raws)
         texts = [raw for raw in distinct if isinstance(raw, str)]
         encoded = [raw for raw in distinct if isinstance(raw, bytes)]
@@ -477,7 +475,7 @@ class Records:
         return [made[raw] for raw in raws]
 
     def _sketch_source(self, head: Head, sketch: object) -> str | bytes:
-        """Return the data for a document's sketch: the text of a short document, or the encoded sketch."""
+        """Return the data of a document's sketch: the text of a short document, or the encoded sketch."""
         if sketch is None and head.short_text is not None:
             return head.short_text
         return self._unseal(_label("sketch", head.number, head.id), sketch)
@@ -498,8 +496,8 @@ class Records:
         return int(self._read("SELECT count(*) FROM document")[0][0])
 
     def fields(self) -> list[tuple[str, Kind]]:
-        """Return the names of the fields with whole values, and the types of these values."""
-        # Read the number of the last change first, so that the fields are never older.
+        """Return the names of all fields with whole values, and the types of the values."""
+        # Read the number of the last change first: the fields are then at least as new.
         change = self.last_change()
         if self._fields is None or self._fields[0] != change:
             entries = [json.loads(self._unseal("field", entry)) for (entry,) in self._read("SELECT entry FROM field")]
@@ -518,8 +516,8 @@ class Records:
         return [number for number, _, _ in self._select("NULL", "id", ids)]
 
     def _remember(self, wanted: Sequence[object]) -> _Remembered:
-        """Return the cache of ids and names, emptied after a change of the store or if `wanted` would overfill it."""
-        # Read the number first, so that the documents are never older.
+        """Return the cache of ids and names; first empty it if the store has changed or `wanted` would overfill it."""
+        # Read the number first: the documents are then at least as new.
         change, remembered = self.last_change(), self._remembered
         if remembered.change == change and len(wanted) + remembered.size <= _MOST_REMEMBERED:
             return remembered
@@ -570,7 +568,7 @@ class Records:
         return {row[0]: sketch for row, sketch in zip(rows, self._read_sketches(raws), strict=True)}
 
     def scan(self, after: str, rows: int) -> list[tuple[str, str, Sketch]]:
-        """Return the ids, names and sketches of the documents after an id, in code point order of the ids."""
+        """Return the ids, names and sketches of `rows` documents after an id, ordered by the code points of the id."""
         wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
         found = self._read(wanted, (after, rows))
         heads = [self._head(*row[:3]) for row in found]
@@ -580,7 +578,7 @@ class Records:
         return [(head.id, head.name, sketch) for head, sketch in zip(heads, sketches, strict=True)]
 
     def by_handle(self, name: str, value: str) -> str | None:
-        """Return the smallest id of a document with this value of a property, or None."""
+        """Return the smallest id of the documents whose property `name` has this value, or None."""
         [(document_id,)] = self._read("SELECT min(id) FROM handle WHERE name = ? AND value = ?", (name, value))
         for head in self.heads("id", [document_id] if document_id else []):
             if value not in head.document().values().get(name, ()):
@@ -588,7 +586,7 @@ class Records:
         return None if document_id is None else str(document_id)
 
     def _select(self, columns: str, key: _Key, values: Iterable[str] | Iterable[int]) -> Iterator[tuple[Any, ...]]:
-        """Yield number, id and the given columns of existing documents by numbers or ids, in any order."""
+        """Yield number, id and the given columns of existing documents, by numbers or ids, in any order."""
         known = [value for value in values if isinstance(value, int) or value == well_formed(value)]
         for chunk in batches(known, _CHUNK):
             require_time()
@@ -600,7 +598,7 @@ class Records:
             return self._reader.execute(statement, values).fetchall()
 
     def _unseal(self, label: str, sealed: object) -> bytes:
-        """Return the content of a blob from `_seal`; raise StoreError for a wrong checksum."""
+        """Return the content of a blob from `_seal`; raise StoreError if its checksum is wrong."""
         if (blob := _unsealed(label, sealed)) is None:
             self.raise_damaged(f"{label} is not what was stored")
         return blob
@@ -648,7 +646,7 @@ def _seal(label: str, blob: bytes) -> bytes:
 
 
 def _unsealed(label: str, sealed: object) -> bytes | None:
-    """Return the content of a sealed blob, or None for a wrong checksum."""
+    """Return the content of a sealed blob, or None if its checksum is wrong."""
     if isinstance(sealed, bytes) and _checksum(label, blob := sealed[:-_SEAL_BYTES]) == sealed[-_SEAL_BYTES:]:
         return blob
     return None
@@ -667,7 +665,7 @@ def _previous_store(folder: Path) -> Iterator[sqlite3.Connection]:
 
 
 def previous_count(folder: Path) -> int | None:
-    """Return the number of documents of a store of a previous format, or None for other formats."""
+    """Return the number of documents in a store of a previous format; None for a store of any other format."""
     with _previous_store(folder) as connection:
         (found,) = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() or (None,)
         if found not in PREVIOUS_FORMATS:
@@ -676,7 +674,7 @@ def previous_count(folder: Path) -> int | None:
 
 
 def previous_documents(folder: Path) -> Iterator[Document]:
-    """Yield the documents of a store of a previous format in insertion order."""
+    """Yield the documents of a store of a previous format, in the order of their insertion."""
 
     def unseal(label: str, sealed: object) -> bytes:
         if (blob := _unsealed(label, sealed)) is None:
@@ -697,22 +695,24 @@ def previous_documents(folder: Path) -> Iterator[Document]:
             yield Document(document_id, text.decode(), name, properties)
 
 
-#: Compression level of zstd; takes a fifth of zlib's time, with nearly the same size.
+#: Compression level of zstd. It takes a fifth of zlib's time; the size is nearly the same.
 _LEVEL = 3
-#: Frames without zstd's magic number and dictionary id, which would take 8 bytes. A byte before each frame says whether
-#: it needs the dictionary.
+#: Write frames without zstd's magic number and dictionary id, which would take 8 bytes. A byte before each frame says
+#: if it needs the dictionary.
 _FRAMES = zstandard.FORMAT_ZSTD1_MAGICLESS
 _PLAIN, _WITH_DICTIONARY = b"\0", b"\1"
-#: Bytes of the training sample, maximum characters of one text in it, and bytes of the dictionary.
+#: Size of the training sample in bytes, maximum characters of one text in the sample, and size of the dictionary in
+#: bytes.
 SAMPLED, _SAMPLED_OF_ONE, _DICTIONARY = 2 << 20, 1 << 14, 112_640
-#: Segment size k and d-mer size d of zstd's trainer; training takes 0.1 s with these.
+#: Segment size k and d-mer size d of zstd's trainer: training takes 0.1 s.
 _TRAINING = {"k": 200, "d": 8}
 
 
 class TextCodec:
     """Compresses texts in one thread at a time, and decompresses them in any number of threads.
 
-    `read_dictionary` returns the dictionary of the store, which never changes, or None before the store has one.
+    `read_dictionary` returns the dictionary of the store, or None before the store has one. The dictionary never
+    changes.
     """
 
     def __init__(self, read_dictionary: Callable[[], bytes | None]) -> None:
@@ -721,11 +721,11 @@ class TextCodec:
         self._sampled = 0
         self._dictionary: zstandard.ZstdCompressionDict | None = None
         self._compressor = self._without_dictionary = zstandard.ZstdCompressor(compression_params=_parameters())
-        #: Unused decompressors with the dictionary; each serves one thread at a time.
+        #: Decompressors that no thread uses now, with the dictionary.
         self._idle: list[zstandard.ZstdDecompressor] = []
 
     def begin(self, texts: Iterable[str]) -> bytes | None:
-        """Load the store's dictionary, or train one if the sample is complete; return a new one to store, or None."""
+        """Load the store's dictionary, or train one on a complete sample; return a new dictionary to store, or None."""
         if self._compressor is not self._without_dictionary:
             return None
         made = None
@@ -739,7 +739,7 @@ class TextCodec:
         return made.as_bytes() if made else None
 
     def forget(self) -> None:
-        """Forget the dictionary; a rollback may have removed it from the store."""
+        """Forget the dictionary, because a rollback may have removed it from the store."""
         self._dictionary, self._compressor = None, self._without_dictionary
         self._samples.clear()
         self._idle.clear()
@@ -750,7 +750,7 @@ class TextCodec:
         return kind + self._compressor.compress(text.encode())
 
     def _train(self, texts: Iterable[str]) -> zstandard.ZstdCompressionDict | None:
-        """Add texts to the sample; return a dictionary trained on a large enough sample, or None."""
+        """Add texts to the sample; return a dictionary trained on it once it is large enough, or None."""
         for text in texts:
             if self._sampled >= SAMPLED:
                 break
@@ -763,7 +763,7 @@ class TextCodec:
         try:
             return zstandard.train_dictionary(_DICTIONARY, samples, **_TRAINING)
         except zstandard.ZstdError:
-            # Training fails on texts with nothing in common.
+            # Training fails if the texts have nothing in common.
             return None
 
     def text(self, compressed: bytes) -> str:

@@ -1,8 +1,8 @@
 """The embedded engine: a store in a folder, with documents in SQLite and an index of words and tokens.
 
-The database is the source of truth. A write first stores its documents and journal entries there, in one transaction,
-and then updates the index. Each commit of the index has a journal number, so that after a crash, opening the folder
-applies the remaining journal entries. A lost or broken index is rebuilt from the database.
+The database is the source of truth. A write first stores its documents and journal entries in the database, in one
+transaction, and then updates the index. Each commit of the index has a journal number. After a crash, the engine
+applies the remaining journal entries when it opens the folder. A lost or broken index is rebuilt from the database.
 """
 
 from __future__ import annotations
@@ -80,15 +80,17 @@ from whorl.query.plan.nodes import (
     leaves,
 )
 
-#: Maximum number of stored but not yet searchable documents; after a crash, opening the store indexes them.
+#: Maximum number of documents that are stored but not yet searchable. After a crash, they are indexed when the store is
+#: opened.
 COMMIT_EVERY = 2048
 #: Seconds between a failed write of the index and the next attempt.
 RETRY_SECONDS = 10.0
-#: Maximum number of documents, and of characters, in a batch of rewritten documents.
+#: Maximum number of documents, and of characters, in a batch of documents to store again.
 _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
-#: Clause for documents with a cluster label; unlike this field, cluster ids may have any type.
+#: Clause for documents with a cluster label. The cluster id of a label can have any type, but this field is always
+#: boolean.
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
-#: Version of the passage hashes of a text: version 3 also marks texts with words broken at line ends.
+#: Version of the passage hashes of a text. Version 3 also marks texts that have words broken at line ends.
 _PASSAGE_LAYOUT = "3"
 _DEFAULT_SCHEME = Scheme()
 _Result = TypeVar("_Result")
@@ -98,20 +100,19 @@ class EmbeddedEngine:
     """A store in a folder: an `Engine`, and a context manager that closes the store.
 
     Threads may share one engine. Several processes may open the same folder: one process writes, and any number search.
-    Documents are safe when `index` returns, and searchable after `refresh`; until then, writers in other processes
-    wait. Searches of a read-only folder see its state at the time of opening; after a write by its owner, they raise
-    StoreError.
+    Documents are safe when `index` returns, and searchable after `refresh`. Until `refresh`, writers in other processes
+    wait. A search of a read-only folder sees the documents of the time of opening; it raises StoreError if the owner
+    has written since.
 
     Args:
         wait_seconds: Maximum time to wait for a writer in another process.
-        passages: Passage scheme. True means the store's scheme or the default. A store without passages is indexed
-            again.
-        omit: Parts to omit from the store. "minhash" permanently removes the MINHASH tokens, a fifth of the store,
-            which only FINGERPRINT uses. "texts" is for a new store, which then keeps only the passage hashes of texts,
-            so documents cannot be read.
+        passages: Passage scheme; True means the store's scheme or the default. If the store has no passages yet, it is
+            indexed again.
+        omit: Parts to omit from the store. "minhash" permanently removes the MINHASH tokens, a fifth of the store; only
+            FINGERPRINT uses them. "texts" is for a new store: it keeps the passage hashes of texts, but not the texts.
 
     Raises:
-        StoreError: The folder has no store, has something else, or is not usable.
+        StoreError: The folder has no store, has other files, or is not usable.
         SchemeMismatchError: The store's signatures or passages have another scheme.
     """
 
@@ -132,9 +133,9 @@ class EmbeddedEngine:
         self._process, self._is_open = os.getpid(), True
         self._writing = threading.RLock()
         self._writers = WriterRegister()
-        # Journal number of the index when this engine released the write lock.
+        # Journal number of the index when this engine last released the write lock.
         self._finished_at = -1
-        # Description of damage that a rebuild of the index has repaired.
+        # Describes the damage that the last rebuild of the index has repaired.
         self._repaired = ""
         self._writer: IndexWriter | None = None
         self._merged = threading.Event()
@@ -175,7 +176,7 @@ class EmbeddedEngine:
 
     @property
     def _index_name(self) -> str:
-        """Name of the index, from the store's id, passage scheme and layout; an index with another name is rebuilt."""
+        """Name of the index: the store's id, passage scheme and layout. An index with another name is rebuilt."""
         scheme = self._preparation.passage_scheme
         return f"{self._records.store} {scheme.name} {_PASSAGE_LAYOUT}" if scheme else self._records.store
 
@@ -184,7 +185,7 @@ class EmbeddedEngine:
         return self._scheme
 
     def _with_texts(self, wanted: bool) -> bool:
-        """Determine whether the store keeps texts; for a new store, save the wanted choice."""
+        """Read whether the store keeps texts; for a new store, save the wanted choice."""
         keeps_texts = self._records.option("texts") is None
         if keeps_texts and not wanted:
             # The file may still contain parts of deleted texts.
@@ -194,10 +195,10 @@ class EmbeddedEngine:
         return keeps_texts and wanted
 
     def _with_passages(self, wanted: PassageScheme | bool | None, *, keeps_texts: bool) -> PassageScheme | None:
-        """Return the scheme of the store's passages; if the store has none, save the wanted scheme."""
+        """Return the scheme of the store's passages. If the store has none yet, save the wanted scheme."""
         chosen = wanted if isinstance(wanted, PassageScheme) else None
         if not keeps_texts:
-            # Without texts, a hash must prove a passage by itself.
+            # In a store without texts, the hash alone must prove a passage.
             chosen, wanted = chosen and replace(chosen, bits=PROOF_BITS), True
         if name := self._records.option("passages"):
             stored = PassageScheme.named(name)
@@ -221,7 +222,7 @@ class EmbeddedEngine:
             raise StoreError(self._not_writable())
         if not self._lock.acquire(self._wait_seconds):
             raise StoreError(busy_message(self.path, self._wait_seconds))
-        # The name of the index changes with its tokens, so the index is rebuilt.
+        # The name of the index depends on its tokens, so the index is rebuilt.
         with self._records.writing():
             self._records.set_option(option, value)
 
@@ -230,15 +231,16 @@ class EmbeddedEngine:
     def index(self, documents: Iterable[Document]) -> None:
         """Store all documents, replacing documents with the same ids; after an error, none is stored.
 
-        The documents are safe when this returns. All are in memory at the same time, so split a large collection into
-        several calls.
+        The documents are safe when this method returns. All of them are in memory at once, so split a large collection
+        into several calls.
         """
         self._store(documents)
 
     def _store(self, documents: Iterable[Document], *, is_again: bool = False) -> None:
         """Store documents; with `is_again`, skip documents that another writer has changed since they were read."""
         self._require_writable()
-        # Take the lock after preparing the documents, which is most of the work. The last document with an id wins.
+        # Prepare the documents before taking the lock, because it is most of the work. If documents share an id, the
+        # last counts.
         batch = list({document.id: document for document in documents}.values())
         if not is_again:
             self._require_few_properties(batch)
@@ -247,11 +249,11 @@ class EmbeddedEngine:
             return
 
         def store(writer: IndexWriter) -> None:
-            # Check again: another writer may have stored new names.
+            # Check again, because another writer may have stored new names.
             if not is_again:
                 self._require_few_properties(batch)
             digests = self.digests([record.document.id for record, _ in prepared]) if is_again else {}
-            # A dictionary would have parts of the texts.
+            # The dictionary would contain parts of the texts.
             texts = (record.document.text for record, _ in prepared if self.keeps_texts)
             with self._records.writing(texts):
                 self._records.forget_changes(writer.base)
@@ -271,10 +273,11 @@ class EmbeddedEngine:
     def refresh(self) -> None:
         self._require_usable()
         wanted = self._records.last_change()
-        # A commit of many documents takes as long as a commit of one, so first let waiting writers store theirs.
+        # A commit of many documents takes as long as a commit of one, so let waiting writers store their documents
+        # first.
         self._writers.wait_for_current()
         with self._writing:
-            # A writer with later changes makes all documents searchable and releases the lock.
+            # If a later writer exists, it makes all documents searchable and releases the lock.
             is_idle = self._writer is not None and self._finished_at == self._records.last_change()
             if self._finished_at < wanted or is_idle:
                 self._make_searchable()
@@ -308,10 +311,10 @@ class EmbeddedEngine:
         return len(deleted)
 
     def _write(self, work: Callable[[IndexWriter], None]) -> None:
-        """Call a function with the index writer; the function must store the records before it changes the index."""
+        """Call a function with the index writer. The function must store the records before it changes the index."""
         self._require_usable()
         with self._writing:
-            # The previous holder of the lock may have closed the store.
+            # Another thread may have closed the store before this thread got the lock.
             self._require_usable()
             writer = self._writer or self._begin(self._wait_seconds)
             if writer is None:
@@ -326,7 +329,8 @@ class EmbeddedEngine:
                     self._release()
                 raise
             except BaseException:
-                # The writer may have only some of the changes, so discard it; the next one starts from the journal.
+                # The index writer may have only some of the changes, so discard it. The next writer starts from the
+                # journal.
                 self._release()
                 raise
 
@@ -363,7 +367,7 @@ class EmbeddedEngine:
         return self._index.reached() == (last, last)
 
     def _start_writer(self) -> IndexWriter:
-        """Return a writer of the index, after applying the journal entries that it lacks, or rebuilding it."""
+        """Return a writer of the index, after applying the journal entries that the index lacks, or rebuilding it."""
         reached = self._index.reached()
         is_possible = reached is not None and reached[1] <= self._records.last_change()
         changed = self._records.changed_since(reached[0]) if reached and is_possible else None
@@ -373,7 +377,7 @@ class EmbeddedEngine:
         writer = self._index.writer(self._current_changes, self._merged.wait)
         try:
             stored = self._records.ids(list(changed))
-            # Delete the old numbers first: a document deleted and stored again has a new number.
+            # Delete the old numbers first: a document that was deleted and stored again has a new number.
             if deleted := [Change(number, changed[number], None) for number in changed if number not in stored]:
                 writer.replace(deleted)
             for changes in self._preparation.changes(self._records.documents_by_number(sorted(stored))):
@@ -392,21 +396,21 @@ class EmbeddedEngine:
         writer.commit(self._records.last_change(), self._records.count())
 
     def _finish(self, writer: IndexWriter) -> None:
-        """Commit and close a writer; a thread waits for tantivy's merges."""
+        """Commit and close a writer. A background thread waits for tantivy's merges."""
         self._commit(writer)
         if merged := writer.close():
             self._merged.clear()
             try:
                 threading.Thread(target=self._merge, args=(merged,), name="merges of whorl's index").start()
             except RuntimeError:
-                # If the system cannot start another thread, merge here; otherwise `close` would wait for ever.
+                # If the system cannot start a thread, merge here; otherwise `close` would wait for ever.
                 self._merge(merged)
 
     def _merge(self, merged: Callable[[], None]) -> None:
-        """Wait for tantivy's merges and release the write lock; this engine may write in the meantime."""
+        """Wait for tantivy's merges, then release the write lock. This engine may write in the meantime."""
         try:
             with suppress(IndexBrokenError):
-                # A failed merge may be ignored: unmerged segments stay valid, and a search that meets a broken one
+                # A failed merge is harmless: unmerged segments stay valid, and a search that reads a broken one
                 # rebuilds the index.
                 merged()
         finally:
@@ -456,7 +460,7 @@ class EmbeddedEngine:
         return StoreError(index_failure_message(self.path, cause))
 
     def _catch_up(self) -> None:
-        """Apply the journal entries that the index lacks to it, unless another thread or process is writing."""
+        """Apply the missing journal entries to the index, unless another thread or process is writing."""
         if self._writing.acquire(blocking=False):
             try:
                 if self._writer is None and self._begin(0.0):
@@ -465,26 +469,26 @@ class EmbeddedEngine:
                 self._writing.release()
 
     def _apply_leftovers(self) -> None:
-        """Apply the journal entries that the index lacks after a crash."""
+        """Apply the journal entries that a crash has left."""
         if self._is_up_to_date():
             return
         has_index = self._index.reached() is not None
         if not has_index:
             self._note_damage()
         try:
-            # Another writer also applies the journal, so wait for the lock only without an index.
+            # Another writer also applies the journal, so wait for the lock only if there is no index.
             if self._begin(0.0 if has_index else self._wait_seconds):
                 self._make_searchable()
             elif not has_index:
                 raise StoreError(busy_message(self.path, self._wait_seconds))
         except StoreError:
-            # An outdated index, for example on a full disk, still answers searches, with a warning.
+            # An outdated index still answers searches, with a warning, for example on a full disk.
             if not has_index:
                 raise
             self._lag.note_failure()
 
     def _note_damage(self) -> None:
-        """Record why the index cannot be read; the caller then rebuilds the index."""
+        """Record why the index cannot be read; the caller then rebuilds it."""
         if self._records.last_change() and not (self._index_folder / INDEX).exists():
             self._repaired = "it was missing"
             return
@@ -645,7 +649,7 @@ class EmbeddedEngine:
     def _with_repair(self, search: Callable[[], _Result]) -> _Result:
         """Run a search; if the index is broken, refresh or rebuild it and try again."""
         self._require_usable()
-        # Refresh before rebuilding: another process may have just replaced the index.
+        # Refresh first: another process may have just replaced the index.
         for repair in (self.refresh, self._rebuild):
             try:
                 return search()
@@ -657,7 +661,7 @@ class EmbeddedEngine:
             raise self._index_failed(error) from error
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
-        """Return the query of `search` as JSON values, with counts of tokens instead of the tokens."""
+        """Return the query of `search` as JSON values, with the number of tokens in place of the tokens."""
         self._require_usable()
         translation = translate(self._require_tokens(plan), self._scheme.profile, None)
         return {
@@ -711,9 +715,9 @@ class EmbeddedEngine:
     # Closing.
 
     def close(self) -> None:
-        """Make all stored documents searchable and release the folder; closing again does nothing."""
+        """Make all stored documents searchable and release the folder. A second call does nothing."""
         with self._writing:
-            # A forked process does not own the inherited connections and locks.
+            # A forked process does not own the connections and locks of its parent.
             if not self._is_open or os.getpid() != self._process:
                 return
             try:
@@ -764,7 +768,7 @@ def _is_in(document: Document, digests: Mapping[str, str]) -> bool:
 
 
 class WriterRegister:
-    """Register of waiting and active writer threads, for one commit for all of them (group commit)."""
+    """Lists the threads that write or wait to write, so that one commit serves all of them (group commit)."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -772,9 +776,9 @@ class WriterRegister:
 
     @contextmanager
     def registered(self) -> Iterator[None]:
-        """Register the current thread as a writer until the `with` block ends, even with an error."""
+        """List the current thread as a writer until the `with` block ends, even with an error."""
         ticket = object()
-        # Ctrl-C may come at any moment, and `wait_for_current` would wait for ever for a forgotten ticket.
+        # Ctrl-C may come at any moment. If the ticket stayed, `wait_for_current` would wait for it for ever.
         try:
             with self._changed:
                 self._registered.add(ticket)
@@ -787,7 +791,7 @@ class WriterRegister:
     def wait_for_current(self) -> None:
         """Wait until all writers registered now have ended.
 
-        The caller must not block these writers: it must not hold a lock that they need, and must not be registered.
+        The caller must not hold a lock that these writers need, and must not be registered itself.
         """
         with self._changed:
             first = frozenset(self._registered)
@@ -797,7 +801,7 @@ class WriterRegister:
 class IndexLag:
     """Counts the changes that the index lacks after a crash or on a full disk, and tries to apply them.
 
-    `catch_up` applies the journal to the index unless a writer is active; it raises StoreError if it cannot.
+    `catch_up` applies the journal to the index unless a writer is active. It raises StoreError if this fails.
     """
 
     def __init__(self, records: Records, index: InvertedIndex, catch_up: Callable[[], None]) -> None:
@@ -822,7 +826,7 @@ class IndexLag:
             return 0
         reached = self._index.reached()
         changed = self._records.changed_since(reached[0]) if reached else None
-        # If the index is older than the journal, the whole index is rebuilt.
+        # If journal entries are missing, the whole index must be rebuilt.
         return self._records.count() if changed is None else len(changed)
 
     def _is_current(self) -> bool:
@@ -839,7 +843,7 @@ class IndexLag:
 class EmbeddedLabels:
     """Reads and writes the cluster labels of a store.
 
-    `store_again` replaces documents, except documents that have changed since they were read.
+    `store_again` replaces documents, but not those changed since they were read.
     """
 
     def __init__(

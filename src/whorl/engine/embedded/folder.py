@@ -14,14 +14,14 @@ from pathlib import Path
 from whorl.errors import StoreError
 
 RECORDS, INDEX, LOCK = "records.db", "index", "writer.lock"
-#: File that names the base folder of the ids of files.
+#: File with the path of the base folder: the ids of files are relative to it.
 BASE = "base"
 #: Size of tantivy's write buffer in bytes.
 HEAP_BYTES = 100_000_000
 
 
 class IndexBrokenError(Exception):
-    """The index cannot be read or written; with `is_full`, a rebuild would also fail. Private to this package."""
+    """The index cannot be read or written; with `is_full`, a rebuild would also fail. Used only in this package."""
 
     def __init__(self, message: str, *, is_full: bool = False) -> None:
         super().__init__(message)
@@ -36,14 +36,14 @@ class OtherIndexError(IndexBrokenError):
 
 
 def prepare_folder(path: Path, *, create: bool) -> None:
-    """Raise StoreError unless a folder has a store or can get a new one; create the folder if it is missing."""
+    """Raise StoreError unless the folder has a store or can get a new one; create the folder if it is missing."""
     try:
         names = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
         if path.exists() and not path.is_dir():
             raise StoreError(f"{path} is a file; a store is a folder: name another path")
         if RECORDS in names and (path / RECORDS).stat().st_size > 0:
             return
-        # A process that creates the store, or was stopped while doing so, leaves an empty file of records.
+        # A process that creates the store, or was stopped while creating it, leaves an empty database.
         if any(name != LOCK and not name.startswith(RECORDS) for name in names):
             raise StoreError(f"{path} holds other things and no store ({names[0]}, …); name an empty or a new folder")
         if not create:
@@ -61,8 +61,8 @@ def is_read_only(path: Path) -> bool:
 def file_base(path: Path, current: Path | None) -> Path | None:
     """Return the base folder of the ids of files; if the store has none, save `current`.
 
-    If the store is inside the base folder, the saved path is relative, so that both can be moved together; otherwise,
-    it is absolute.
+    If the store is inside the base folder, the saved path is relative, so that both can be moved together. Otherwise
+    the path is absolute.
     """
     file = path / BASE
     with file_errors(path):
@@ -93,7 +93,7 @@ def file_errors(path: Path) -> Iterator[None]:
 
 
 def mirror(path: Path, copy: Path) -> None:
-    """Create a folder with links to the index of a read-only store, because tantivy writes to its folder."""
+    """Create a folder with links to the files of a read-only store's index, because tantivy writes to its folder."""
     try:
         for part in (path / INDEX).glob("*/"):
             (copy / INDEX / part.name).mkdir(parents=True)
@@ -117,7 +117,7 @@ def index_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        # A Rust panic in tantivy is not an Exception, and its class cannot be imported.
+        # A panic in tantivy's Rust code is not an Exception, and its class cannot be imported.
         if not isinstance(error, OSError | ValueError | RuntimeError) and type(error).__name__ != "PanicException":
             raise
         raise IndexBrokenError(str(error), is_full=_is_full(error, folder)) from error
@@ -127,7 +127,7 @@ def _is_full(error: BaseException, folder: Path) -> bool:
     codes = re.findall(r"(?:os error |\bcode: )(\d+)", str(error))
     number = error.errno if isinstance(error, OSError) else int(codes[0]) if codes else None
     if number is not None:
-        # EFBIG means that the process may not write files of this size.
+        # EFBIG: the process may not write files of this size.
         return number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     with suppress(OSError):
         # tantivy's threads do not report their errors, so check the free space.
@@ -155,9 +155,10 @@ def index_failure_message(path: Path, error: IndexBrokenError) -> str:
 
 
 class WriteLock:
-    """Exclusive write lock of a store for processes and threads.
+    """Exclusive write lock of a store, for processes and threads.
 
-    It locks a separate SQLite file: SQLite's locks work on every system, end with their process, and can wait.
+    It locks a separate SQLite file. SQLite's locks work on every system, a process can wait for them, and they end with
+    their process.
     """
 
     def __init__(self, path: Path) -> None:
@@ -166,7 +167,7 @@ class WriteLock:
             self._connection = connect(path, 0.0)
 
     def acquire(self, wait_seconds: float) -> bool:
-        """Take the lock, or keep a held lock; return False if another holder does not release it in time."""
+        """Take the lock, or keep a lock already held; return False if another holder does not release it in time."""
         if self._connection.in_transaction:
             return True
         with sqlite_errors(self._path):
@@ -190,10 +191,10 @@ class WriteLock:
 
 
 def connect(path: Path, wait_seconds: float) -> sqlite3.Connection:
-    """Open a file. Statements wait up to `wait_seconds` for the locks of other processes."""
+    """Open a database. Its statements wait up to `wait_seconds` for the locks of other processes."""
     connection = sqlite3.connect(path, timeout=wait_seconds, isolation_level=None, check_same_thread=False)
     try:
-        # FULL: a commit that has returned survives a power cut.
+        # FULL: a finished commit survives a power cut.
         connection.execute("PRAGMA synchronous=FULL")
     except BaseException:
         connection.close()
@@ -202,8 +203,8 @@ def connect(path: Path, wait_seconds: float) -> sqlite3.Connection:
 
 
 def connect_read_only(path: Path, wait_seconds: float) -> sqlite3.Connection:
-    """Open a file without writing to it or creating files next to it."""
-    # For a file without a log, `immutable` prevents SQLite from creating one. An existing log must be read.
+    """Open a database without writing to it or creating files next to it."""
+    # If the file has no log, `immutable` keeps SQLite from creating one. An existing log must be read.
     has_no_log = not _log(path).exists()
     uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' * has_no_log}"
     return sqlite3.connect(uri, timeout=wait_seconds, isolation_level=None, check_same_thread=False, uri=True)
@@ -214,12 +215,12 @@ def _log(path: Path) -> Path:
 
 
 def file_state(path: Path) -> list[tuple[int, int, int]]:
-    """Return values that change with every commit: inode, mtime in ns, and bytes of the file and its log."""
+    """Return values that change with every commit: inode, mtime in ns, and size of the file and its log in bytes."""
     values = []
     for file in (path, _log(path)):
         with suppress(OSError):
             stat = file.stat()
-            # Ignore an empty log, which readers create.
+            # Readers create an empty log, so ignore it.
             if stat.st_size > 0:
                 values.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
     return values
@@ -233,7 +234,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         raise StoreError(_error_message(path, error)) from error
     except UnicodeDecodeError as error:
-        # SQLite's message has bytes of a damaged name, which are not UTF-8.
+        # SQLite's message contains bytes of a damaged name, which are not UTF-8.
         raise StoreError(damaged_message(path, str(error))) from error
 
 

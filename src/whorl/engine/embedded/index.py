@@ -1,8 +1,8 @@
 """The index of an embedded store: words in tantivy, tokens in whorl's own segments.
 
-A write changes both parts and commits the tokens first. Each part has the number of the last journal entry that it
-contains. After a crash between the commits, both parts are updated from the journal, starting after the entry of the
-words. A lost or broken index is rebuilt from the records in a new folder, which then replaces the old one.
+A write changes both parts, and commits the tokens first. Each part stores the number of the last journal entry that it
+contains. After a crash between the two commits, both parts are updated from the journal, starting after the last entry
+of the words. A lost or broken index is rebuilt from the records in a new folder, which then replaces the old one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class InvertedIndex:
 
     Args:
         folder: The folder; `build` creates it.
-        store: Name of the store; detects the folder of another store.
+        store: Name of the store. The folder of another store has another name, and is refused.
         on_merged: Called after background merges of token segments.
     """
 
@@ -39,7 +39,7 @@ class InvertedIndex:
     def reached(self) -> tuple[int, int] | None:
         """Return the smallest and largest journal number of the text and token index.
 
-        Return None if one of them is damaged or belongs to another store.
+        Return None if one of the two is damaged or belongs to another store.
         """
         words = self._text_index.applied()
         with suppress(IndexBrokenError):
@@ -52,7 +52,7 @@ class InvertedIndex:
             return self._token_index.snapshot()
 
     def verify(self) -> None:
-        """Read all files; raise IndexBrokenError for a wrong checksum."""
+        """Read all files; raise IndexBrokenError if a checksum is wrong."""
         with index_errors(self._folder):
             self._text_index.verify()
             for segment in self._token_index.snapshot().segments:
@@ -117,7 +117,7 @@ class InvertedIndex:
 
 
 class IndexWriter:
-    """Writer of an index; readers see changes after `commit`. End it by `close` or `abandon`."""
+    """Writer of an index. Readers see changes after `commit`. `close` or `abandon` ends it."""
 
     def __init__(self, folder: Path, text_writer: TextIndexWriter, tokens: TokenIndex) -> None:
         self._folder, self._text_writer, self._token_index = folder, text_writer, tokens
@@ -125,7 +125,7 @@ class IndexWriter:
 
     @property
     def base(self) -> int:
-        """Number of the last journal entry in the text index's main part; entries up to it are no longer needed."""
+        """Number of the last journal entry in the text index's main part; earlier entries are no longer needed."""
         return self._text_writer.base
 
     def replace(self, changes: Sequence[Change]) -> None:

@@ -30,7 +30,8 @@ from whorl.query.plan.nodes import Kind, Value
 
 #: tantivy's field for the words of all properties except OWN_FIELDS.
 _OTHER_WORDS = "words"
-#: Number of bits of a MinHash token; the smaller number marks an index without MinHash tokens.
+#: Number of bits of a MinHash token, with and without MinHash tokens in the index. The smaller number marks an index
+#: without MinHash tokens.
 _BITS_OF_MINHASH, _BITS_WITHOUT_MINHASH = 64, 8
 _NO_TOKENS: Numbers = np.empty(0, np.uint64)
 
@@ -53,7 +54,7 @@ class DocumentPreparation:
 
     @property
     def token_bits(self) -> list[int]:
-        """Bits of each kind of token, in the order of `DocumentTokens.kinds`."""
+        """Number of bits of each kind of token, in the order of `DocumentTokens.kinds`."""
         minhash = _BITS_OF_MINHASH if self.has_minhash else _BITS_WITHOUT_MINHASH
         return [minhash, self.sketch_scheme.bits, *([self.passage_scheme.bits] if self.passage_scheme else [])]
 
@@ -68,7 +69,7 @@ class DocumentPreparation:
         return list(zip(map(Record, documents, passages), self._entries_without_text(documents, passages), strict=True))
 
     def changes(self, documents: Iterable[NumberedDocument]) -> Iterator[list[Change]]:
-        """Yield the entries of stored documents for the index, as changes, in batches."""
+        """Yield index changes, in batches, that add stored documents."""
         for portion in chunks(documents, lambda numbered: len(numbered.document.text), BATCH_CHARACTERS, BATCH_TEXTS):
             own = [numbered.document for numbered in portion]
             if self.keeps_texts:
@@ -144,7 +145,7 @@ def _split(numbers: Numbers, counts: npt.NDArray[np.int64]) -> list[Numbers]:
     return [numbers[end - count : end] for count, end in zip(counts.tolist(), ends, strict=True)]
 
 
-#: Version of the schema, of the terms and of the token segments; other versions are rebuilt.
+#: Version of the schema, of the terms and of the token segments. An index of another version is rebuilt.
 LAYOUT = "10"
 
 
@@ -153,7 +154,7 @@ class IndexEntry(NamedTuple):
 
     Args:
         values: Pairs of a field's name and the terms of a value, from `engine.index_terms.joined_terms`.
-        wholes: Whole values with their fields and types.
+        wholes: Whole values, each with its field and type.
     """
 
     tokens: DocumentTokens
@@ -176,8 +177,8 @@ def _schema() -> tantivy.Schema:
     for name in (*OWN_FIELDS, _OTHER_WORDS):
         builder.add_text_field(name, tokenizer_name="words", index_option="position")
     builder.add_text_field("values", tokenizer_name="raw", index_option="basic")
-    # Id of each changed or deleted document, only in the part of the index for recent documents (see `text_index`). A
-    # field of bytes takes no space in other documents; a text field would take a byte each.
+    # Ids of changed or deleted documents, only in the part of the index for recent documents (see `text_index`). A
+    # field of bytes takes no space in other documents; a text field would take a byte in each.
     builder.add_bytes_field("changed", stored=True, indexed=True)
     # One special document in each part has the name of the store and the range of applied journal numbers.
     builder.add_bytes_field("store", indexed=True)
@@ -206,7 +207,7 @@ def fill(document: tantivy.Document, document_id: str, number: int, entry: Index
     document.add_unsigned("number", number)
     for name, words in entry.values:
         if words:
-            # tantivy leaves a gap between two values, so that no phrase matches across them.
+            # tantivy leaves a gap between two values, so no phrase matches across them.
             document.add_text(words_field(name), words)
     present = {(name, kind) for name, kind, _ in entry.wholes} | {(name, Kind.TEXT) for name, words in entry.values}
     for name, kind in present:

@@ -15,14 +15,14 @@ _OWN = frozenset(("name", CLUSTER, IS_PRINCIPAL))
 class PropertyLimits:
     """Maximum number of properties of a document, and of different property names in a store.
 
-    Names are limited because every search reads all of them.
+    The names are limited because every search reads all of them.
     """
 
     per_document: int = 1_000
     names: int = 10_000
 
     def require(self, documents: Iterable[Document], known: Collection[str]) -> None:
-        """Raise DocumentError for the first document beyond a limit; `known` has the fields of the store."""
+        """Raise DocumentError if a document exceeds a limit; `known` has the fields of the store."""
         names = {*known} - _OWN
         for document in documents:
             if (count := len(document.properties.keys() - _OWN)) > self.per_document:

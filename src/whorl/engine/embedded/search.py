@@ -40,7 +40,7 @@ class _NumberedRow(Protocol):
 
 
 _Row = TypeVar("_Row", bound=_NumberedRow)
-#: Function that reads stored documents, given "number" or "id" and the numbers or ids.
+#: Function that reads stored documents by their numbers ("number") or ids ("id").
 _Read: TypeAlias = Callable[[Literal["number", "id"], Sequence[int] | Sequence[str]], Iterable[_Row]]
 
 
@@ -65,7 +65,7 @@ class PlanRunner:
         snapshot = self._index.tokens()
         matches = match_tokens(plan.root, snapshot) if has_only_tokens(plan.root) else None
         if matches is not None and min(matches.numbers.size - start, rows) > FEW:
-            # The records are at least as new as the index, so they lack only documents deleted since then.
+            # The records are at least as new as the index; they lack only documents deleted since its snapshot.
             changed = self._records.changed_since(snapshot.applied)
             if changed is not None:
                 return self._many_candidates(snapshot, plan, matches, (start, rows), changed)
@@ -81,7 +81,7 @@ class PlanRunner:
         page: tuple[int, int],
         changed: Mapping[int, str],
     ) -> StoredCandidates:
-        """Return a page of candidates to compare by the token index, except documents deleted since its snapshot."""
+        """Return a page of candidates to compare by the token index, without documents deleted since its snapshot."""
         found, total, (start, rows) = matches, matches.numbers.size, page
         if start or rows < total:
             numbers = [hit.number for hit in best_page(matches, start, rows, self._records.ids)]
@@ -95,7 +95,7 @@ class PlanRunner:
     def _read_page(
         self, plan: BoundPlan, start: int, rows: int, read: _Read[_Row], matches: ScoredDocuments | None = None
     ) -> tuple[int, list[tuple[_Row, float]], tuple[str, ...]]:
-        """Return the number of matching documents, a page of them with their scores, and warnings."""
+        """Return the number of matching documents, one page of documents with their scores, and warnings."""
         if has_only_tokens(plan.root):
             matches = match_tokens(plan.root, self._index.tokens()) if matches is None else matches
             return (*self._count_page(matches, start, rows, read), plan.warnings)
@@ -105,7 +105,7 @@ class PlanRunner:
     def _read_hits(
         self, total: int, scored: Sequence[ScoredId], read: _Read[_Row]
     ) -> tuple[int, list[tuple[_Row, float]]]:
-        """Return the number of hits, and a page of them with their scores, without documents that were just deleted."""
+        """Return the number of hits, and one page with scores, without documents that were just deleted."""
         known = {row.id: row for row in read("id", _ids(scored))}
         # A missing hit has just been deleted.
         self.require_deleted([document_id for document_id, _ in scored if document_id not in known])
@@ -115,7 +115,7 @@ class PlanRunner:
     def holders(
         self, counts: Mapping[int, int], most: int, among: Collection[str], left_out: BoundPlan | None
     ) -> PassageHolders:
-        """Return the documents with passage hashes, as described at `Engine.passage_holders`."""
+        """Return the documents with passage hashes; see `Engine.passage_holders`."""
         wanted = np.array(list(counts), np.int64)
         numbers, documents = token_holders(self._index.tokens(), PASSAGES, wanted)
         is_rare = np.array(list(counts.values()), np.int64) <= most
@@ -136,7 +136,8 @@ class PlanRunner:
 
     def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> set[str]:
         queries = [phrase_query("content", phrase) for phrase in phrases]
-        # Most phrases are in no document, and a query for one phrase is faster than its part in a query for many.
+        # Most phrases are in no document. A query for one phrase takes less time than the same phrase in a query for
+        # many.
         known = compress(queries, self._index.are_known(queries))
         found = (self._index.ids(any_of(batch)) for batch in batches(known, _PHRASES_AT_ONCE))
         return set(chain.from_iterable(found))
@@ -161,11 +162,11 @@ class PlanRunner:
     def _count_page(
         self, matches: ScoredDocuments, start: int, rows: int, read: _Read[_Row]
     ) -> tuple[int, list[tuple[_Row, float]]]:
-        """Return the number of matching documents, and a page of them with their scores."""
+        """Return the number of matching documents, and one page of them with their scores."""
         rows_read: dict[int, _Row] = {}
 
         def ids(numbers: Sequence[int]) -> Mapping[int, str]:
-            # If more documents than the page shows have the same score, read only their ids.
+            # If more documents than fit the page have the same score, read only their ids.
             if len(numbers) > rows:
                 return self._records.ids(numbers)
             rows_read.update((row.number, row) for row in read("number", numbers))
@@ -179,7 +180,7 @@ class PlanRunner:
         return matches.numbers.size - len(missing), present
 
     def _match_page(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[ScoredId], tuple[str, ...]]:
-        """Return the number of matching documents, the ids and scores of a page, and warnings."""
+        """Return the number of matching documents, the ids and scores of one page, and warnings."""
         reader = IndexReader(self._index, self._records, self._words)
         translation = translate(plan, self._profile, reader)
         reader.require_time_for_all()
@@ -206,7 +207,7 @@ class PlanRunner:
         return None
 
     def require_deleted(self, missing: Sequence[str] | Sequence[int]) -> None:
-        """Raise StoreError if the records lack documents of the index and the journal has no deletion."""
+        """Raise StoreError if the database lacks documents of the index that the journal does not list as deleted."""
         reached = self._index.reached() if missing else None
         changed = None if reached is None else self._records.changed_since(reached[0])
         if changed is None:
@@ -227,9 +228,9 @@ def _ids(scored: Iterable[ScoredId]) -> list[str]:
 def sort_hits(
     scored: Sequence[tuple[str, float]], documents: Mapping[str, Document], order: Sequence[Order]
 ) -> list[tuple[str, float]]:
-    """Return hits sorted by the keys of an order; hits with equal keys by id, and hits without a value last.
+    """Sort hits by the keys of an order; hits with equal keys by id, and hits without a value last.
 
-    A hit that is missing from `documents` has only its score and its id.
+    A hit that is missing from `documents` has no values.
     """
     hits = sorted(scored)
     # Sorting is stable, so sort by the primary key last.
@@ -248,7 +249,7 @@ def needs_document(key: Order) -> bool:
 
 
 def _sort_value(documents: Mapping[str, Document], key: Order) -> Callable[[tuple[str, float]], Any]:
-    """Return a function from hits to sort values, or None for a hit without a value."""
+    """Return a function that returns the sort value of a hit, or None if the hit has no value."""
     if key.field is None:
         return lambda hit: hit[1]
     if key.is_by_id:

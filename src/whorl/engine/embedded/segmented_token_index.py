@@ -1,10 +1,10 @@
 """Token index of a store: a list of segments, which grows and is merged like a log-structured merge tree.
 
-A write adds a segment. For each document, the youngest segment with the document or its tombstone overrides the older
-segments. Segments are merged because every look-up reads all of them: small segments during the write, large ones in a
-background thread, and all segments of a large write at its end. A manifest lists the segments and has the journal
-number of the index. It is replaced atomically, so readers see a consistent snapshot, and their files stay open. The
-next writer deletes files left by a crash.
+A write adds a segment. For each document, the youngest segment with the document or its tombstone overrides all older
+segments. Every look-up reads all segments, so they are merged: small segments during the write, large ones in a
+background thread, and all segments of a large write at its end. A manifest lists the segments and stores the journal
+number of the index. It is replaced atomically, so that readers see a consistent snapshot; they keep its files open. The
+next writer deletes the files that a crash has left.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ from whorl.engine.embedded.segments import Segment, Tokens, merge_segments, writ
 #: Merge four segments of fewer than 64, 256, 1,024, … documents.
 SMALLEST_SEGMENT, FANOUT = 64, 4
 LARGEST_SEGMENT = 1 << 19
-#: At the end of a write, merge the youngest segments up to this multiple of the number of written documents.
+#: At the end of a write, the youngest segments are merged if they have at most this multiple of the written documents.
 FINAL_MERGE_FACTOR = 4
-#: Maximum number of documents to merge during a write; larger merges run in a thread, at about 20,000 documents a
-#: second.
+#: Maximum number of documents to merge during a write. A thread does larger merges, at about 20,000 documents a second.
 MOST_AT_ONCE = 8192
-#: Maximum number of tokens in memory before the writer writes a segment.
+#: If this number of tokens is in memory, the writer writes a segment.
 MOST_BUFFERED = 1 << 22
 
 _MANIFEST = "runs.json"
@@ -46,7 +45,7 @@ class DocumentTokens(NamedTuple):
 
     Attributes:
         size: Number of distinct shingles in the document.
-        kinds: MinHash tokens, look-up hashes and passage hashes, as far as the store has them; sorted distinct uint64
+        kinds: MinHash tokens, look-up hashes and, if the store has passages, passage hashes; sorted distinct uint64
             arrays.
     """
 
@@ -93,7 +92,7 @@ class TokenIndex:
 
     Args:
         folder: The folder of the segments; `make` creates it.
-        store_id: Identifier of the store; detects the folder of another store.
+        store_id: Identifier of the store. The folder of another store has another identifier, and is refused.
         on_merged: Called in the merging thread after merges of large segments.
     """
 
@@ -135,7 +134,7 @@ class TokenIndex:
                     return snapshot
 
     def _read_manifest(self) -> bytes:
-        # Each search reads this file; os.read takes a third of the time of a file object.
+        # Each search reads this file, and os.read takes a third of the time of a file object.
         file = os.open(self._manifest_path, os.O_RDONLY)
         try:
             return os.read(file, os.fstat(file).st_size)
@@ -156,7 +155,7 @@ class TokenIndex:
         return known[name] if name in known else Segment(self._folder / name)
 
     def _snapshot(self, applied: int, segments: Sequence[Segment]) -> TokenSnapshot:
-        """Return a snapshot of segments; known masks of living documents come from the cached snapshot."""
+        """Return a snapshot of segments; reuse the masks of the cached snapshot."""
         known = dict(zip(self._cached[1].segments, self._cached[1].alive, strict=True)) if self._cached else {}
         known_segments = set(self._cached[1].segments) if self._cached else set()
         alive = []
@@ -181,7 +180,7 @@ class TokenIndex:
         self._publish(0, ())
 
     def begin(self) -> None:
-        """Delete the files of an unfinished writer."""
+        """Delete the files that an unfinished writer has left."""
         if not self.is_merging:
             named = {_MANIFEST, *(segment.name for segment in self.snapshot().segments)}
             for file in self._folder.iterdir():
@@ -202,7 +201,7 @@ class TokenIndex:
         with self._lock:
             self._publish(applied, [*self.snapshot().segments, *self._unpublished])
             self._unpublished = []
-        # A later write repeats a merge that fails, for example on a full disk.
+        # If a merge fails, for example on a full disk, a later write repeats it.
         with suppress(OSError):
             while self._merge(MOST_AT_ONCE):
                 pass
@@ -219,7 +218,7 @@ class TokenIndex:
             try:
                 threading.Thread(target=self._merge_large, name="merges of whorl's tokens").start()
             except RuntimeError:
-                # If the system cannot start another thread, a later write merges the segments.
+                # If the system cannot start a thread, a later write merges the segments.
                 self._idle.set()
 
     def abandon(self) -> None:
@@ -261,7 +260,7 @@ class TokenIndex:
             raise
 
     def _publish(self, applied: int, segments: Sequence[Segment]) -> None:
-        """Replace the manifest: list these segments, with the journal number `applied`."""
+        """Replace the manifest by a list of the segments, with the journal number `applied`."""
         names = [segment.name for segment in segments]
         content = json.dumps({"mark": self._store_id, "applied": applied, "runs": names}).encode()
         aside = self._folder / f"{_MANIFEST}.new"
@@ -281,8 +280,8 @@ class TokenIndex:
 
         Args:
             most: Maximum number of documents in the merged segment.
-            final_merge_size: Merge the youngest segments with together up to this number of documents, even if they
-                differ in size.
+            final_merge_size: Merge the youngest segments, even of different sizes, if together they have at most this
+                number of documents.
         """
         snapshot = self.snapshot()
         begin = max((at for at, segment in enumerate(snapshot.segments, 1) if segment in self._being_merged), default=0)
@@ -303,7 +302,7 @@ class TokenIndex:
 
     def _merge_large(self) -> None:
         try:
-            # Unmerged segments stay valid; a search that finds a broken segment rebuilds the index.
+            # Unmerged segments stay valid, and a search that finds a broken segment rebuilds the index.
             with suppress(OSError, IndexBrokenError):
                 while self._merge(LARGEST_SEGMENT, self._final_merge_size):
                     pass
@@ -313,7 +312,7 @@ class TokenIndex:
             self._on_merged()
 
     def _merge(self, most: int, final_merge_size: int = 0) -> bool:
-        """Merge the due segments; return whether there were any. Writes may add segments during the merge."""
+        """Merge the due segments; return False if no merge is due. Writes may add segments during the merge."""
         with self._lock:
             due = self._due_segments(most, final_merge_size)
             self._being_merged.update(due)

@@ -2,11 +2,11 @@
 
     head | blocks | tables
 
-A document's ordinal in a segment is the index of its number among the sorted numbers. A posting is a pair (token,
+The documents of a segment are sorted by number; a document's position is its ordinal. A posting is a pair (token,
 ordinal); the postings of one kind of token are ascending. The upper bits of a token determine its bucket, which has
-about six postings. The file has the count of postings of each bucket, and for each posting only the lower bits of the
-token and the ordinal, bit-packed. So a posting takes little more than the minimum of space: `token bits - log2(tokens
-of a document) + 4` bits.
+about six postings. The file has the number of postings in each bucket, and for each posting the lower bits of the token
+and the ordinal, bit-packed. So a posting takes little more than the least possible space: `token bits - log2(tokens of
+a document) + 4` bits.
 
     blocks   for each kind: the count of postings before each bucket in its skip block of 16 buckets (one byte each),
              and the postings
@@ -14,16 +14,17 @@ of a document) + 4` bits.
              for each kind: tokens of each document, first posting of each skip block, and skip blocks of more than 255
              postings; a checksum of each block. A column has the smallest type that can hold its values.
 
-Among documents with the same tokens, only the first, the original, has postings.
+If several documents have the same tokens, only the first one has postings: it is the original, the others are its
+copies.
 
-Most look-up hashes of a short document are also the upper bits of one of its MinHash tokens. Such a hash has no
-posting: a look-up of hashes also reads the postings of all MinHash tokens that begin with them.
+Most look-up hashes of a short document are also the upper bits of one of its MinHash tokens. The hash then has no
+posting of its own: a look-up of a hash also reads the postings of all MinHash tokens that begin with it.
 
-64 packed numbers of w bits fill w words of 64 bits, starting at the lowest bit of the first word. So a range that
-begins at a multiple of 64 numbers begins at a word, and each number can be read by itself.
+64 packed numbers of w bits fill w words of 64 bits, starting at the lowest bit of the first word. So every 64th number
+begins at a word, and each number can be read by itself.
 
-The head has checksums of itself and of the tables, which are read at opening. Each look-up verifies the blocks that it
-reads, so that damage causes an error, not a wrong answer.
+The head has checksums of itself and of the tables. Both are read when a segment is opened. Each look-up verifies the
+blocks that it reads, so that damage causes an error, not a wrong answer.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ GROUP = 64
 #: Number of bytes in a block; each block has a checksum.
 BLOCK = 256
 _WORD = np.dtype("<u8")
-#: Random odd factors for the words of a block; odd, so that no bit is lost.
+#: Random odd factors for the words of a block. Odd factors lose no bit.
 _FACTORS = np.frombuffer(
     bytes.fromhex(
         "2f0be877981fd83987142a68b432a50023194381314fa9c69553a70834d4837ee9fd4da89ad193a4b9e38bd9adc17b9f"
@@ -117,7 +118,7 @@ def pick(raw: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], width: in
     everywhere: Packed = np.ndarray((raw.size - 7,), _WORD, raw, 0, (1,))
     numbers: Packed = everywhere[at] >> shifts
     if width > 57:
-        # Shift twice, by one and by the remainder, because a shift by 64 is undefined.
+        # Shift twice, by one and by the remainder: a shift by 64 is undefined.
         numbers |= (raw[at + 8].astype(np.uint64) << np.uint64(1)) << (np.uint64(63) - shifts)
     numbers &= np.uint64((1 << width) - 1)
     return numbers
@@ -126,7 +127,7 @@ def pick(raw: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], width: in
 def block_checksums(blocks: Packed) -> npt.NDArray[np.uint32]:
     """Return the uint32 checksum of each block; `blocks` has shape (n, BLOCK / 8).
 
-    A flipped bit nearly always changes the checksum; other damage goes unnoticed once in 2**32 cases.
+    A flipped bit nearly always changes the checksum. The checksum misses other damage once in 2**32 cases.
 
     Source: multilinear hashing, the upper half of a sum of products modulo 2**64.
     """
@@ -142,26 +143,28 @@ Tokens = npt.NDArray[np.uint64]
 MINHASH, SKETCH, PASSAGES = 0, 1, 2
 _MAGIC = b"whorlrun"
 _HEAD_BYTES = 1024
-#: Minimum average number of postings per bucket: with fewer, buckets would take more space; with more, postings would.
+#: Minimum average number of postings per bucket. With fewer postings, the buckets would take more space; with more, the
+#: postings would.
 _LEAST_IN_BUCKET = 4
-#: Log2 of the buckets in a skip block, and the largest offset in it that fits into one byte.
+#: A skip block has 2 to the power of the first number buckets. The second number is the largest offset within it that
+#: fits into one byte.
 _SKIP_BITS, _LARGEST_OFFSET = 4, 255
 _SKIP_BUCKETS = 1 << _SKIP_BITS
 _POSTINGS_PER_MERGE = 1 << 19
-#: Maximum number of postings to read at a time, each in less than 100 bytes of memory. A token may have a posting for
-#: every document.
+#: Maximum number of postings to read at a time; each takes less than 100 bytes of memory. Every document may have a
+#: posting of the same token.
 READ_AT_ONCE = 1 << 20
 #: Number of tokens to look up between two checks of the deadline.
 _TOKENS_AT_ONCE = 1 << 17
 _BLOCKS_AT_ONCE = 1 << 12
 _BLOCK_BITS = BLOCK.bit_length() - 1
-#: Columns of the tables: differences of numbers, sizes, shared bits, deleted numbers, originals, copies; for each kind:
-#: counts, starts of the skip blocks, overfull skip blocks, and the count of postings before each of their buckets. The
-#: last column has the checksums.
+#: Columns of the tables: differences of numbers, sizes, shared bits, deleted numbers, originals, copies. For each kind
+#: of token: counts, starts of the skip blocks, overfull skip blocks, and for each of their buckets the count of
+#: postings before it. The last column has the checksums.
 _COLUMNS, _COLUMNS_OF_KIND = 6, 4
-#: Odd factor that mixes a token's bits.
+#: Odd factor that mixes the bits of a token.
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
-#: By number of shared bits: look-up hashes below this bound have no postings.
+#: For each number of shared bits, look-up hashes below this bound have no postings.
 _BOUNDS = np.append(np.uint64(0), np.uint64(2) << np.arange(63, dtype=np.uint64))
 _Narrow = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -180,11 +183,12 @@ class SegmentDocuments:
     Args:
         numbers: Numbers of the documents, ascending; int64 array of shape (documents,).
         sizes: Distinct shingles of each document; of the same shape.
-        shared_bits: For each document, the number of bits below which the upper bits of all its MinHash tokens are
-            look-up hashes without a posting; of the same shape.
+        shared_bits: For each document, a number of bits: a look-up hash has no posting if it has at most this number of
+            bits and begins a MinHash token of the document; of the same shape.
         tombstones: Numbers of deleted documents that older segments may still have; int64 array.
         originals: For each document, the ordinal of the first document with the same tokens; of shape (documents,).
-        counts: For each kind of token, the postings of each document, 0 for copies; int64 arrays of shape (documents,).
+        counts: For each kind of token, the number of postings of each document, 0 for copies; int64 arrays of shape
+            (documents,).
     """
 
     numbers: Numbers
@@ -207,14 +211,14 @@ class _BitLayout(NamedTuple):
     def smallest(cls, token_bits: int, postings: int, documents: int) -> _BitLayout:
         """Return the layout with the fewest bytes."""
         ordinal_bits = max(1, (documents - 1).bit_length())
-        # A segment has at least one whole skip block of buckets. A posting has at most 64 bits.
+        # A segment has at least one whole skip block of buckets, and a posting has at most 64 bits.
         least = max(_SKIP_BITS, token_bits + ordinal_bits - 64)
         wanted = (postings // _LEAST_IN_BUCKET).bit_length() - 1
         return cls(token_bits, min(max(least, wanted), token_bits - 1), ordinal_bits, postings)
 
     @property
     def suffix_bits(self) -> int:
-        """Number of lower bits of a token, which its bucket does not determine."""
+        """Number of lower bits of a token that its bucket does not determine."""
         return self.token_bits - self.bucket_bits
 
     @property
@@ -228,7 +232,7 @@ class _BitLayout(NamedTuple):
 
     @property
     def bytes(self) -> tuple[int, int]:
-        """Bytes of the buckets and of the postings, in whole blocks, padded for reads past the last posting."""
+        """Size in bytes of the buckets and of the postings: whole blocks, padded for reads past the last posting."""
         return _in_blocks(self.buckets + 1), _in_blocks(-(-self.postings // GROUP) * self.width * 8 + 9)
 
 
@@ -240,8 +244,8 @@ class _Tables(NamedTuple):
     """Tables that locate the postings of one kind of token in a segment.
 
     Attributes:
-        counts: Postings of each document.
-        starts: First posting of each skip block.
+        counts: Number of postings of each document.
+        starts: Position of the first posting of each skip block.
         overfull: Skip blocks with more postings than one byte can count.
         offsets: For each overfull skip block, the count of postings before each bucket.
     """
@@ -253,10 +257,10 @@ class _Tables(NamedTuple):
 
 
 class _Blocks:
-    """Blocks of a segment with their checksums; each look-up verifies the blocks that it reads.
+    """The blocks of a segment with their checksums. Each look-up verifies the blocks that it reads.
 
-    A segment and its postings refer to the blocks, not to each other. Without a reference cycle, the file of an unused
-    segment closes at once.
+    A segment and its postings refer to the blocks, but not to each other. So no reference cycle keeps the file of an
+    unused segment open.
     """
 
     def __init__(self, name: str, raw: npt.NDArray[np.uint8], checks: npt.NDArray[np.uint32]) -> None:
@@ -269,7 +273,7 @@ class _Blocks:
             self.require_sound(np.array([_HEAD_BYTES]), last)
 
     def require_sound(self, first: Numbers, last: Numbers) -> None:
-        """Verify the blocks from each first to each last byte of the file; raise IndexBrokenError for damage."""
+        """Verify the blocks from each first to each last byte; raise IndexBrokenError for damage."""
         begin, end = (first - _HEAD_BYTES) >> _BLOCK_BITS, (last - _HEAD_BYTES) >> _BLOCK_BITS
         spans = end - begin
         wanted = np.concatenate([begin, end[spans > 0]])
@@ -285,7 +289,7 @@ class Segment:
     """Reader of a segment.
 
     Args:
-        path: File of the segment; it may be deleted while in use.
+        path: File of the segment; it may be deleted while the segment is in use.
 
     Raises:
         IndexBrokenError: The file is damaged.
@@ -332,16 +336,16 @@ class Segment:
         return self.numbers.size
 
     def verify(self) -> None:
-        """Verify all blocks by their checksums; raise IndexBrokenError for damage. Opening verifies the tables."""
+        """Verify the checksums of all blocks; raise IndexBrokenError for damage. Opening verifies the tables."""
         self._blocks.require_all_sound()
 
     def look_up(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
-        """Look up the documents that have distinct tokens of a kind; yield pairs like `PostingsReader.look_up`."""
+        """Look up the documents with distinct tokens of one kind; yield pairs like `PostingsReader.look_up`."""
         portions = self._look_up_originals(kind, tokens)
         return _join_small(chain.from_iterable(self.with_copies(*portion) for portion in portions))
 
     def look_up_originals(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
-        """Look up documents like `look_up`, but only originals, without the copies that have the same tokens."""
+        """Look up documents like `look_up`, but only originals, not copies with the same tokens."""
         return _join_small(self._look_up_originals(kind, tokens))
 
     def with_copies(self, values: Numbers, ordinals: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
@@ -367,7 +371,7 @@ class Segment:
     def token_keys(self) -> Tokens:
         """Return a 64-bit hash of each document's size and tokens, so that a merge finds copies.
 
-        A hash is a sum over postings, so the postings are read once, in order.
+        The hash is a sum over postings, so the method reads each posting once, in order.
         """
         keys = self.sizes * _MIXER
         for reader in self.kinds:
@@ -380,7 +384,7 @@ class Segment:
         return keys
 
     def ordinals_of(self, numbers: Numbers) -> Numbers:
-        """Return the ordinals in this segment of documents by their numbers; omit numbers that it does not have."""
+        """Return the ordinals of documents by their numbers; omit numbers that the segment does not have."""
         if not len(self):
             return np.empty(0, np.int64)
         nearest = np.minimum(np.searchsorted(self.numbers, numbers), len(self) - 1)
@@ -389,9 +393,10 @@ class Segment:
 
 
 def _token_ranges(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:
-    """Yield ranges of tokens with together at most `READ_AT_ONCE` postings; a token with more gets a separate range.
+    """Yield ranges of tokens with at most `READ_AT_ONCE` postings in all; a token with more gets a range of its own.
 
-    `before` has the postings of all tokens before each token, `counts` of each token; int64 arrays of shape (tokens,).
+    For each token, `before` has the number of postings of all earlier tokens, and `counts` its own number; int64 arrays
+    of shape (tokens,).
     """
     begin = 0
     while begin < counts.size:
@@ -440,12 +445,12 @@ class PostingsReader:
         return self._layout.postings
 
     def look_up(self, tokens: Tokens, dropped_bits: int = 0) -> Iterator[tuple[Numbers, Numbers]]:
-        """Look up the documents of tokens; yield pairs of indices of tokens and ordinals of documents, in portions.
+        """Look up the documents of tokens; yield pairs of a token's index and a document's ordinal, in portions.
 
         Args:
             tokens: Tokens in any order, without their lowest bits; uint64 array of shape (n,), each below 2**(token
                 bits - dropped_bits).
-            dropped_bits: Number of the missing lowest bits; all tokens with the other bits match.
+            dropped_bits: Number of missing lowest bits. A token matches every token with the same upper bits.
         """
         for at in range(0, tokens.size, _TOKENS_AT_ONCE):
             for token_indices, ordinals in self._look_up_portion(tokens[at : at + _TOKENS_AT_ONCE], dropped_bits):
@@ -463,7 +468,7 @@ class PostingsReader:
         before = counts.cumsum() - counts
         for begin, end in _token_ranges(before, counts):
             token_indices = np.arange(begin, end).repeat(counts[begin:end])
-            # Indices of all postings of the tokens, token by token.
+            # Positions of all postings of the tokens, token by token.
             positions = (starts - before)[token_indices] + np.arange(before[begin], before[begin] + token_indices.size)
             postings = pick(self._raw, positions, layout.width)
             is_own = postings >> np.uint64(layout.ordinal_bits + unused) == suffixes[token_indices]
@@ -471,7 +476,7 @@ class PostingsReader:
             yield token_indices[is_own], ordinals.view(np.int64)
 
     def _first_posting(self, buckets: Numbers) -> Numbers:
-        """Return the position of the first posting of each bucket among the postings of this kind."""
+        """For each bucket, return the position of its first posting among the postings of this kind."""
         skip_blocks = buckets >> _SKIP_BITS
         positions: Numbers = self._starts[skip_blocks].astype(np.int64) + self._before[buckets]
         if self._overfull.size:
@@ -482,7 +487,7 @@ class PostingsReader:
         return positions
 
     def _require_sound(self, first_bucket: Numbers, last_bucket: Numbers, start: Numbers, end: Numbers) -> None:
-        """Verify the checksums of the blocks that hold ranges of buckets, and postings from each start to each end."""
+        """Verify the blocks that hold the ranges of buckets, and the postings from each start to each end."""
         width, is_any = self._layout.width, end > start
         if not is_any.all():
             start, end = start[is_any], end[is_any]
@@ -513,7 +518,7 @@ class PostingsReader:
 def write_segment(
     path: Path, documents: SegmentDocuments, token_bits: Sequence[int], postings: Sequence[Iterable[Postings]]
 ) -> None:
-    """Write a segment and sync it to the disk; after an error, the caller deletes the incomplete file.
+    """Write a segment and sync it to the disk. After an error, the caller deletes the incomplete file.
 
     Args:
         path: A file that does not exist.
@@ -552,7 +557,7 @@ def write_segment(
 
 
 def _write_postings(file: BinaryIO, at: int, layout: _BitLayout, postings: Iterable[Postings]) -> list[Numbers]:
-    """Write the buckets and postings of a kind of token at an offset; return its tables without the counts."""
+    """Write the buckets and postings of one kind of token at an offset; return its tables without the counts."""
     in_buckets = np.zeros(layout.buckets, np.uint32)
     file.seek(at + layout.bytes[0])
     pending = np.empty(0, np.uint64)
@@ -600,7 +605,7 @@ def _in_words(raw: bytes) -> bytes:
 
 
 def sorted_postings(tokens: Sequence[Tokens], bits: int) -> Postings:
-    """Return the sorted postings of documents, given the tokens of each document by ordinal."""
+    """Sort the tokens of documents into postings; the position of a document in `tokens` is its ordinal."""
     all_tokens = np.concatenate([np.empty(0, np.uint64), *tokens])
     ordinals = np.repeat(np.arange(len(tokens)), [own.size for own in tokens])
     # Pack (upper bits of the token, position) into one integer: sorting is much faster than argsort.
@@ -624,8 +629,8 @@ def unshared_hashes(
 ) -> tuple[list[Tokens], Numbers]:
     """Remove look-up hashes that are the upper bits of a MinHash token of the same document.
 
-    If two tokens of a document begin with the same hash, the document keeps all of its hashes, because a look-up must
-    count each hash once.
+    A look-up must count each hash once. So if two tokens of a document begin with the same hash, the document keeps all
+    of its hashes.
 
     Args:
         minhash: MinHash tokens of each document, ascending.
@@ -689,7 +694,7 @@ def merge_segments(
 ) -> None:
     """Merge segments with the same kinds of token into a new one.
 
-    `alive` has a mask of the documents to keep of each segment; no number is kept twice.
+    `alive` has a mask for each segment: the documents to keep. No number is kept twice.
     """
 
     def retained(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
@@ -732,9 +737,9 @@ def _token_intervals(kind: Sequence[PostingsReader]) -> Iterator[tuple[int, int]
 
 
 def _merge_postings(kind: Sequence[PostingsReader], new_ordinals: Sequence[Numbers]) -> Iterator[Postings]:
-    """Yield the postings of a kind of token in several segments, with the documents' ordinals in the merged segment.
+    """Yield the postings of one kind of token in several segments, with the documents' ordinals in the merged segment.
 
-    `new_ordinals` has, for each segment, the new ordinal of each document, or -1 for a document to leave out.
+    `new_ordinals` has, for each segment, the new ordinal of each document, or -1 if the document is left out.
     """
     for low, high in _token_intervals(kind):
         parts = [reader.postings_between(low, high) for reader in kind]

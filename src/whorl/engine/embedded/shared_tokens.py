@@ -25,7 +25,7 @@ from whorl.query.plan.nodes import (
 )
 from whorl.request_context import require_time
 
-#: Maximum number of parts of a plan whose matching documents are in memory at once.
+#: Maximum number of parts of a plan to match at a time, to limit the memory.
 _PARTS_AT_ONCE = 64
 #: Function that combines several parts of a plan into one.
 Combine: TypeAlias = Callable[[tuple[BoundNode, ...]], BoundNode]
@@ -34,19 +34,12 @@ _NO_NUMBERS, _NO_SCORES = np.empty(0, np.int64), np.empty(0, np.float32)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredDocuments:
-    """Matching documents with their scores.
-
-    Args:
-        numbers: Document numbers, ascending; int64 array of shape (documents,).
-        scores: Score of each document; float32 array of shape (documents,).
-    """
-
     numbers: Numbers
     scores: npt.NDArray[np.float32]
 
     @classmethod
     def concatenate(cls, parts: Iterable[ScoredDocuments]) -> ScoredDocuments:
-        """Join lists of documents into one, ordered by number; a document in several lists is repeated."""
+        """Join lists of documents into one, ordered by number. A document in several lists is repeated."""
         nonempty = [part for part in parts if part.numbers.size]
         if len(nonempty) == 1:
             return nonempty[0]
@@ -60,7 +53,7 @@ class ScoredDocuments:
 
 
 class RankedDocument(NamedTuple):
-    """A document on a page of hits; a deleted document has the id ""."""
+    """A document on a page of hits; the id of a deleted document is ""."""
 
     number: int
     id: str
@@ -70,19 +63,19 @@ class RankedDocument(NamedTuple):
 NO_MATCHES: Final = ScoredDocuments(_NO_NUMBERS, _NO_SCORES)
 
 
-#: Build the union once; it takes as long as the isinstance check.
+#: Building the union takes as long as the isinstance check, so do it once.
 _COUNTABLE = SharedTokens | SharedBands | SketchTokens | PassageNumbers | Nothing
 
 
 def has_only_tokens(plan: BoundNode) -> bool:
-    """Check whether counting tokens is enough to run a plan: all its clauses look up fingerprint tokens."""
+    """Check whether all clauses of a plan look up fingerprint tokens, so that counting tokens is enough to run it."""
     if isinstance(plan, Bool):
         return all(map(has_only_tokens, chain(plan.must, plan.should, plan.must_not)))
     return isinstance(plan, _COUNTABLE)
 
 
 def match_tokens(plan: BoundNode, snapshot: TokenSnapshot) -> ScoredDocuments:
-    """Return the documents that match a plan with only fingerprint tokens (`has_only_tokens`), with their scores.
+    """Return the documents that match a plan of only fingerprint tokens (`has_only_tokens`), with their scores.
 
     Raises:
         IndexBrokenError: The tokens are damaged.
@@ -121,10 +114,10 @@ def _group_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
 def regroup(
     plan: Bool[BoundLeaf], group: Callable[[tuple[BoundNode, ...], Combine], tuple[BoundNode, ...]]
 ) -> Bool[BoundLeaf]:
-    """Return a plan with the same hits and scores, after `group` has combined some of its clauses."""
+    """Let `group` combine some of a plan's clauses; the new plan has the same hits and scores."""
     return Bool(
         group(plan.must, lambda nodes: Bool(must=nodes)),
-        # A group does not count its matching parts, so do not group parts if more than one must match.
+        # A group does not count how many of its parts match, so do not group parts if more than one must match.
         group(plan.should, lambda nodes: Bool(should=nodes)) if plan.min_should_match <= 1 else plan.should,
         group(plan.must_not, lambda nodes: Bool(should=nodes)),
         plan.min_should_match,
@@ -140,7 +133,7 @@ def _match_all(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[
 
 
 def document_frequencies(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Numbers:
-    """Return the document frequency of distinct tokens; int64 arrays of shape (n,)."""
+    """Return the number of documents with each distinct token; int64 arrays of shape (n,)."""
     counts = np.zeros(wanted.size, np.int64)
     for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
         for token_indices, ordinals in segment.look_up(kind, wanted.view(np.uint64)):
@@ -150,7 +143,7 @@ def document_frequencies(snapshot: TokenSnapshot, kind: int, wanted: Numbers) ->
 
 
 def shared_counts(snapshot: TokenSnapshot, kind: int, wanted: Tokens, numbers: Numbers) -> Numbers:
-    """Return the number of wanted tokens that each document has.
+    """Count the wanted tokens that each document has.
 
     Args:
         wanted: Distinct tokens, ascending; uint64 array of shape (n,).
@@ -168,8 +161,8 @@ def shared_counts(snapshot: TokenSnapshot, kind: int, wanted: Tokens, numbers: N
 def token_holders(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> tuple[Numbers, Numbers]:
     """Return all pairs of a token and a document that has it.
 
-    `wanted` has distinct tokens. The result has the index in `wanted` of each pair's token, and the document's number;
-    int64 arrays of shape (pairs,).
+    `wanted` has distinct tokens. The result has two int64 arrays of shape (pairs,): the index in `wanted` of each
+    pair's token, and the number of its document.
     """
     tokens, documents = [_NO_NUMBERS], [_NO_NUMBERS]
     for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
@@ -181,7 +174,7 @@ def token_holders(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> tuple[
 
 
 class _TokenQuery(NamedTuple):
-    """Tokens to look up, and the minimum number that a document must have, counting repetitions."""
+    """Tokens to look up, and the minimum number of them that a document must have; repetitions count."""
 
     tokens: Sequence[int]
     minimum: int = 1
@@ -198,7 +191,7 @@ def _match_sketches(snapshot: TokenSnapshot, plans: Sequence[SketchTokens]) -> l
 
 
 def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQuery]) -> list[ScoredDocuments]:
-    """Return the matching documents of each query; tokens in several queries are read once."""
+    """Return the matching documents of each query. A token in several queries is read once."""
     if not snapshot.segments or not queries:
         return [NO_MATCHES] * len(queries)
     # A query with fewer tokens than its minimum matches nothing.
@@ -252,7 +245,7 @@ def _token_array(tokens: Sequence[int]) -> Tokens:
 
 
 def _distinct_tokens(tokens: Tokens) -> tuple[Tokens, Numbers]:
-    """Return the distinct tokens, ascending, and the multiplicity of each."""
+    """Return the distinct tokens, ascending, and how often each occurs."""
     if (tokens[1:] > tokens[:-1]).all():
         return tokens, np.ones(tokens.size, np.int64)
     ordered = np.sort(tokens)
@@ -261,7 +254,7 @@ def _distinct_tokens(tokens: Tokens) -> tuple[Tokens, Numbers]:
 
 
 def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers:
-    """Return the multiplicity of each token of `among`, an ascending array; 0 for tokens that `distinct` lacks."""
+    """Count how often each token of the ascending array `among` occurs; 0 for a token that `distinct` lacks."""
     if distinct.size == among.size:
         return counts
     multiplicities = np.zeros(among.size, np.int64)
@@ -272,9 +265,9 @@ def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers
     return multiplicities
 
 
-#: Maximum size of an array for counting, as a multiple of the number of ordinals; otherwise, the ordinals are sorted.
+#: Count in an array if it has at most this multiple of the number of ordinals; otherwise, sort the ordinals.
 _DENSE = 8
-#: Distinct ordinals of documents, ascending, and their current counts.
+#: Distinct ordinals of documents, ascending, and the current count of each.
 _Totals: TypeAlias = tuple[Numbers, Numbers]
 _NO_TOTALS: Final[_Totals] = (_NO_NUMBERS, _NO_NUMBERS)
 
@@ -290,7 +283,7 @@ def _add_counts(total: _Totals, ordinals: Numbers, counts: Numbers) -> _Totals:
 
 
 def _sums(ordinals: Numbers, counts: Numbers) -> _Totals:
-    """Return the distinct ordinals, each with the sum of its counts, which must be at least 1."""
+    """Return the distinct ordinals, each with the sum of its counts; every count must be at least 1."""
     if not ordinals.size:
         return _NO_TOTALS
     first = int(ordinals.min())
@@ -381,15 +374,15 @@ def _combine_matches(
 def best_page(
     counted: ScoredDocuments, start: int, rows: int, ids: Callable[[list[int]], Mapping[int, str]]
 ) -> list[RankedDocument]:
-    """Return one page of documents, the best score first; documents of equal scores are ordered by id.
+    """Return one page of documents, the best score first; documents with equal scores are ordered by id.
 
-    `ids` returns the ids of existing documents by number; it is called for all documents with the scores of the page.
+    `ids` returns the ids of existing documents by number. It is called for all documents with the scores of the page.
     """
     numbers, scores = counted.numbers, counted.scores
     end = min(start + rows, numbers.size)
     if start >= end:
         return []
-    # To order ties by id, include all documents with the scores at both ends of the page.
+    # To order ties by id, include all documents that have the score of the first or the last document of the page.
     least, most = np.partition(scores, [numbers.size - end, numbers.size - start - 1])[[-end, -start - 1]]
     is_near = (scores >= least) & (scores <= most)
     begin = np.count_nonzero(scores > most)

@@ -27,7 +27,7 @@ from whorl.query.plan.nodes import (
 )
 
 _Json: TypeAlias = Mapping[str, object]
-#: Up to this number of documents, one term query for each is faster than a set query, which scans all documents.
+#: For fewer documents, one term query for each is faster than one set query, which scans all documents.
 _FEW_NUMBERS = 256
 
 
@@ -35,7 +35,7 @@ class TantivyQuery(NamedTuple):
     """A tantivy query with its description and warnings.
 
     Args:
-        is_ranked: Whether scores can differ.
+        is_ranked: Whether two hits can have different scores.
         description: The query as JSON values, with counts instead of tokens.
         warnings: The plan's warnings, then warnings about words that cannot match.
     """
@@ -51,14 +51,14 @@ class _TranslatedNode(NamedTuple):
 
     query: Query
     description: _Json
-    #: Score of every match, or None if scores can differ.
+    #: Score of every match, or None if matches can have different scores.
     score: float | None
 
 
 def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> TantivyQuery:
     """Translate a bound plan into a query; without a reader, the query only describes the plan."""
     if reader is not None:
-        # Check the limits before any look-up, because building an automaton takes some milliseconds.
+        # Building an automaton takes some milliseconds, so check the limits before any look-up.
         _NodeTranslator(profile, None).part(plan.root)
     translator = _NodeTranslator(profile, reader)
     part = translator.part(plan.root)
@@ -88,7 +88,7 @@ class _NodeTranslator:
                     self.warnings.append(query)
                     return _nothing(query)
                 described = self.clauses.description(plan)
-                # Put one constant score around the queries of all fields, so that a match in two fields counts once.
+                # Put one constant score around the queries of all fields: a match in two fields then counts once.
                 return _TranslatedNode(Query.const_score_query(query, plan.weight), described, plan.weight)
             case SharedTokens(tokens=wanted, min_should_match=minimum, weight=weight):
                 counts = {"tokens": len(wanted), "distinct": len(set(wanted)), "min_should_match": minimum}
@@ -153,7 +153,7 @@ class _NodeTranslator:
 
 
 def _group_token_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Combine a plan's parts with only fingerprint tokens into one, because each part's query lists its documents."""
+    """Combine a plan's parts with only fingerprint tokens into one, because each part's query lists documents."""
 
     def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
         token_parts = tuple(filter(has_only_tokens, parts))
@@ -169,19 +169,19 @@ def _nothing(reason: str) -> _TranslatedNode:
 
 
 def _unless_counting(weight: float) -> float | None:
-    """Return the score that all matches have (0), or None if it depends on the number of shared tokens."""
+    """Return 0, the score of all matches, if the weight is 0; otherwise None: scores depend on the shared tokens."""
     return None if weight else 0.0
 
 
 def _number_queries(numbers: list[int]) -> list[Query]:
-    """Return queries that match documents by number, whichever is faster: one for all, or one for each."""
+    """Return the fastest queries that match documents by number: one query for all, or one for each."""
     if len(numbers) > _FEW_NUMBERS:
         return [Query.term_set_query(SCHEMA, "number", numbers)]
     return [Query.term_query(SCHEMA, "number", number, "basic") for number in numbers]
 
 
 def _bool_query(must: Sequence[Query], should: Sequence[Query], must_not: Sequence[Query], minimum: int) -> Query:
-    """Return a query that matches like Lucene's BooleanQuery, which requires one of `should` if `must` is empty."""
+    """Return a query that matches like Lucene's BooleanQuery: if `must` is empty, one of `should` must match."""
     needed = minimum if must else max(minimum, 1)
     if needed > len(should):
         return Query.empty_query()

@@ -1,10 +1,10 @@
 """Indexes the words and whole values of documents in tantivy: most documents in one index, recent ones in another.
 
-tantivy may merge 16,000 documents for a single new one: no setting prevents merges of small with large segments. So
-there are two tantivy indexes in separate folders. The main part has all documents at the time of its last commit. The
-small part has only the documents that were changed or deleted since then, at most `MOST_RECENT`. A search queries both;
-in the main part, it ignores the documents that the small part has. When the small part is full, the main part is
-updated from the records.
+tantivy may merge 16,000 documents for a single new one: no setting prevents it from merging a small segment with a
+large one. So the text index has two tantivy indexes, in separate folders. The main part has all documents at the time
+of its last commit. The small part has only the documents that were changed or deleted since then, at most
+`MOST_RECENT`. A search queries both. It ignores a document in the main part if the small part also has it. When the
+small part is full, the main part is updated from the records.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ MOST_RECENT = 128
 META = "meta.json"
 _MAIN, _RECENT = "main", "recent"
 _HEAP_BYTES = {_MAIN: HEAP_BYTES, _RECENT: 20_000_000}
-#: Number of hits to fetch beyond the page, usually enough for all hits with the last score of the page.
+#: Number of hits to fetch beyond the page. It is usually enough to get all hits with the last score of the page.
 _MARGIN = 64
 
-#: Number of ids to fetch before their number is known; tantivy allocates memory for the requested number.
+#: Number of ids to fetch before the number of matches is known. tantivy allocates memory for this number.
 _FEW_IDS = 2_000
 #: Maximum number of cached ids of a snapshot.
 _MOST_KNOWN = 100_000
@@ -48,7 +48,7 @@ class TextSnapshot:
     """Consistent snapshot of the index's main and small part, for one search.
 
     Args:
-        recent: The small part; None without changes since the last commit of the main part.
+        recent: The small part; None if nothing has changed since the last commit of the main part.
         base: Number of the last journal entry in the main part.
         applied: Number of the last journal entry in either part.
         changed: Ids of the documents that the small part overrides.
@@ -68,7 +68,7 @@ class TextIndex:
 
     Args:
         folder: The folder; the first writer creates it.
-        store_id: Identifier of the store; detects the folder of another store.
+        store_id: Identifier of the store. The folder of another store has another identifier, and is refused.
     """
 
     def __init__(self, folder: Path, store_id: str) -> None:
@@ -79,22 +79,22 @@ class TextIndex:
         self._cached: tuple[tuple[bytes, bytes], TextSnapshot] | None = None
 
     def applied(self) -> int | None:
-        """Return the number of the last journal entry in the index; None if it is damaged or of another store."""
+        """Return the number of the last journal entry in the index; None if it is damaged or not of this store."""
         for _ in range(2):
             with suppress(IndexBrokenError):
                 return self._snapshot().applied
-            # Retry with new readers, since another process may have replaced the folder.
+            # Retry with new readers: another process may have replaced the folder.
             self.close()
         return None
 
     def _snapshot(self) -> TextSnapshot:
         with index_errors(self._folder):
-            # Compare the bytes, because a new file may have the same inode and times as the previous one.
+            # Compare the bytes: a new file may have the same inode and times as the previous one.
             raw = self._read_metas()
             if self._cached and self._cached[0] == raw:
                 return self._cached[1]
             snapshot = self._read_snapshot()
-            # Another process may have committed during the reading.
+            # Another process may have committed while this one was reading.
             self._cached = (raw, snapshot) if raw == self._read_metas() else None
             return snapshot
 
@@ -104,7 +104,7 @@ class TextIndex:
         return (self._folder / _MAIN / META).read_bytes(), recent.read_bytes() if recent.exists() else b""
 
     def _read_snapshot(self) -> TextSnapshot:
-        # Open the small part first: a later commit of the main part contains all of the small part.
+        # Open the small part first: a later commit of the main part contains all of its documents.
         recent = self._searcher(_RECENT) if (self._folder / _RECENT / META).exists() else None
         state = _state(self._folder / _MAIN / META)
         main = self._searcher(_MAIN)
@@ -119,15 +119,15 @@ class TextIndex:
         count, hits = _search(recent, Query.all_query(), recent.num_docs)
         ids = [recent.doc(address).get_first("changed") for _, address in hits]
         changed = frozenset(own.decode() for own in ids if own is not None)
-        # An additional document holds the store's identifier and the journal numbers, so counts differ by 1.
+        # One more document in each part holds the store's identifier and the journal numbers.
         if not count == recent.num_docs == len(changed) + 1 == numbers[2] + 1:
             raise IndexBrokenError(f"{self._folder / _RECENT} has {count - 1:,} documents, not {numbers[2]:,}")
         return TextSnapshot(main, recent, base, numbers[1], changed, known)
 
     def _known_ids(self, state: tuple[int, ...]) -> dict[int, str]:
-        """Return the cached ids of documents in the main part by tantivy's address; `state` is that of meta.json."""
+        """Return the cached ids of documents in the main part by tantivy's address; `state` describes meta.json."""
         if state != _state(self._folder / _MAIN / META):
-            # The searcher may be older or newer than the state.
+            # The searcher may be older or newer than `state`.
             return {}
         if self._known[0] != state:
             self._known = state, {}
@@ -145,7 +145,7 @@ class TextIndex:
     def _journal_numbers(self, part: tantivy.Searcher) -> tuple[int, int, int] | None:
         """Return the last journal numbers in the main part and in this part, and this part's number of documents.
 
-        Return None for a part of another store.
+        Return None if the part belongs to another store.
         """
         count, hits = _search(part, _bytes_query("store", self._store_id), 1)
         if count != 1:
@@ -155,14 +155,14 @@ class TextIndex:
         return base, applied, documents
 
     def _searcher(self, part: str) -> tantivy.Searcher:
-        """Return a searcher for the current state of a part, after verifying its new files."""
+        """Return a searcher for the current state of a part; verify its new files first."""
         files = self._readers[part][1] if part in self._readers else SegmentFiles(self._folder / part)
         files.require_sound()
         reader = self._readers[part][0] if part in self._readers else _open(self._folder / part)
-        # Other processes may have committed.
+        # Another process may have committed.
         reader.reload()
         while not files.is_current():
-            # A writer committed or merged during the verification.
+            # A writer has committed or merged since the verification.
             files.require_sound()
             reader.reload()
         self._readers[part] = reader, files
@@ -174,7 +174,7 @@ class TextIndex:
         self._verified_state = ()
 
     def verify(self) -> None:
-        """Read all segments' files again; raise IndexBrokenError for a wrong checksum."""
+        """Read the files of all segments again; raise IndexBrokenError if a checksum is wrong."""
         self.close()
         self._snapshot()
 
@@ -183,11 +183,11 @@ class TextIndex:
         return TextIndexWriter(self._folder, self._store_id, self._snapshot(), read_entries, before_main)
 
     def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[ScoredId]]:
-        """Return the number of matching documents, and the ids and scores of a page, best first and ties by id.
+        """Return the number of matching documents, and the ids and scores of one page, best first, ties by id.
 
         Args:
             query: A query from `whorl.engine.embedded.tantivy_query`.
-            is_ranked: Whether scores can differ; otherwise, tantivy orders the hits by id.
+            is_ranked: Whether two hits can have different scores; if not, tantivy orders the hits by id.
         """
         with index_errors(self._folder):
             snapshot = self._snapshot()
@@ -197,8 +197,8 @@ class TextIndex:
             recent_count, recent = page(snapshot.recent, query, 0, snapshot.recent.num_docs if rows else 0)
             superseded = Query.term_set_query(SCHEMA, "id", list(snapshot.changed))
             others = Query.boolean_query([(Occur.Must, query), (Occur.MustNot, superseded)])
-            # Each hit of the small part may move hits of the main part back by one, so read the main part from that
-            # many hits before the page.
+            # Each hit of the small part may move a hit of the main part back by one place. So read the main part from
+            # an earlier hit: as many before the page as the small part has.
             begin = max(0, start - len(recent))
             count, hits = page(snapshot.main, others, begin, start + rows)
             hits = sorted([*hits, *recent], key=_best_first)[start - begin :][:rows]
@@ -215,16 +215,16 @@ class TextIndex:
             return [*(own for own in main if own not in snapshot.changed), *_all_ids(snapshot.recent, query, {})]
 
     def are_known(self, queries: Iterable[Query]) -> list[bool]:
-        """Return for each query whether any document matches, or did before its last change."""
+        """For each query, return whether any document matches it, or matched it before its last change."""
         with index_errors(self._folder):
             snapshot = self._snapshot()
             parts = [part for part in (snapshot.main, snapshot.recent) if part is not None]
-            # tantivy need not read the data for scores.
+            # Without scores, tantivy need not read the data for them.
             unscored = (Query.const_score_query(query, 1.0) for query in queries)
             return [any(_search(part, query, 1)[0] for part in parts) for query in timely(unscored, 1)]
 
     def terms(self, field: str, prefix: str, most: int) -> list[str]:
-        """Return the terms of a tantivy field with a prefix; a list longer than `most` may be incomplete."""
+        """Return the terms of a tantivy field with a prefix. A list longer than `most` may be incomplete."""
         with index_errors(self._folder):
             snapshot = self._snapshot()
             parts = [part for part in (snapshot.main, snapshot.recent) if part is not None]
@@ -247,7 +247,7 @@ def _all_ids(searcher: tantivy.Searcher, query: Query, known: dict[int, str]) ->
     ids = [known.get(_address(place)) for _, place in hits]
     if None not in ids:
         return [own for own in ids if own is not None]
-    # Only a search ordered by id reads ids without the stored fields, but it takes several times as long.
+    # Only a search ordered by id returns ids without reading stored fields, but it takes several times as long.
     _, named = _search(searcher, query, count, order_by_field="id", order=tantivy.Order.Asc)
     if len(known) + count > _MOST_KNOWN:
         known.clear()
@@ -260,7 +260,7 @@ def _address(place: tantivy.DocAddress) -> int:
 
 
 def _id_ordered_page(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:
-    """Return the number of matching documents, and a page of them ordered by id."""
+    """Return the number of matching documents, and one page of them ordered by id."""
     count, best = _search(searcher, query, 1)
     # tantivy allocates memory for the requested number of hits.
     end = min(end, count)
@@ -271,7 +271,7 @@ def _id_ordered_page(searcher: tantivy.Searcher, query: Query, start: int, end: 
 
 
 def _ranked_page(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:
-    """Return the number of matching documents, and a page of them ordered by score and id."""
+    """Return the number of matching documents, and one page of them ordered by score and id."""
     end = min(end, searcher.num_docs)
     if end <= start:
         return _search(searcher, query, 1)[0], []
@@ -282,7 +282,7 @@ def _ranked_page(searcher: tantivy.Searcher, query: Query, start: int, end: int)
         end = min(end, count)
         if end <= start:
             return count, []
-        # tantivy does not order equal scores by id, so fetch all hits with the scores at both ends of the page.
+        # tantivy does not order equal scores by id, so fetch all hits with the first or the last score of the page.
         if len(scores) == count or scores[-1] < scores[end - 1]:
             break
         limit *= 4
@@ -306,12 +306,12 @@ def _search(
     return result.count, result.hits  # type: ignore[attr-defined]  # tantivy's stubs have no count
 
 
-#: Function that returns the current index entries of existing documents by id.
+#: Function that returns the index entries of existing documents by id.
 ReadEntries: TypeAlias = Callable[[Iterable[str]], Iterable[Change]]
 
 
 class TextIndexWriter:
-    """Writer of the text index in a folder; readers see changes after `commit`. End it by `close` or `abandon`.
+    """Writer of the text index in a folder. Readers see changes after `commit`. `close` or `abandon` ends it.
 
     Args:
         snapshot: The current index; None to create an index.
@@ -336,11 +336,11 @@ class TextIndexWriter:
 
     @property
     def _part(self) -> str:
-        """Name of the part to write to, main or small; after the first write to the main part, always the main part."""
+        """Name of the part to write to. After the first write to the main part, it is always the main part."""
         return _MAIN if self._is_new or _MAIN in self._writers else _RECENT
 
     def replace(self, changes: Sequence[Change]) -> None:
-        """Add, replace or delete documents; if the small part is full, write its documents to the main part."""
+        """Add, replace or delete documents. If the small part is full, write its documents to the main part."""
         ids = {change.id for change in changes}
         with index_errors(self._folder):
             if self._part == _RECENT and len(self._changed | ids) > MOST_RECENT:
@@ -370,12 +370,12 @@ class TextIndexWriter:
             writer.add_document(document)
 
     def commit(self, number: int, documents: int) -> None:
-        """Publish all changes so far with a journal number and the store's number of documents."""
+        """Publish all changes so far, with a journal number and the store's number of documents."""
         with index_errors(self._folder):
             writer, is_main = self._writer(self._part), self._part == _MAIN
             marker = tantivy.Document()
             marker.add_bytes("store", self._store_id.encode())
-            # Readers ignore a small part with an older base than the main part.
+            # Readers ignore a small part whose base is older than the main part.
             marker.add_integer("base", number if is_main else self.base)
             marker.add_integer("applied", number)
             marker.add_integer("documents", documents if is_main else len(self._changed))
@@ -386,9 +386,9 @@ class TextIndexWriter:
             self.base = number
 
     def close(self) -> Callable[[], None] | None:
-        """Release the folder for other writers, except for the main part, which tantivy may still be merging.
+        """Release the folder for other writers, except the main part, which tantivy may still be merging.
 
-        Return a function that waits for the merge and releases the main part; None if nothing was written to it.
+        Return a function that waits for the merge and then releases the main part; None if nothing was written to it.
         """
         main = self._writers.pop(_MAIN, None)
         with index_errors(self._folder):
@@ -404,7 +404,7 @@ class TextIndexWriter:
 
     def abandon(self) -> None:
         """Discard uncommitted changes and release the folder."""
-        # End the writers here; the traceback of an error would keep them and their locks alive.
+        # End the writers here: the traceback of an error would keep them and their locks alive.
         for writer in self._writers.values():
             for end in (writer.rollback, writer.wait_merging_threads):
                 with suppress(IndexBrokenError), index_errors(self._folder):
@@ -418,8 +418,8 @@ class TextIndexWriter:
                 self._before_main()
             folder = self._folder / part
             folder.mkdir(parents=True, exist_ok=True)
-            # Open the folder again, because tantivy caches the list of its files. With one thread, each commit makes
-            # one segment.
+            # tantivy caches the list of the folder's files, so open the folder again. With one thread, each commit
+            # makes one segment.
             writer = self._writers[part] = _open(folder).writer(_HEAP_BYTES[part], num_threads=1)
             writer.garbage_collect_files()
             if part == _RECENT and self._is_outdated:
@@ -428,16 +428,16 @@ class TextIndexWriter:
 
 
 def _open(folder: Path) -> tantivy.Index:
-    # tantivy raises an error for a folder with another schema.
+    # tantivy raises an error if the folder has another schema.
     index = tantivy.Index(SCHEMA, str(folder))
-    # Otherwise a thread polls for commits; whorl reloads at each search.
+    # Otherwise a thread would poll for commits; whorl reloads at each search.
     index.config_reader("manual")
     index.register_tokenizer("words", words_analyzer())
     index.reload()
     return index
 
 
-#: Extensions of a segment's files. Each ends with a footer: JSON with the CRC32 of the content, the length of that
+#: Suffixes of a segment's files. Each file ends with a footer: JSON with the CRC32 of the content, the length of the
 #: JSON, and a magic number. `meta.json`, which names the segments, has no footer.
 _ENDINGS = ("store", "idx", "pos", "term", "fast", "fieldnorm")
 _MAGIC = (1337).to_bytes(4, "little")
@@ -445,7 +445,7 @@ _END_BYTES = 8
 
 
 class SegmentFiles:
-    """Verifies the segment files in one tantivy folder, each once, because files never change.
+    """Verifies the segment files in one tantivy folder. Files never change, so each is verified once.
 
     tantivy offers this check only to Rust programs.
     """

@@ -35,7 +35,7 @@ class Server:
         lock_file: One `coordinates sha256` per line.
         minimum_java: The oldest Java that the server was tested on.
         extra: Python extra that installs a Java and the downloader of the jars.
-        knows_thai: Whether the server needs Thai language data, which the Java in the wheel lacks.
+        knows_thai: Whether the server needs Thai language data. The Java in the wheel has none.
     """
 
     name: str
@@ -128,7 +128,7 @@ def _java_candidates() -> Iterator[tuple[str, Path]]:
 
 
 def _java_version(java: Path) -> int:
-    """Return the major version of a Java, or 0 if the file is missing or fails."""
+    """Return the major version of a Java, or 0 if the file is missing or does not run."""
     try:
         answer = subprocess.run(
             [java, "-version"], capture_output=True, text=True, errors="replace", timeout=60, check=True
@@ -143,7 +143,7 @@ def _java_version(java: Path) -> int:
 def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
     """Return the files of a server's jars, downloaded on first use (97 MB for Solr).
 
-    The folder appears when it is complete. One process downloads while others wait.
+    The folder appears when all jars are in it. One process downloads while others wait.
 
     Args:
         cache: Folder for the jars; by default, in the user's cache folder.
@@ -153,7 +153,7 @@ def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
     """
     root = (cache if cache is not None else platformdirs.user_cache_path("whorl") / server.key).absolute()
     lock = server.lock_file.read_text(encoding="utf-8")
-    # Another lock file means other jars.
+    # If the lock file changes, the folder gets another name.
     folder = root / f"{server.key}-{server.version}-{hashlib.sha256(lock.encode()).hexdigest()[:8]}"
     if not folder.is_dir():
         try:
@@ -167,7 +167,7 @@ def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
 
 
 def _download(server: Server, jars: list[Jar], folder: Path) -> None:
-    """Create the folder with all jars, or none after a failure. The caller holds the lock."""
+    """Create the folder with all jars; if a download fails, leave no folder. The caller holds the lock."""
     beginning = f".{server.key}-partial-"
     for leftover in folder.parent.glob(f"{beginning}*"):
         shutil.rmtree(leftover, ignore_errors=True)
@@ -237,7 +237,7 @@ def _resolve_with_mvn(server: Server, jars: list[Jar], repository: Path) -> list
 
 @contextlib.contextmanager
 def _one_process_at_a_time(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a file during the `with` block; the lock also ends with the process."""
+    """Hold an exclusive lock on a file during the `with` block. The lock also ends with the process."""
     with path.open("a+b") as file:
         if sys.platform == "win32":
             import msvcrt

@@ -1,9 +1,8 @@
 """Starts a real OpenSearch or Elasticsearch without Docker, as one local process.
 
 The runner of the CodeLibs project starts OpenSearch. Elasticsearch's own main class needs an installation, so
-`ElasticsearchNode.java` replaces it, compiled at each start by ecj without a JDK. Maven repositories lack most of
-Elasticsearch's modules, such as painless scripts and the filter `min_hash`. Every socket is bound to the loopback
-address.
+`ElasticsearchNode.java` replaces it; ecj compiles it at each start, without a JDK. Maven repositories lack most modules
+of Elasticsearch, such as painless scripts and the filter `min_hash`. Every socket is bound to the loopback address.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from whorl.engine.local.server import RunningServer, compile_java, start
 from whorl.errors import EngineUnavailableError, ParameterError
 
 _LOCKS = Path(__file__).parent
-#: Newest first. An index loads all analysers, and the Thai analyser needs a Java with a Thai dictionary.
+#: Newest version first. An index loads all analysers, and the Thai analyser needs a Java with a Thai dictionary.
 OPENSEARCH = tuple(
     Server("OpenSearch", version, _LOCKS / f"opensearch-{version}.lock", java, "opensearch", knows_thai=True)
     for version, java in (("3.8.0", 21), ("2.19.1", 17), ("2.11.0", 17))
 )
 
 _SOURCE = Path(__file__).parent / "ElasticsearchNode.java"
-#: Newest first.
+#: Newest version first.
 ELASTICSEARCH = tuple(
     Server("Elasticsearch", version, _LOCKS / f"elasticsearch-{version}.lock", java, "opensearch")
     for version, java in (("9.5.3", 21), ("8.19.21", 17))
@@ -56,7 +55,7 @@ _HOST = "127.0.0.1"
 _PORTS = range(9201, 9300)
 _MAIN = "org.codelibs.opensearch.runner.OpenSearchRunner"
 _PUBLISHED = re.compile(r"HttpServerTransport\s*\] publish_address \{127\.0\.0\.1:(\d+)\}")
-#: Java's exception for a taken port, and the number of attempts with other ports.
+#: Java's exception for a port in use, and the number of attempts with other ports.
 _TAKEN, _ATTEMPTS = "BindException", 3
 
 
@@ -102,7 +101,7 @@ def start_cluster(
         try:
             return _wait_for_nodes(server, command, directory, _PUBLISHED, nodes, deadline_seconds)
         except EngineUnavailableError as error:
-            # Another process may have taken the port in the meantime.
+            # Another process may have taken the port since the check.
             if not attempts or _TAKEN not in str(error):
                 raise
 
@@ -121,7 +120,7 @@ def _opensearch_command(
     directory: Path, server: Server, nodes: int, port: int, heap: str, cache: Path | None
 ) -> list[str]:
     return [
-        # Unlike the runner, this process stops when its standard input ends.
+        # The runner does not stop when its standard input ends, but this process does.
         *(sys.executable, "-c", _WATCH),
         *_java_command(find_java(server), heap, str(fetch_jars(server, cache)[0].parent / "*")),
         *(_MAIN, "-basePath", str(directory / "nodes"), "-numOfNode", str(nodes)),
@@ -163,7 +162,7 @@ def _java_command(java: Path, heap: str, class_path: str) -> list[str]:
     return [str(java), f"-Xmx{heap}", "-Dfile.encoding=UTF-8", "--enable-native-access=ALL-UNNAMED", "-cp", class_path]
 
 
-#: Python program that runs a command, and stops it when standard input ends, as it does when the parent ends.
+#: Python program that runs a command, and stops it when standard input ends. Standard input ends with the parent.
 _WATCH = """
 import os, subprocess, sys, threading
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)

@@ -22,9 +22,9 @@ class RunningServer:
     """A server that stops when this process ends, even by a crash.
 
     Attributes:
-        url: Base URL, of the first node if there are several.
+        url: Base URL; if there are several nodes, that of the first.
         log: File with the server's output since this start.
-        process: The server, or its watcher; it stops when its standard input ends.
+        process: The server, or its watcher. It stops when its standard input ends.
     """
 
     url: str
@@ -53,7 +53,7 @@ def start(
         ready: Returns the server's base URL once it responds, given the log so far.
 
     Raises:
-        EngineUnavailableError: The command ends, or the time is over; the message shows the end of the log.
+        EngineUnavailableError: The command has ended, or did not respond in time; the message shows the end of the log.
     """
     with log.open("wb") as output:
         process = subprocess.Popen(

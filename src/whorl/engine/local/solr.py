@@ -25,7 +25,7 @@ from whorl.errors import EngineResponseError, EngineUnavailableError, ParameterE
 
 _HOST = "127.0.0.1"
 _JETTY = Path(__file__).parent / "jetty"
-#: Newest first. The jars were tested on Java 17 and 25 only.
+#: Newest version first. The jars were tested on Java 17 and 25 only.
 SOLR = tuple(Server("Solr", version, _JETTY / version[0] / "jars.lock", 17, "solr") for version in ("9.9.0", "8.11.4"))
 _READY = "whorl: ready at "
 _LOG_NAME = "solr.log"
@@ -57,7 +57,7 @@ def start_standalone(
     Args:
         home: Solr's home folder, created if missing.
         cores: Cores to create if missing, each from a configset folder, which contains `conf/`.
-        version: A version in `SOLR`, also in a shortened form.
+        version: A version in `SOLR`, perhaps shortened: 9 or 9.9.
         port: Port to listen on; 0 for a free port.
         heap: The JVM's maximum heap, as for `-Xmx`.
         cache: Folder of the downloaded jars, see `fetch_jars`.
@@ -97,7 +97,7 @@ def start_cloud(
     """Start a SolrCloud for trials: ZooKeeper and all nodes run in one JVM, on free ports.
 
     Args:
-        directory: An empty folder, created if missing. A cluster always starts empty.
+        directory: An empty folder, created if missing. A new cluster has no documents.
         version: As in `start_standalone`, like `heap`, `cache` and `deadline_seconds`.
         nodes: Number of Solr nodes, at least 1; the URL is the first node's.
         collections: Collections to create with two shards, each from a configset folder.
@@ -122,10 +122,10 @@ def start_cloud(
 
 
 def lay_core(home: Path, name: str, configset: Path) -> None:
-    """Create a missing core in the home folder of a standalone Solr, which opens it at its start."""
+    """Create a core in the home folder of a standalone Solr, unless it exists. Solr opens it when it starts."""
     if not _CORE_NAME.fullmatch(name):
         raise ParameterError(f"a core's name is made of letters, digits, '_', '-' and '.', got {name!r}")
-    # Copy the configset, because Solr rewrites the schema when a field is added.
+    # Solr rewrites the schema when a field is added, so copy the configset.
     core = home / name
     if not (core / "core.properties").exists():
         shutil.copytree(configset / "conf", core / "conf", dirs_exist_ok=True)
@@ -168,7 +168,7 @@ def admin(url: str, handler: str, body: bytes | None = None, **params: str) -> d
     address = f"{url}/admin/{handler}"
     try:
         with requests.Session() as session:
-            # Send requests to this machine without a proxy.
+            # Requests to this machine use no proxy.
             session.trust_env = False
             response = session.request(
                 "GET" if body is None else "POST", address, params={**params, "wt": "json"}, data=body,
@@ -194,7 +194,7 @@ def _free_to_bind(port: int) -> int:
     """Return the port, or raise EngineUnavailableError if it is taken."""
     with socket.socket() as probe:
         if os.name == "posix":
-            # Allow binding despite closed connections of a stopped Solr.
+            # Bind even if connections of a stopped Solr are still closing.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((_HOST, port))
@@ -215,7 +215,7 @@ def _start(
     deadline_seconds: float,
 ) -> RunningServer:
     """Start Solr with one of Jetty's XML files, and wait until it responds."""
-    # The JVM expands `jar/*`; the command line stays short enough for any system.
+    # The JVM expands `jar/*`, so the command line is short enough for any system.
     jars = fetch_jars(server, cache)[0].parent / "*"
     command = [
         str(find_java(server)),
@@ -235,7 +235,7 @@ def _start(
 
 
 def _address(log: str) -> str | None:
-    """Return the URL that the program has printed, when it responds."""
+    """Return the URL that the program prints when Solr is ready; None before."""
     for line in log.splitlines():
         if line.startswith(_READY):
             url = line.removeprefix(_READY).strip()

@@ -1,7 +1,7 @@
 """`whorl opensearch backfill`: computes whorl's fields for existing documents from their `_source`.
 
-Each update sets only whorl's fields, and contains the sequence number that whorl has read (compare-and-set), so that
-the cluster does not update a document that has changed since.
+Each update sets only whorl's fields. It contains the sequence number that whorl has read (compare-and-set), so the
+cluster does not update a document that has changed since.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CONFLICT = 409
 
 @guard_response
 def prepare(client: IndexClient, names: FieldNames, *, again: bool = False) -> int:
-    """Return the number of documents to process, with `again` all documents; change nothing.
+    """Return the number of documents to process; with `again`, the number of all documents. Change nothing.
 
     Raises:
         SchemaError: The documents cannot get whorl's fields; the message gives the reason and a remedy.

@@ -31,18 +31,18 @@ from whorl.errors import (
 from whorl.fingerprint.shingling import well_formed
 
 MOST_ID_BYTES = 512
-#: Number of hits that can be paged by offset; later pages need the sort key of the last hit.
+#: Number of hits that can be paged by offset. Later pages need the sort key of the last hit.
 RESULT_WINDOW = 10_000
-# Keep opensearch-py from printing refusals, which whorl reports itself.
+# whorl reports refusals itself, so opensearch-py must not print them.
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
 logging.getLogger("opensearch").propagate = False
 _SCHEMES = re.compile(r"(?:(opensearch|elasticsearch)\+)?(https?)")
 #: Statuses of temporary failures.
 _PASSING = frozenset({429, 502, 503, 504})
 _NO_INDEX = "index_not_found_exception"
-#: Number of documents per read request; some requests include whole texts.
+#: Number of documents per read request. Some requests include whole texts.
 _READ_AT_ONCE = 500
-#: Parts of term vectors to leave out.
+#: Request for term vectors that leaves out everything except the terms.
 _TERMS_ALONE = dict.fromkeys(("positions", "offsets", "payloads", "field_statistics", "term_statistics"), False)
 _Result = TypeVar("_Result")
 
@@ -52,10 +52,10 @@ class IndexClient:
     """Client of an index by its URL, `opensearch+http://host:9200/index`.
 
     Args:
-        url: `user:password@` before the host becomes basic authentication, and is never shown.
+        url: `user:password@` before the host becomes basic authentication; messages never show it.
 
     Raises:
-        ParameterError: The URL is not the URL of an index.
+        ParameterError: The URL does not name an index.
     """
 
     def __init__(self, url: str, access: ServerAccess = ServerAccess()) -> None:  # noqa: B008 - frozen
@@ -80,7 +80,7 @@ class IndexClient:
         self.raw = opensearchpy.OpenSearch(
             [urlunsplit((scheme[2], parts.netloc.rpartition("@")[2], "", "", ""))],
             headers=self._access.headers,
-            # whorl retries, because it knows the request's deadline.
+            # whorl retries itself, because it knows the request's deadline.
             max_retries=0,
             connection_class=ClusterConnection,
             connections=ServerConnections(self.url, "the cluster", "WHORL_OPENSEARCH_CA", self._access, default_ca),
@@ -99,7 +99,7 @@ class IndexClient:
         return list(self.search(body)["hits"]["hits"])
 
     def page(self, body: Json, start: int, rows: int) -> tuple[int, list[Json]]:
-        """Return the number of hits, and a page at any offset; the last sort key of `body` must be unique."""
+        """Return the number of hits, and one page at any offset; the last sort key of `body` must be unique."""
         if start + rows <= RESULT_WINDOW:
             hits = self.search({**body, "from": start, "size": rows, "track_total_hits": True})["hits"]
             return int(hits["total"]["value"]), list(hits["hits"])
@@ -120,12 +120,12 @@ class IndexClient:
         return total, page
 
     def documents(self, ids: Sequence[str], source: object, stored: Sequence[str] = ()) -> dict[str, Json]:
-        """Return the latest versions of existing documents by id, even if not searchable yet.
+        """Return the latest versions of existing documents by id, even if they are not searchable yet.
 
         `source` is the `_source` filter of the request; `stored` has the names of the stored fields to return.
         """
         documents = dict[str, Json]()
-        # One invalid id would make the whole request fail.
+        # The whole request would fail for one invalid id.
         for batch in batches(filter(_may_be_id, ids), _READ_AT_ONCE):
             docs = [{"_id": document_id, "_source": source, "stored_fields": list(stored)} for document_id in batch]
             documents |= {document["_id"]: document for document in self._existing("_mget", {"docs": docs})}
@@ -135,7 +135,7 @@ class IndexClient:
         """Send changes, retry after temporary failures, and return id, status and reason of each refused change.
 
         Raises:
-            EngineUnavailableError: The cluster has no capacity for some of the changes; the others are safe.
+            EngineUnavailableError: The cluster has no capacity for some of the changes; it has stored the others.
             EngineResponseError: The index accepts no change, because it is blocked or deleted, or the user may not
                 write to it.
         """
@@ -178,7 +178,7 @@ class IndexClient:
     def mapping(self, fields: str = "") -> Json | None:
         """Return the index's mapping, or None if the index does not exist.
 
-        `fields` is a pattern of the names of fields to return, besides `_source` and `_meta`.
+        `fields` is a pattern for the names of the fields to return, in addition to `_source` and `_meta`.
 
         Raises:
             SchemaError: The name is an alias of several indexes.
@@ -213,7 +213,7 @@ class IndexClient:
     def scroll(self, body: Json, keep: str = "10m") -> Iterator[list[Json]]:
         """Yield all current hits of a search in batches, unordered; `keep` is the maximum time between two batches.
 
-        All versions of both servers have this API (scroll) with the same syntax.
+        This uses the scroll API, because all versions of both servers have it with the same syntax.
         """
         options = {"scroll": keep, "allow_partial_search_results": "false"}
         page = self.send("POST", self._path("_search"), {**body, "sort": ["_doc"]}, **options)
@@ -236,14 +236,14 @@ class IndexClient:
         try:
             groups = self.send("GET", "/_cluster/settings", flat_settings="true", include_defaults="true")
         except EngineResponseError:
-            # Managed services do not show settings.
+            # A managed service does not show its settings.
             return None
         return next((group[name] for group in groups.values() if isinstance(group, dict) and name in group), None)
 
     def term_vectors(self, ids: Sequence[str], field: str) -> dict[str, dict[str, int]]:
         """Return the tokens of existing documents in a field, with their frequencies.
 
-        The cluster makes missing term vectors from the source.
+        If a document has no term vectors, the cluster computes them from its source.
         """
         valid = list(filter(_may_be_id, ids))
         if not valid:
@@ -266,7 +266,7 @@ class IndexClient:
     def terms_of(self, text: str, place: str, field: str) -> dict[str, int]:
         """Return the tokens that a field would have for a text, with their frequencies.
 
-        `place` is the field that gets the text: the token field itself, or its parent.
+        `place` is the field that the text is sent in: the token field itself, or its parent.
         """
         body = {"doc": {place: text}, "fields": [field], **_TERMS_ALONE}
         return _terms(self.send("POST", self._path("_termvectors"), body), field)
@@ -341,7 +341,7 @@ def _status_of(error: Any) -> int:
 
 
 def _is_of_the_index(item: Json) -> bool:
-    """Check whether a change was refused because of the index or the user's rights."""
+    """Check whether a change was refused because of the index or the user's rights, not because of the document."""
     return item["status"] in (401, 403) or _kind(item["error"]) == _NO_INDEX
 
 
@@ -350,7 +350,7 @@ def _kind(error: Any) -> str:
 
 
 def _is_temporary(error: Any) -> bool:
-    """Check whether a shard is starting or moving to another node."""
+    """Check whether an error is temporary, because a shard is starting or moving to another node."""
     kind = _kind(error)
     return kind.startswith(("no_shard", "index_shard_", "illegal_index_shard_state")) or "unavailable" in kind
 

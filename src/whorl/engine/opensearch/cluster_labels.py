@@ -1,7 +1,7 @@
-"""Writes labels of near-duplicate clusters into two fields of an OpenSearch index, for `collapse` to group by.
+"""Writes labels of near-duplicate clusters into two fields of an OpenSearch index; `collapse` groups hits by them.
 
-A partial update rebuilds the whole document from its source, which lacks whorl's fields in an index of whorl. So the
-update includes these fields, computed again.
+A partial update rebuilds the whole document from its source. In an index made by whorl, the source lacks whorl's
+fields, so the update includes these fields, computed again.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class OpenSearchLabels(ServerLabels):
         self._client, self._names, self._query = client, names, query
 
     def prepare(self) -> None:
-        """Label each document without a cluster as a cluster of its own, under its own id.
+        """Give each document without a cluster a cluster of its own, with its own id.
 
-        Otherwise `collapse` would group all of them.
+        Otherwise `collapse` would put all of them into one group.
 
         Raises:
             SchemaError: The index has no fields for labels.
@@ -95,7 +95,7 @@ class OpenSearchLabels(ServerLabels):
         documents = []
         for hit in hits:
             source = hit.get("_source", {})
-            # Documents that cannot be read are in no cluster.
+            # A document that cannot be read is in no cluster.
             with suppress(DocumentError):
                 text, name = text_in(source, self._names), name_in(source, self._names)
                 document = Document(hit["_id"], text, name, properties_in(source, self._names))

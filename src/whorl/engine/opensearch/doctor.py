@@ -1,6 +1,6 @@
 """`whorl opensearch check`: checks whether an index can be searched by fingerprint, and reports problems.
 
-No check changes the index. A finding has a fact, its consequence and a remedy.
+No check changes the index. A finding states a fact, its consequence and a remedy.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from whorl.model import Order
 from whorl.query.plan.nodes import Kind
 
 _NAMES = {"opensearch": "OpenSearch", "elasticsearch": "Elasticsearch"}
-#: Versions that whorl is tested with, by distribution.
+#: Versions that whorl is tested with: the oldest and the newest, by distribution.
 TRIED = {"opensearch": ("2.11", "3.8"), "elasticsearch": ("8.19", "9.5")}
 
 
@@ -56,7 +56,7 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
         return sorted_for_display([*findings, Finding.error("no-index", f"{client.url} is no index", makes)])
     settings = client.settings()
     foreign_fields = minhash_fields(mapping, settings)
-    # Without whorl's fields, FINGERPRINT uses the cluster's tokens.
+    # If the index has none of whorl's fields, FINGERPRINT uses the cluster's tokens.
     is_foreign = bool(foreign_fields) and not described(mapping, ID)
     has_vectors = any(field.has_vectors for field in foreign_fields)
     texts = stored_texts(client, mapping, names)

@@ -1,8 +1,8 @@
 """Builds the indexed form of a document in OpenSearch: its `_source`, whorl's fields and mapping, and encoded terms.
 
 whorl computes words, tokens and values and stores them in its own fields, so every clause means the same as on the
-other engines, with any analysers and plug-ins of the cluster. Sources do not contain these fields in an index of whorl;
-sketch, scheme and digest are stored fields.
+other engines, with any analysers and plug-ins of the cluster. In an index made by whorl, sources do not contain these
+fields; sketch, scheme and digest are stored fields.
 
     whorl_id      the id, to sort by and to look up
     whorl_words   words in the order of the text, prefixed with the name of their field; has positions, for phrases
@@ -56,7 +56,7 @@ def source(document: Document, names: FieldNames) -> Json:
     return made
 
 
-#: Number of documents whose tokens are spelled together.
+#: Number of documents whose tokens are spelled in one call.
 _SPELLED_AT_ONCE = 64
 _Row: TypeAlias = npt.NDArray[np.uint64]
 
@@ -87,7 +87,7 @@ def own_fields(
     """Yield the values of whorl's fields for each document; `names` has the properties that can identify it.
 
     Args:
-        fingerprints: All results of fingerprinting for each document's text, in order.
+        fingerprints: All results of fingerprinting for each document's text, in the order of the documents.
     """
     for portion in batches(zip(documents, fingerprints, strict=True), _SPELLED_AT_ONCE):
         sketches = [hashed.sketch(schemes[1]) for _, hashed in portion]
@@ -99,7 +99,7 @@ def own_fields(
                 **_content_fields(document, hashed.words, schemes[0].profile, names, features),
                 MINHASH: terms,
                 SAMPLE: lookups,
-                # None in a partial update removes the value.
+                # None removes the value in a partial update.
                 SKETCH: encoded_sketch(sketch, schemes[0], document.text if features.keeps_texts else None),
                 SIZE: sketch.size,
                 SCHEME: stored_name(*schemes),
@@ -108,7 +108,7 @@ def own_fields(
 
 
 def _spelled_rows(rows: Sequence[_Row], spell: Callable[[_Row], Sequence[str]]) -> Iterator[Sequence[str]]:
-    """Yield the terms of each row of numbers. Spell all rows together: those of short texts have few numbers."""
+    """Yield the terms of each row of numbers. Short texts have few numbers, so one call spells all rows."""
     terms, begin = spell(np.concatenate(rows)), 0
     for row in rows:
         yield terms[begin : begin + len(row)]
@@ -118,7 +118,7 @@ def _spelled_rows(rows: Sequence[_Row], spell: Callable[[_Row], Sequence[str]]) 
 def _content_fields(
     document: Document, words: JoinedWords, profile: str, names: FieldNames, features: IndexFeatures
 ) -> Json:
-    """Return the fields that do not depend on hashes: the words, the values, the cluster and the digest."""
+    """Return the fields that do not depend on hashes: words, values, cluster and digest."""
     wholes, properties = document.wholes(), document.values()
     texts = [("name", document.name), *((name, value) for name, values in properties.items() for value in values)]
     terms = [
@@ -143,7 +143,7 @@ def _passage_fields(text: str, fingerprints: Hashed, scheme: Scheme, passages: P
 
 def _cluster_fields(document: Document) -> Json:
     label = cluster_label(document.properties)
-    # None in a partial update removes the value.
+    # None removes the value in a partial update.
     return {CLUSTER: label.cluster if label else document.id, IS_PRINCIPAL: label.is_principal if label else None}
 
 
@@ -152,7 +152,7 @@ def without_text(names: FieldNames) -> Json:
 
 
 def text_in(source: Json, names: FieldNames) -> str:
-    """Return a document's text, its values joined; "" if it has none."""
+    """Return the values of a document's text field as one text; "" if it has none."""
     return "\n".join(_texts(_at(source, names.content)))
 
 
@@ -161,7 +161,7 @@ def name_in(source: Json, names: FieldNames) -> str:
 
 
 def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyValue, ...]]:
-    """Return a document's properties; names of nested values have dots.
+    """Return a document's properties; the name of a nested value has dots.
 
     Omit whorl's own fields, and values other than texts, numbers and booleans.
     """
@@ -172,7 +172,7 @@ def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyVa
         source = {name: value for name, value in source.items() if name != PROPERTIES}
     _collect({name: value for name, value in source.items() if not name.startswith(OWN[:-1])}, "", properties)
     if source.get(IS_PRINCIPAL) is not None:
-        # Sources contain whorl's fields in an index of another program. The cluster of an unlabelled document is its
+        # In an index of another program, sources contain whorl's fields. The cluster of an unlabelled document is its
         # own id.
         _collect({name: source.get(name) for name in (CLUSTER, IS_PRINCIPAL)}, "", properties)
     return {name: tuple(values) for name, values in properties.items() if name not in (names.content, names.name)}
@@ -192,7 +192,7 @@ def _texts(value: Any) -> Sequence[str]:
 
 
 def _collect(fields: Mapping[str, Any], prefix: str, properties: dict[str, list[PropertyValue]]) -> None:
-    """Add the values of fields to the properties; the name of a nested object becomes a prefix."""
+    """Add the values of fields to the properties. The name of a nested object becomes a prefix."""
     for name, values in fields.items():
         for value in values if isinstance(values, list) else [values]:
             if isinstance(value, dict):
@@ -206,12 +206,12 @@ Json: TypeAlias = dict[str, Any]
 ID, WORDS, VALUES, FIELDS, HANDLE = "whorl_id", "whorl_words", "whorl_values", "whorl_fields", "whorl_handles"
 MINHASH, SAMPLE, SKETCH, SIZE = "whorl_minhash", "whorl_sample", "whorl_sketch", "whorl_size"
 SCHEME, DIGEST, PASSAGES = "whorl_scheme", "whorl_digest", "whorl_passages"
-#: Pattern for the names of whorl's fields, to exclude them from sources and responses.
+#: Pattern for the names of whorl's fields, to leave them out of sources and responses.
 OWN = "whorl_*"
 PROPERTIES = "properties"
 
 _WHOLE: Json = {"type": "keyword"}
-#: With this similarity, each matching token scores 1, so one query can look up many tokens.
+#: Each matching token scores 1 with this similarity, so one query can look up many tokens.
 _TOKENS: Json = {"type": "keyword", "doc_values": False, "similarity": "boolean"}
 #: Analyser of all servers that does not change whorl's terms.
 WHITESPACE = "whitespace"
@@ -229,14 +229,14 @@ MAPPING: Mapping[str, Json] = {
     DIGEST: {"type": "keyword", "index": False, "doc_values": False, "store": True},
 }
 OF_PASSAGES: Mapping[str, Json] = {PASSAGES: _TOKENS}
-#: Entry for the scheme in the metadata of the passage field.
+#: Key of the scheme in the metadata of the passage field.
 _SCHEME = "scheme"
-#: Fields of cluster labels. The cluster of an unlabelled document is its own id, because `collapse` would merge all
-#: documents without a value.
+#: Fields of cluster labels. `collapse` would merge all documents without a value, so the cluster of an unlabelled
+#: document is its own id.
 OF_CLUSTERS: Mapping[str, Json] = {CLUSTER: _WHOLE, IS_PRINCIPAL: {"type": "boolean"}}
 
 
-#: Entry in the mapping of an index that splits names at `_` and `.`; older indexes do not.
+#: Entry in the mapping of an index that splits names at `_` and `.`. Older indexes do not have it.
 SPLIT_NAMES: Json = {"whorl_names": "split"}
 
 
@@ -247,16 +247,16 @@ def mapping(names: FieldNames, *, passages: PassageScheme | None = None) -> dict
         names.content: {"type": "text", "index": False},
         PROPERTIES: {"type": "object", "enabled": False},
     }
-    # The field's metadata names the scheme, so a field always has one.
+    # OpenSearch has no scheme for a field, so the field's metadata names it.
     of_passages = {PASSAGES: {**OF_PASSAGES[PASSAGES], "meta": {_SCHEME: passages.name}}} if passages else {}
     return {**MAPPING, **OF_CLUSTERS, **of_passages, **source}
 
 
 def passage_scheme(field: Json) -> PassageScheme | None:
-    """Return the scheme of the passages from the mapping of their field; None for {}."""
+    """Read the scheme of the passages from the mapping of their field; return None if the mapping is empty."""
     if not field:
         return None
-    # Older fields have no metadata, and the default scheme.
+    # An older field has no metadata, and the default scheme.
     name = field.get("meta", {}).get(_SCHEME)
     return PassageScheme() if name is None else PassageScheme.named(name)
 
@@ -268,7 +268,7 @@ def index_body(
     *,
     passages: PassageScheme | None = None,
 ) -> Json:
-    """Return the settings and the mapping of a new index; None is the cluster's default."""
+    """Return the settings and the mapping of a new index. If a number is None, the cluster's default applies."""
     numbers = {"number_of_shards": shards, "number_of_replicas": replicas}
     mappings = {"dynamic": False, "_meta": SPLIT_NAMES, "_source": {"excludes": [OWN]}}
     return {
@@ -284,22 +284,23 @@ def stored_name(scheme: Scheme, sketch_scheme: SketchScheme) -> str:
 
 
 def spelled_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
-    """Return MinHash tokens as terms: 11 letters of base64 each, the highest bits first."""
+    """Write MinHash tokens as terms: 11 letters of base64 each, the highest bits first."""
     padded = np.zeros((len(numbers), 9), dtype=np.uint8)
     padded[:, :8] = numbers.astype(">u8").view(np.uint8).reshape(-1, 8)
     letters = np.frombuffer(base64.b64encode(padded.tobytes()), np.uint8).reshape(-1, 12).copy()
-    # Nine bytes become twelve letters; the last letter is only padding.
+    # Nine bytes become twelve letters, and the last letter is only padding.
     letters[:, 11] = ord(" ")
     return letters.tobytes().decode("ascii").split()
 
 
-#: Control characters in terms: after the name of a field, before the digest of a shortened text, before a letter that
-#: stands for white space, and for a blank within a word.
+#: Control characters in terms. They mark, in this order: the end of a field name, the digest of a shortened text, the
+#: letter for a white-space character, and a blank within a word.
 _AFTER_FIELD, _AFTER_BEGINNING, _SPACE, _BLANK = "\x01", "\x02", "\x03", "\x04"
-#: Number of UTF-16 units at which the analyser cuts terms; longer words and field names become a prefix and a digest.
+#: The analyser cuts terms at this number of UTF-16 units. Longer words, and longer field names, become a prefix and a
+#: digest: maximum length of a term, of a field name, and length of the prefix.
 _LONGEST_TERM, _LONGEST_FIELD, _BEGINNING = 255, 80, 40
-#: Characters that are white space for the analyser (Java's Character.isWhitespace). Names of fields may have all of
-#: them, words only blanks: folding turns a narrow no-break space (U+202F) into a blank.
+#: White space for the analyser (Java's Character.isWhitespace). Names of fields may contain all of these characters,
+#: words only blanks: folding turns a narrow no-break space (U+202F) into a blank.
 _WHITE_SPACE = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a"
     "\u2028\u2029\u205f\u3000"
@@ -313,7 +314,7 @@ def word_term(field: str, word: str) -> str:
 
 
 def word_terms(field: str, words: JoinedWords) -> str:
-    """Return the terms of a field's words, separated by blanks; "" for no words."""
+    """Return the terms of a field's words, separated by blanks; "" if there are no words."""
     prefix = _field_prefix(field)
     text = plain_words(words, _LONGEST_TERM - _units(prefix), _BLANK)
     if text is None:
@@ -348,10 +349,10 @@ def _units(text: str) -> int:
 
 
 def field_term(name: str, kind: str) -> str:
-    """Return the term for documents with values of a type in a field."""
+    """Return the term that a document has if it has a value of this type in the field."""
     return f"{name}\x1f{kind}"
 
 
 def handle(name: str, value: str) -> str:
-    """Return the term for looking up a document by the value of one of its properties."""
+    """Return the term that finds a document by the value of one of its properties."""
     return f"{name}\x1f{value}"

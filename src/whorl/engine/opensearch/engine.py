@@ -74,13 +74,13 @@ from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind
 
 #: Maximum number of references or documents in a request.
 _AT_ONCE = 200
-#: Time in seconds to cache field names, the largest size and the state of the passages.
+#: Field names, the largest size and the state of the passages are cached for this time, in seconds.
 _CACHE_SECONDS = 30.0
 #: Maximum age of `fields(latest=True)` in seconds; every query with a misspelt field name calls it.
 _LATEST_SECONDS = 1.0
-#: Time in seconds to cache the description of the index's own tokens.
+#: The description of the index's own tokens is cached for this time, in seconds.
 _TOKENS_SECONDS = 300.0
-#: Lucene's costs with ten segments (a tier of TieredMergePolicy); only their ratio matters.
+#: Lucene's costs with ten segments (a tier of TieredMergePolicy). Only their ratio matters.
 _COSTS = Costs(look_up=110.0, candidate=150.0)
 _MOST_FIELDS = 10_000
 #: Maximum number of passage hashes to count in one request.
@@ -121,14 +121,14 @@ class OpenSearchEngine(Engine):
     # Writing.
 
     def index(self, documents: Iterable[Document]) -> None:
-        # The last document of an id counts.
+        # If documents share an id, the last one counts.
         batch = list({document.id: document for document in documents}.values())
         for document in batch:
             if len(document.id.encode()) > MOST_ID_BYTES:
                 raise DocumentError(f"a cluster takes ids of {MOST_ID_BYTES} bytes at most, got {document.id!r:.80}")
         if not batch:
             return
-        # Check at every call, because a cluster creates a missing index with default mappings.
+        # A cluster creates a missing index with default mappings, so check at every call.
         features = require_fields(self._client, self._names)
         fingerprints = hashed((document.text for document in batch), self._scheme, Parts.ALL, workers=1)
         fields = own_fields(batch, fingerprints, (self._scheme, self._sketch_scheme), self._names, features)
@@ -201,7 +201,7 @@ class OpenSearchEngine(Engine):
                     yield reference, hit
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
-        """Return the fields and values to look up for a reference; the first matching one counts."""
+        """Return the fields and values that a reference may mean; the first match counts."""
         names = {"dbid": self._names.dbid, "noderef": self._names.noderef}
         return [
             (ID, value) if role == "key" else (HANDLE, handle(names[role], value))
@@ -218,7 +218,7 @@ class OpenSearchEngine(Engine):
         return {document_id: text_in(hit.get("_source", {}), self._names) for document_id, hit in hits.items()}
 
     def _searchable_texts(self, ids: Collection[str]) -> dict[str, str]:
-        """Return the texts of the searchable versions of documents; look-ups by id miss documents with a routing."""
+        """Return the searchable versions' texts; a look-up by id would miss documents with a routing."""
         texts = dict[str, str]()
         for batch in batches(ids, _AT_ONCE):
             body = {"query": {"ids": {"values": batch}}, "size": len(batch), "_source": [self._names.content]}
@@ -227,7 +227,7 @@ class OpenSearchEngine(Engine):
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         if self._foreign:
-            # Send one request for all possible meanings of the references.
+            # Look up all possible meanings of the references in one request.
             keys = dict[str, bool]()
             for reference, order_matters in wanted.items():
                 for key in _keys(reference):
@@ -242,7 +242,7 @@ class OpenSearchEngine(Engine):
         return {reference: (hit["_id"], made[hit["_id"]]) for reference, hit in hits.items()}
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        # Include the text: references are few, and a short document has no stored sketch.
+        # Read the text too: references are few, and a short document has no stored sketch.
         parts = {"_source": [self._names.content], "stored_fields": [SCHEME, SKETCH]}
         hits = dict(self._match_references(references, parts))
         ids = (hit["_id"] for hit in hits.values())
@@ -253,7 +253,7 @@ class OpenSearchEngine(Engine):
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """Scheme of the passages; None unless all searchable documents have them."""
+        """Scheme of the passages; None unless all searchable documents have passages."""
         scheme, is_complete = self._passages()
         return scheme if is_complete else None
 
@@ -267,7 +267,7 @@ class OpenSearchEngine(Engine):
 
     @property
     def _scheme_of_passages(self) -> PassageScheme:
-        """Scheme of the passage field, which exists even while some documents have no passages yet."""
+        """Scheme of the passage field; some documents may not have passages yet."""
         scheme, _ = self._passages()
         if scheme is None:
             raise without_passage_field(self._client)
@@ -445,7 +445,7 @@ class OpenSearchEngine(Engine):
     ) -> list[Sketch | None]:
         """Return the sketch of each hit, or None if it is missing, damaged or of another scheme.
 
-        `fetch` returns the texts of short documents by id; by default, of their searchable versions.
+        `fetch` returns the texts of short documents by id; by default, the texts of their searchable versions.
         """
         fetch = fetch or self._searchable_texts
         own = [self._stored_name]
@@ -488,7 +488,7 @@ class OpenSearchEngine(Engine):
 
 
 def _keys(reference: str) -> list[str]:
-    """Return the ids that a reference may mean in an index without whorl's fields, where it cannot be a DBID."""
+    """Return the ids that a reference may mean in an index without whorl's fields; it cannot be a DBID there."""
     return [value for role, value in reference_meanings(reference) if role == "key"]
 
 

@@ -1,8 +1,8 @@
 """Finds MinHash fields that an index already has, and makes query tokens in the same way.
 
-Releases break words differently, and some ignore options of the filter, so whorl compares the cluster's tokens of
-sample texts with its own. It reads the tokens of documents as term vectors. If whorl's tokens equal the cluster's, it
-makes the tokens of a text itself; otherwise, the cluster makes them.
+Releases of the cluster break words differently, and some ignore options of the filter. So whorl compares the cluster's
+tokens of sample texts with its own. It reads the tokens of documents as term vectors. If both programs make the same
+tokens, whorl makes the tokens of a text itself; otherwise the cluster does.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import Kind
 
 _ANALYZER, _FILTER = "index.analysis.analyzer.", "index.analysis.filter."
-#: Sample text that fills every bucket, so that its number of tokens shows the scheme.
+#: Sample text that fills every bucket, so that the number of its tokens identifies the scheme.
 LONG_PROBE = " ".join(f"word{number}" for number in range(3000))
 #: Encodings of whole and of truncated tokens, by their length in UTF-16 units.
 _SPELLINGS = {8: Spelling.UNITS_8, 4: Spelling.UNITS_4}
-#: Number of words in a short sample text, so few that each shingle makes a token.
+#: Number of words in a short sample text. It is so small that each shingle makes a token.
 _PROBE_WORDS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class MinHashField:
-    """A field of MinHash tokens according to mapping and settings.
+    """A field of MinHash tokens, as its mapping and settings describe it.
 
     Args:
         name: The field's name, with dots after names of objects and parent fields.
-        place: Field that gets the text: the field itself, or its parent.
+        place: Field that the text is sent in: the field itself, or its parent.
         shingle_size: Number of words in a shingle; 1 if the filter gets single words.
         rotation: Whether the filter fills empty buckets.
-        has_vectors: Whether the index stores term vectors; otherwise, the cluster makes them from the source.
+        has_vectors: Whether the index stores term vectors. If not, the cluster makes them from the source.
     """
 
     name: str
@@ -57,7 +57,7 @@ class MinHashField:
 
     @property
     def scheme(self) -> Scheme:
-        """The described scheme, except rotation, which only repeats tokens; SchemaError for an unsupported scheme."""
+        """Scheme of the field, without rotation, which only repeats tokens; SchemaError if it is unsupported."""
         try:
             return Scheme(
                 shingle_size=self.shingle_size,
@@ -71,11 +71,11 @@ class MinHashField:
 
 @dataclass(frozen=True, slots=True)
 class TokenField:
-    """A field of MinHash tokens according to sample texts.
+    """A field of MinHash tokens, as its tokens of sample texts show it.
 
     Args:
         place: Field of a document with the text.
-        is_ours: Whether whorl makes the same tokens; otherwise, the cluster makes them.
+        is_ours: Whether whorl makes the same tokens. If not, the cluster makes them.
         is_sorted: Whether the cluster can sort hits by `_id`, which Elasticsearch forbids by default.
     """
 
@@ -88,7 +88,7 @@ class TokenField:
 
 
 def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashField]:
-    """Return the MinHash fields of an index, from its mapping and its settings by full name."""
+    """Return the MinHash fields of an index. `settings` has full names."""
     analyzers = dict(_analyzers(settings))
     return [
         replace(
@@ -100,7 +100,7 @@ def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashFi
 
 
 def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | None:
-    """Return the field that FINGERPRINT uses: the configured field, or the only one; None without a field.
+    """Return the field that FINGERPRINT uses: the configured field, or the only one; None if there is no field.
 
     Raises:
         SchemaError: Several fields exist, and none is configured.
@@ -147,9 +147,9 @@ def token_count(scheme: Scheme) -> int:
 
 
 def probed_scheme(field: MinHashField, count: int) -> Scheme | None:
-    """Return the scheme under which the long sample has `count` distinct tokens, or None.
+    """Return the scheme for which the long sample has `count` distinct tokens, or None.
 
-    Try the described scheme, and the scheme of releases that ignore bucket_count and hash_set_size.
+    Try the described scheme, then the scheme of releases that ignore bucket_count and hash_set_size.
     """
     ignored = replace(field, bucket_count=512, hash_set_size=1).scheme
     return next((scheme for scheme in (field.scheme, ignored) if token_count(scheme) == count), None)
@@ -170,7 +170,7 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, MinHashField]
         if "min_hash" not in types:
             continue
         at = types.index("min_hash")
-        # Missing options have Lucene's defaults.
+        # A missing option has Lucene's default.
         options = {"hash_count": 1, "bucket_count": 512, "hash_set_size": 1} | filters[at]
         functions, buckets, hashes = (int(options[name]) for name in ("hash_count", "bucket_count", "hash_set_size"))
         rotates = str(options.get("with_rotation", buckets > 1)).lower() == "true"
@@ -180,7 +180,7 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, MinHashField]
 
 
 def _filter(settings: Mapping[str, Any], name: str) -> Json:
-    """Return the settings of a filter. A filter without settings is built in, so its name is its type."""
+    """Return the settings of a filter. A built-in filter has no settings, and its name is its type."""
     prefix = f"{_FILTER}{name}."
     own = {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
     return own or {"type": name}
@@ -191,7 +191,7 @@ def field_names(mapping: Json) -> list[str]:
 
 
 def _flat(mapping: Json, prefix: str = "") -> Iterator[tuple[str, tuple[str, Json]]]:
-    """Yield the full name of each field and subfield, with its mapping and the field of the document that fills it."""
+    """Yield the full name of each field and subfield, with its mapping and the field that the text is sent in."""
     for key, field in mapping.get("properties", {}).items():
         name = f"{prefix}{key}"
         yield name, (name, field)
@@ -203,7 +203,7 @@ _AT_ONCE = 200
 
 
 def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | None:
-    """Return a reader of the cluster's MinHash tokens; None if the index has whorl's fields, or no tokens.
+    """Return a reader of the cluster's MinHash tokens; None if the index has whorl's fields, or no such tokens.
 
     Raises:
         SchemaError: Several token fields exist and none is configured, or whorl cannot read the tokens.
@@ -214,7 +214,8 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
             return None
         mapping, settings = client.mapping() or {}, client.settings()
     except (EngineResponseError, SchemaError) as error:
-        # Searches do not need the mapping, which is unreadable for an alias of several indexes or without rights.
+        # Searches do not need the mapping. It is unreadable for an alias of several indexes, or if the user lacks
+        # rights.
         if isinstance(error, SchemaError) or error.status == 403:
             return None
         raise
@@ -228,7 +229,7 @@ class ForeignTokens:
     def __init__(self, client: IndexClient, names: FieldNames, field: TokenField, fields: Iterable[str]) -> None:
         self._client, self._names, self.field = client, names, field
         self.scheme = field.scheme
-        # Clauses on these fields are refused later, with a better message than for unknown fields.
+        # Clauses on the token fields are refused later, with a better message than for unknown fields.
         known = {name: {Kind.TEXT: name, Kind.KEYWORD: name} for name in fields}
         self.fields = Fields({**known, "id": {Kind.KEYWORD: "id"}}, profile=field.scheme.profile)
 
@@ -239,14 +240,14 @@ class ForeignTokens:
         return self._recovered(repeats, order_matters=True)
 
     def signatures(self, wanted: Mapping[str, bool]) -> dict[str, Signature]:
-        """Return the signatures of existing documents; `wanted` maps each id to whether the order of tokens matters."""
+        """Return the signatures of existing documents. `wanted` maps each id to whether the order of tokens matters."""
         signatures, unsure = dict[str, Signature](), dict[str, set[str]]()
         for ids in batches(wanted, _AT_ONCE):
             for document_id, repeats in self._client.term_vectors(ids, self.field.name).items():
                 signatures[document_id] = self._recovered(repeats, order_matters=wanted[document_id])
                 if not repeats or not signatures[document_id].is_exact:
                     unsure[document_id] = set(repeats)
-        # Make missing tokens from the text, unless the text has changed since.
+        # Compute missing tokens from the text, unless the text has changed since.
         for document_id, text in self._texts(unsure).items():
             made = self.sign(text)
             if not unsure[document_id] or unsure[document_id] == set(made.tokens):
@@ -254,7 +255,7 @@ class ForeignTokens:
         return signatures
 
     def _recovered(self, repeats: Mapping[str, int], *, order_matters: bool) -> Signature:
-        """Return the signature of a document or text from its tokens, with their frequencies."""
+        """Return the signature of a document or text from its tokens and their frequencies."""
         # The cluster makes tokens for each value of the text, but a fingerprint covers all values together.
         smallest = smallest_in_buckets(repeats, self.scheme)
         has_several = len(smallest) < len(repeats)

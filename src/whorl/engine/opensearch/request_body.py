@@ -1,8 +1,8 @@
 """Turns query plans and facets into search bodies of OpenSearch; user text never becomes syntax.
 
 Scores do not depend on the cluster's statistics: each token scores its weight. If a query exceeds Lucene's limit on
-leaf clauses, fingerprints become functions of a function_score query, which do not count; hits must then reach a
-minimum score.
+leaf clauses, fingerprints become functions of a function_score query. Functions do not count as clauses; hits must then
+reach a minimum score.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ from whorl.query.plan.nodes import (
     Words,
 )
 
-#: Number of leaf clauses of a fingerprint as functions: its terms query and two filters.
+#: Number of leaf clauses of a fingerprint that became functions: its terms query and two filters.
 _LEAVES_APART = 3
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens)
 _NO_DOCUMENT: Json = {"match_none": {}}
-#: A score too small to change a 32-bit sum.
+#: A score that is too small to change a 32-bit sum.
 _UNSEEN = 1e-9
 
 
@@ -96,7 +96,7 @@ def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None)
     """Translate a bound plan into a query.
 
     Args:
-        tokens: Field of the cluster's tokens, for an index without whorl's fields.
+        tokens: Field of the cluster's tokens, in an index without whorl's fields.
 
     Raises:
         ParameterError: The plan has too many clauses.
@@ -220,7 +220,7 @@ class _Translator:
         """Return tokens as terms of the token field."""
         if self._tokens:
             return spell_integers(numbers, self._tokens.spelling)
-        # Tokens of other collections may have more than 64 bits, and then match nothing here.
+        # Tokens of other collections may have more than 64 bits; no document of this index has them.
         return spelled_minhash(np.array([number for number in numbers if not number >> 64], dtype=np.uint64))
 
     def _sketched(self, node: SketchTokens) -> Json:
@@ -235,7 +235,7 @@ class _Translator:
         return {"bool": {"must": [self._counted(SAMPLE, terms, minimum, 1.0)], "filter": filters}}
 
     def _counted(self, field: str, terms: Sequence[str], minimum: int, weight: float) -> Json:
-        """Return the query for documents with at least `minimum` of the terms, repetitions counted and scored."""
+        """Return the query for documents with at least `minimum` of the terms; repetitions count, also in the score."""
         if self._tokens:
             return _at_least([_constant(_term(field, term), weight) for term in terms], minimum)
         if not terms:
@@ -270,9 +270,9 @@ def _weighed(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, 
     """Return the query for hits of `superset` that match enough of the counted queries.
 
     Args:
-        counted: Queries, each with its contribution to a hit's count.
+        counted: Queries, each with the number that a match adds to the count.
         minimum: Smallest count of a hit.
-        weight: Factor from the count to the score.
+        weight: The score is the count times this weight.
     """
     if not weight:
         return _constant(_weighed(superset, counted, minimum, 1.0), 0.0)
@@ -285,7 +285,7 @@ def _weighed(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, 
     return {"function_score": {"query": {"bool": {"filter": [superset]}}, "functions": functions, **scores}}
 
 
-#: Sort script: takes the first prefix that the document has, and returns the smallest or largest value with it. Doc
+#: Sort script. It takes the first prefix that the document has, and returns the smallest or largest value with it. Doc
 #: values are sorted by their encoding.
 _FIRST_VALUE = """
 for (int at = 0; at < params.beginnings.length; at++) {
@@ -299,7 +299,7 @@ return params.missing;
 """
 #: The prefix "=" sorts an empty text before a missing one in descending order.
 _AS_TEXT = "return '=' + spelled;"
-#: Decodes integers and floats of `index_terms.encode_sortable`, so that both sort in one order.
+#: Decodes integers and floats of `index_terms.encode_sortable`, so that both kinds sort in one order.
 _AS_NUMBER = """
 long bits = Long.parseUnsignedLong(spelled, 16);
 if (params.whole[at]) { return (double) (bits + Long.MIN_VALUE); }
@@ -388,7 +388,7 @@ def _wild(field: str, beginning: str, pattern: Pattern) -> Json:
 
 
 def _ordered(field: str, patterns: Sequence[Pattern], slop: int) -> Json:
-    """Return the query for words in order with at most `slop` other words between them (Lucene's NearSpansOrdered)."""
+    """Return the query for words in order, with at most `slop` other words between them (Lucene's NearSpansOrdered)."""
     spans: list[Json] = [
         {"span_term": {WORDS: {"value": word_term(field, pattern[0])}}}
         if len(pattern) == 1 and isinstance(pattern[0], str)
@@ -403,7 +403,7 @@ def _near(field: str, word: str, edits: int) -> Json:
         "fuzziness": edits,
         # An edited prefix would match terms of other fields.
         "prefix_length": len(word_term(field, "")),
-        # Make one clause for all matching terms, not one clause for each.
+        # Make one clause of all matching terms, not one clause per term.
         "rewrite": "constant_score",
         "transpositions": True,
     }
@@ -433,9 +433,9 @@ def _escaped(text: str) -> str:
     return _WILD.sub(r"\\\g<0>", text)
 
 
-#: Minimum number of values to request from each shard, to find values that are frequent in total.
+#: Minimum number of values to request from each shard: a value that is frequent in total may be rare in one shard.
 _LEAST_OF_A_SHARD = 1000
-#: Maximum length of the prefix in a regular expression of 1,000 characters (index.max_regex_length).
+#: Longest prefix in a regular expression, which may have 1,000 characters (index.max_regex_length).
 _LONGEST_BEGINNING = 990
 _SYNTAX = re.compile(r"[^0-9A-Za-z]", re.ASCII)
 #: Script that decodes the numbers in a field, like the sort script.

@@ -34,10 +34,10 @@ from whorl.engine.user_fields import SAMPLED, FieldNames, TextField, likely_name
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
 
-#: Defaults of properties that a mapping may omit; other properties are compared only if the mapping has them.
+#: Defaults of properties that a mapping may omit. Other properties are compared only if the mapping has them.
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
 
-#: Entry of the mapping's `_meta` for the base folder of files' ids.
+#: Key for the base folder of files' ids in the mapping's `_meta`.
 _FILE_BASE = "whorl_file_base"
 #: Maximum number of fields to count in one request.
 _COUNTED_AT_ONCE = 100
@@ -55,7 +55,7 @@ def initialise(
     """Create an index, or add missing fields to an existing one; yield a line for each step.
 
     Args:
-        content: Field of the texts, if it differs from `names`.
+        content: Field of the texts, if not the one in `names`.
 
     Raises:
         SchemaError: One of whorl's fields exists with another definition, or the texts are in another field.
@@ -82,7 +82,7 @@ def initialise(
         except EngineResponseError as error:
             if error.status != 400:
                 raise
-            # Read the mapping again, because new documents may have added a field.
+            # New documents may have added a field, so read the mapping again.
             present = client.mapping() or {}
             _require_scheme(client, present, passages)
             missing = _missing(client, present, wanted)
@@ -98,7 +98,7 @@ def initialise(
 
 
 def stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> list[TextField]:
-    """Return the text fields in use except the name, the field with the most text first."""
+    """Return the text fields in use, without the name field; the field with the most text comes first."""
     fields = [
         name
         for name in _text_names(mapping.get("properties", {}))
@@ -131,7 +131,7 @@ def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:
 
 
 def source_trap(mapping: Json, content: str) -> str:
-    """Return why the mapping keeps texts out of the stored documents (`_source`); "" if it does not."""
+    """Return the reason why the mapping keeps texts out of the stored documents (`_source`), or ""."""
     source = mapping.get("_source", {})
     if source.get("enabled") is False:
         return "its _source is disabled"
@@ -143,7 +143,7 @@ def source_trap(mapping: Json, content: str) -> str:
 
 
 def _require_scheme(client: IndexClient, present: Json, wanted: PassageScheme | None) -> PassageScheme | None:
-    """Return the scheme of the index's passages, or None; raise an error for a scheme other than the wanted one."""
+    """Return the scheme of the index's passages, or None; raise an error if it is not the wanted scheme."""
     scheme = passage_scheme(described(present, PASSAGES))
     if scheme:
         scheme.require(wanted, client.url)
@@ -157,7 +157,7 @@ def _missing(client: IndexClient, present: Json, wanted: Json) -> Json:
 
 
 def _add_fields(client: IndexClient, present: Json, missing: Json) -> None:
-    # Names that are already indexed are not split, so add the entry only with a new field of words.
+    # Existing names are not split, so add the entry only together with a new field of words.
     about = {**present.get("_meta", {}), **SPLIT_NAMES} if WORDS in missing else None
     client.add_fields({name: field for name, field in missing.items() if "." not in name}, about)
 
@@ -183,7 +183,7 @@ def require_fields(client: IndexClient, names: FieldNames, *, passages: PassageS
     """Return the optional features of an index; create it if it is missing.
 
     Args:
-        passages: Require the field of passages, or passages of a scheme.
+        passages: True requires the field of passages; a scheme requires passages of this scheme.
 
     Raises:
         SchemaError: An existing index lacks fields, or defines them differently.
@@ -216,14 +216,14 @@ def without_passage_field(client: IndexClient) -> SchemaError:
 def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path] | None) -> Path | None:
     """Return the base folder of files' ids, from the `_meta` of the index.
 
-    `choose` returns the base to save if the index has none; a missing index is created.
+    If the index has no base, `choose` returns the base to save. A missing index is created.
     """
     base = (client.mapping(ID) or {}).get("_meta", {}).get(_FILE_BASE)
     if base is None and choose is not None:
         require_fields(client, names)
         about = (client.mapping(ID) or {}).get("_meta", {})
         chosen = os.path.realpath(choose())
-        # Users who may write documents may not change the mapping.
+        # A user who may write documents may lack the right to change the mapping.
         with suppress(EngineResponseError):
             client.add_fields({}, {**about, _FILE_BASE: chosen})
             base = chosen
@@ -254,7 +254,7 @@ def differences(mapping: Json) -> Iterator[str]:
 
 
 def described(mapping: Json, name: str) -> Json:
-    """Return a field's entry in a mapping, {} if missing; `a.b` is the member b of the object a."""
+    """Return a field's entry in a mapping, or {} if it is missing; `a.b` is the member b of the object a."""
     field: Json = {"properties": mapping.get("properties", {})}
     for part in name.split("."):
         field = field.get("properties", {}).get(part, {})

@@ -1,7 +1,7 @@
 """Connects opensearch-py to whorl's own connections, and checks the shape of responses.
 
-Methods read nested members of responses without checks. A Python error then means a malformed response, and
-`guard_response` turns it into EngineResponseError.
+Methods read nested members of responses without checking them. If the response is malformed, Python raises an error,
+and `guard_response` turns it into EngineResponseError.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ClusterConnection(opensearchpy.Connection):
         """Send a request and read the whole response.
 
         Raises:
-            EngineUnavailableError: The node is unreachable or silent, or the connection breaks.
+            EngineUnavailableError: The node is unreachable or does not respond, or the connection breaks.
             TransportError: The node responds with an error.
         """
         target = f"{url}?{urlencode(params)}" if params else url
@@ -54,7 +54,7 @@ class ClusterConnection(opensearchpy.Connection):
         self._connections.close()
 
 
-#: Python's errors for a missing member, a wrong type, an unreadable value, or too deeply nested JSON.
+#: Python's errors for a missing member, a wrong type, an unreadable value, or JSON that is nested too deeply.
 _SHAPE_ERRORS = (AttributeError, LookupError, TypeError, ValueError, OverflowError, StopIteration, RecursionError)
 _Class = TypeVar("_Class", bound=type)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -63,7 +63,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def guard_responses(cls: _Class) -> _Class:
     """Apply `guard_response` to all public methods and properties of a class.
 
-    The class has an attribute `url`, or `_client` with one.
+    The class has an attribute `url`, or an attribute `_client` that has one.
     """
     for name, member in inspect.getmembers_static(cls):
         if name.startswith("_"):
@@ -76,7 +76,7 @@ def guard_responses(cls: _Class) -> _Class:
 
 
 def guard_response(function: _Function) -> _Function:
-    """Turn a function's errors from malformed responses into EngineResponseError; `self` has the URL."""
+    """Turn the errors that a malformed response causes in a function into EngineResponseError; `self` has the URL."""
     if inspect.isgeneratorfunction(function):
 
         @wraps(function)
@@ -99,7 +99,7 @@ def _guarded(owner: Any) -> Iterator[None]:
     try:
         yield
     except (*_SHAPE_ERRORS, RuntimeError) as error:
-        # Python converts a StopIteration within a generator to RuntimeError.
+        # In a generator, Python turns StopIteration into RuntimeError.
         is_shape_error = isinstance(error, _SHAPE_ERRORS) or isinstance(error.__cause__, StopIteration)
         if isinstance(error, WhorlError) or not is_shape_error:
             raise

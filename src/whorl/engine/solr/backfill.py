@@ -1,11 +1,11 @@
 """`whorl solr backfill`: adds sketches to existing documents, computed from their stored texts.
 
-Atomic updates set only the four fields of the sketch and the field of passages. Each update contains the version that
+Atomic updates set only the four fields of the sketch and the field of passages. An update contains the version that
 whorl has read (compare-and-set), so Solr skips a document that has changed since.
 
-In an atomic update, Solr rebuilds the whole document from stored fields and docValues with useDocValuesAsStored, and
-fills copyField destinations from their sources. Other fields would silently become empty, so `require_safe` first
-checks that none exist.
+In an atomic update, Solr rebuilds the whole document. It reads stored fields, and docValues with useDocValuesAsStored,
+and fills copyField destinations from their sources. Any other field would silently become empty, so `require_safe`
+first checks that no such field exists.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
-#: Number of ids per request; large, because Solr goes through all matching documents for each page.
+#: Number of ids per request. It is large, because Solr goes through all matching documents for each page.
 _LISTED_AT_ONCE = 10_000
-#: Value of `_version_` that requires only that the document exists.
+#: Value of `_version_` that only requires that the document exists.
 _ANY_VERSION = 1
 
 
@@ -47,7 +47,7 @@ def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> 
     """Return the collection and the number of documents to process; change nothing.
 
     Args:
-        repair: Also count documents with empty sketches, to compute these again.
+        repair: Also count documents with empty sketches, which are computed again.
 
     Raises:
         SchemaError: The documents cannot get sketches; the message gives the reason and a remedy.
@@ -60,14 +60,14 @@ def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> 
         )
     _require_text(client, collection, wanted, repair=repair)
     require_safe(client, collection)
-    # A combined query would be slow for every page.
+    # One combined query would be slow for every page.
     return collection, sum(map(client.count, _queries(collection, repair=repair)))
 
 
 def _require_text(client: SolrClient, collection: Collection, wanted: FieldNames, *, repair: bool) -> None:
     """Raise SchemaError if no document has a stored text in the configured field.
 
-    With `repair`, a collection without any texts is allowed, to remove its empty sketches.
+    With `repair`, a collection may have no texts at all: its empty sketches are then removed.
     """
     content = collection.content
     if content is not None:
@@ -97,8 +97,8 @@ def backfill(
     """Add sketches to all documents that have a text and no sketch.
 
     Args:
-        repair: Also compute empty sketches again, possibly from a wrong text field, and remove the sketches of
-            documents without a text.
+        repair: Also compute empty sketches again, because they may come from a wrong text field, and remove the
+            sketches of documents without a text.
         progress: Called with the counts so far, before the first batch and after each.
 
     Raises:
@@ -161,7 +161,7 @@ def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bo
     for query in _queries(collection, repair=repair):
         for page, _ in client.pages(query, key, listed([key]), _LISTED_AT_ONCE):
             for ids in batches([str(document[key]) for document in page], batch):
-                # Skip documents that got a sketch after the ids were listed.
+                # Skip a document that got a sketch after the ids were listed.
                 wanted = {"bool": {"filter": [one_of(key, ids), query]}}
                 yield client.select({"query": wanted, "limit": len(ids), "fields": fields}).documents
 
@@ -171,7 +171,7 @@ def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
     name = stored_name(collection.scheme, SketchScheme())
     queries = [without_sketch(name, collection.searchable_text), lost_sketches(name)]
     if scheme := collection.passage_scheme:
-        # Documents without a sketch or its tokens match the other queries.
+        # The other queries find documents without a sketch or its tokens.
         lacking = lacks_passages(scheme, None)
         queries.append({"bool": {"filter": [lacking, {"term": {"f": SCHEME, "query": name}}, exists(SAMPLE)]}})
     return [*queries, *([empty_sketches(name)] if repair else [])]
@@ -190,15 +190,15 @@ def _unreadable(client: SolrClient, collection: Collection, documents: Sequence[
 
 
 def update(collection: Collection, document: SolrResponse, fields: Json) -> Json:
-    """Return the atomic update that sets fields, or removes them (None); Solr skips it if the document has changed."""
+    """Return the atomic update that sets or removes (None) fields; Solr skips it if the document has changed."""
     key = collection.names.key
-    # Solr needs null, not an empty list, to remove a field.
+    # To remove a field, Solr needs null, not an empty list.
     changes = {name: {"set": None if value == [] else value} for name, value in fields.items()}
     return {key: document[key], "_version_": document.get("_version_", _ANY_VERSION), **changes}
 
 
 def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tuple[str, str]]:
-    """Send updates; return the ids of refused documents with Solr's reasons, except outdated documents."""
+    """Send updates; return the ids of refused documents with Solr's reasons, without documents that have changed."""
     if not updates:
         return []
     try:
@@ -209,20 +209,20 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
                 f"{client.url} keeps no update log, without which Solr changes no document in part ({error.detail}); "
                 "add <updateLog/> to the updateHandler in solrconfig.xml"
             ) from error
-        # A SolrCloud of 8.11 does not pass `failOnVersionConflicts` on to other shards.
+        # A SolrCloud of version 8.11 does not pass `failOnVersionConflicts` on to other shards.
         is_outdated = error.status == 409
         if error.status != 400 and not is_outdated:
             raise
         if len(updates) > 1:
-            # Send the updates one by one; already applied updates fail Solr's version check.
+            # Send the updates one by one. Solr's version check skips the updates that it has already applied.
             return [refused for update in updates for refused in send_updates(client, [update], key)]
         return [] if is_outdated else [(str(updates[0][key]), error.detail)]
     return []
 
 
-#: Fields that are never lost, because Solr or the update sets them.
+#: Fields that an update never loses, because Solr or the update sets them.
 _NOT_LOST = frozenset({"_version_", "_root_", "_nest_path_", PASSAGES, *NEEDED})
-#: Part of the names of subfields, which Solr rebuilds with their parent field.
+#: Part of the name of a subfield, which Solr rebuilds with its parent field.
 _PART_OF_A_FIELD = "___"
 #: Maximum number of documents to check one by one for values that were not copied.
 _MOST_SUSPECTS = 1000
@@ -231,7 +231,7 @@ _MOST_SUSPECTS = 1000
 def require_safe(client: SolrClient, collection: Collection) -> None:
     """Raise SchemaError if the schema has no `_version_`, or if an atomic update of any document would lose fields.
 
-    The check has a gap: a copyField destination may have its own values in addition to copied values.
+    The check has a gap: a copyField destination may have values of its own in addition to the copied values.
     """
     if "_version_" not in collection.schema.fields:
         raise SchemaError(
@@ -299,7 +299,7 @@ class _Losses:
         query = {"bool": {"filter": [exists(destination)], "must_not": [exists(name) for name in sources]}}
         body = {"query": query, "limit": _MOST_SUSPECTS, "fields": listed([self._collection.names.key, *sources])}
         suspects = self._client.select(body)
-        # No query finds a source without words, but Solr returns its value, so its documents are not suspects.
+        # No query finds a source without words, but Solr returns its value. So these documents are not suspects.
         innocent = sum(any(name in document for name in sources) for document in suspects.documents)
         return _counted(suspects.total - innocent)
 
@@ -307,7 +307,7 @@ class _Losses:
         return [name for pattern in self._sources[destination] for name in self._matching(pattern)]
 
     def _nested(self) -> Iterator[str]:
-        """Describe nested documents; an atomic update would break their blocks."""
+        """Describe nested documents, because an atomic update would break their blocks."""
         root, key = "_root_", self._collection.names.key
         if not self._collection.schema.fields.get(root, {}).get("indexed"):
             return

@@ -1,6 +1,6 @@
 """HTTP client of one Solr core or collection; turns every failure into one of whorl's errors.
 
-Queries are sent as JSON. URLs, XML and lists would damage control characters, commas and blanks in tokens.
+Queries are sent as JSON, because URLs, XML and lists would damage control characters, commas and blanks in tokens.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from whorl.errors import (
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 #: Cursor mark of the first page.
 BEGINNING = "*"
-#: Parameters of all requests. Solr then neither replaces ${…} in ids, words and tokens (`expandMacros`), nor repeats
-#: hundreds of tokens in the response's header (`omitHeader`).
+#: Parameters of all requests. With them, Solr does not replace ${…} in ids, words and tokens (`expandMacros`), and does
+#: not repeat hundreds of tokens in the header of the response (`omitHeader`).
 _ALWAYS = {"expandMacros": "false", "wt": "json", "echoParams": "none", "omitHeader": "true", "indent": "false"}
 _ALWAYS_ENCODED = urlencode(_ALWAYS)
 _JSON = "application/json"
@@ -46,7 +46,7 @@ Json = dict[str, Any]
 
 
 class SolrResponse(Json):
-    """JSON object of a response; a missing member, or one of a wrong type, raises EngineResponseError with the URL."""
+    """JSON object of a response; reading a missing member, or one of a wrong type, raises EngineResponseError."""
 
     def __init__(self, url: str, parts: Json) -> None:
         super().__init__(parts)
@@ -85,7 +85,7 @@ class SolrResponse(Json):
 
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
-    """Page of documents; `answer` is the whole response, including facets, term vectors and the next cursor mark."""
+    """Page of documents. `answer` is the whole response, including facets, term vectors and the next cursor mark."""
 
     total: int
     documents: list[SolrResponse]
@@ -101,10 +101,10 @@ class SolrClient:
     """Client of a core or collection by its base URL, `http://host:8983/solr/name`.
 
     Args:
-        url: Base URL. `user:password@` before the host becomes basic authentication, and is never shown.
+        url: Base URL. `user:password@` before the host becomes basic authentication; messages never show it.
 
     Raises:
-        ParameterError: The URL is not the URL of a core or collection.
+        ParameterError: The URL does not name a core or collection.
     """
 
     def __init__(self, url: str, access: ServerAccess = ServerAccess()) -> None:  # noqa: B008 - frozen
@@ -155,7 +155,7 @@ class SolrClient:
                 yield page.documents, following
 
     def change(self, path: str, command: object) -> SolrResponse:
-        """Send a command to the schema or the configuration, without retries: Solr refuses a repeated command."""
+        """Send a command to the schema or the configuration, once: Solr refuses a repeated command."""
         return self._object(self._send_once("POST", path, {}, json_bytes(command)))
 
     def post_xml(self, path: str, text: str) -> SolrResponse:
@@ -163,7 +163,7 @@ class SolrClient:
         return self._send("POST", path, {}, text.encode(), "text/xml; charset=utf-8")
 
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
-        """Send documents to Solr's update log; a commit makes them searchable."""
+        """Send documents to Solr's update log. A commit makes them searchable."""
         self._object(with_retries(lambda: str(self._pysolr.add(documents, commit=False)), self._access.retries))
 
     def commit(self) -> None:
@@ -173,25 +173,25 @@ class SolrClient:
     def reload(self) -> None:
         """Reload a collection of a SolrCloud, and wait until all its cores use its changed schema.
 
-        Solr answers a change before all cores have reloaded, and a document committed during a reload can stay
+        Solr answers a schema change before all cores have reloaded, and a document committed during a reload can stay
         invisible until the next commit. A standalone Solr reloads before it answers.
         """
-        # The schema has already changed; the user may lack the right to reload.
+        # The schema has already changed, but the user may lack the right to reload.
         with suppress(EngineResponseError):
             self._administer("RELOAD", "name")
 
     def cores(self, *, directly: bool = True) -> Iterator[SolrClient]:
         """Yield a client for one core of each shard, or this client on a standalone Solr.
 
-        `directly` uses the addresses registered by the nodes, which some clients cannot resolve; otherwise, the node of
-        this client forwards the requests.
+        `directly` uses the addresses that the nodes have registered; some clients cannot resolve them. Otherwise, the
+        node of this client forwards the requests.
         """
         try:
             status = self._administer("CLUSTERSTATUS", "collection")
         except EngineResponseError as error:
             if error.status != 400:
                 raise
-            # Without SolrCloud, the name is the name of a core.
+            # Without SolrCloud, the URL already names a core.
             yield self
             return
         base = self.url.rpartition("/")[0]
@@ -212,7 +212,7 @@ class SolrClient:
                 yield core
 
     def _administer(self, action: str, parameter: str) -> SolrResponse:
-        """Call the Collections API, which takes the name of the collection in different parameters."""
+        """Call the Collections API; `parameter` is its parameter for the name of the collection."""
         base, name = self.url.rsplit("/", 1)
         with closing(self._at(f"{base}/admin")) as admin:
             return admin.get("collections", **{"action": action, parameter: unquote(name)})
@@ -255,7 +255,7 @@ class SolrClient:
 
 
 class _Encoder(json.JSONEncoder):
-    """JSON encoder of pysolr's documents; faster than Python's, and without escapes for characters beyond ASCII."""
+    """JSON encoder for pysolr's documents. It is faster than Python's, and does not escape characters beyond ASCII."""
 
     def encode(self, o: object) -> str:
         return json_bytes(o).decode()
@@ -280,7 +280,7 @@ class _Adapter(BaseAdapter):
 
 
 def _leniently(body: str | bytes) -> object:
-    """Parse JSON with Python's parser, which accepts lone surrogates; return None if it also fails."""
+    """Parse JSON with Python's parser, which accepts lone surrogates; return None if this fails too."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -294,7 +294,7 @@ def _address(url: str) -> SplitResult:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
-        # Unclosed brackets, or a port that is not a number.
+        # The URL has unclosed brackets, or a port that is not a number.
         parts, is_address = SplitResult("", "", "", "", ""), False
     path = parts.path.strip("/").split("/")
     if not is_address or len(path) < 2 or parts.query or parts.fragment or "@" in parts.path:
@@ -308,7 +308,7 @@ def _address(url: str) -> SplitResult:
 def _response_error(url: str, response: urllib3.BaseHTTPResponse) -> EngineError:
     status, detail = response.status, _detail(response.data)
     if "lookupLog" in detail:
-        # Solr 9.9 fails like this if a document changes before it is replayed from the log.
+        # Solr 9.9 fails in this way if a document changes before it is replayed from the log.
         return EngineUnavailableError(
             f"Solr at {url} is still reading its log again, as it does after it was killed; try again in a minute",
             is_temporary=True,
@@ -343,7 +343,7 @@ def _detail(body: bytes) -> str:
 
 
 def _words(page: str) -> str:
-    """Return the title of an HTML page from a proxy or Jetty, otherwise the shortened page."""
+    """Return the title of an HTML page from a proxy or Jetty; if it has no title, the shortened page."""
     title = _TITLE.search(page)
     return _short(title[1] if title else page)
 
@@ -362,7 +362,7 @@ def malformed(url: str, what: str) -> EngineResponseError:
 def guard_response(url: str) -> Iterator[None]:
     """Turn Python errors from a malformed response into EngineResponseError.
 
-    Used for responses such as a schema, whose hundreds of members are checked only on use.
+    This suits responses such as a schema: they have hundreds of members, which are checked only when used.
     """
     try:
         yield
@@ -394,6 +394,6 @@ def whole_text(value: object) -> str:
 
 
 def texts(value: object) -> list[str]:
-    """Return a field's values as texts; Solr returns the value of a single-valued field without a list."""
+    """Return a field's values as a list of texts. Solr returns the value of a single-valued field without a list."""
     values = value if isinstance(value, list) else [value]
     return [str(part) for part in values if part is not None]

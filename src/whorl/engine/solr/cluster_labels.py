@@ -1,7 +1,7 @@
 """Labels clusters of near-duplicates in a Solr collection, by atomic updates of two fields.
 
-In an atomic update, Solr rebuilds the whole document from the values that it can read back. The tokens of sketch and
-passages are not among them, so the update includes them, computed again from the stored sketch and text.
+In an atomic update, Solr rebuilds the whole document from the values that it can read back. It cannot read back the
+tokens of sketch and passages. So the update includes them, computed again from the stored sketch and text.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SolrLabels(ServerLabels):
         self._client, self._collection, self._request = client, collection, request
 
     def prepare(self) -> None:
-        """Raise SchemaError if the label fields are missing, or an atomic update would lose data."""
+        """Raise SchemaError if the label fields are missing, or if an atomic update would lose data."""
         collection, url = self._collection(), self._client.url
         for name in (CLUSTER, IS_PRINCIPAL):
             existing, kind = collection.schema.fields.get(name), definitions("field")[name]["type"]

@@ -1,6 +1,6 @@
 """`whorl solr check`: checks how a collection can be searched by fingerprint, and reports problems.
 
-No check changes the collection. A finding has a fact, its consequence and a remedy. `compare_sample` compares the
+No check changes the collection. A finding states a fact, its consequence and a remedy. `compare_sample` compares the
 indexed tokens with the tokens that whorl makes from the stored texts.
 """
 
@@ -107,7 +107,7 @@ def _names(schema: Schema, wanted: FieldNames) -> Iterator[Finding]:
 def _texts(
     client: SolrClient, schema: Schema, wanted: FieldNames, text_fields: list[TextField], init: str
 ) -> Iterator[Finding]:
-    """Report the fields with stored texts, and problems that prevent fingerprinting them."""
+    """Report the fields with stored texts, and problems that prevent fingerprinting the texts."""
     name = wanted.content
     if text_fields:
         yield Finding.note("text-fields", f"stored texts are in {listing(text_fields)}")
@@ -490,7 +490,7 @@ def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Findin
     compared = 0
     differing: list[tuple[str, int, int, int | None]] = []
     for document, indexed in _sampled(client, collection, count):
-        # Solr makes the tokens of each value.
+        # Solr makes tokens for each value separately.
         values = texts(document.get(collection.content))
         signatures = [sign(text, collection.scheme, collection.spelling) for text in values]
         made = {token for signature in signatures for token in signature.tokens}
@@ -508,7 +508,7 @@ def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Findin
 
 
 def _shared(client: SolrClient, collection: Collection, document_id: str, tokens: set[int]) -> int:
-    """Count the given tokens that a document has in the index."""
+    """Count how many of the given tokens a document has in the index."""
     if not tokens:
         return 0
     only = DocumentIds(document_id, ((0.0, (document_id,)),))
@@ -538,7 +538,7 @@ def _sample_finding(
 
 
 def _sampled(client: SolrClient, collection: Collection, count: int) -> Iterator[tuple[SolrResponse, set[str] | None]]:
-    """Yield documents, each with its distinct indexed tokens, or None for unreadable tokens."""
+    """Yield documents, each with its distinct indexed tokens, or with None if the tokens are unreadable."""
     names, source = collection.names, collection.sources[0]
     has_vectors = source is TokenSource.TERM_VECTORS
     handler, parameters = "select", {}

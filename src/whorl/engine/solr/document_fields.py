@@ -1,11 +1,12 @@
 """Reads and stores typed properties and sketches of documents in a Solr collection.
 
 A property is stored in the field with its name. If this is a text field, each whole value is also stored in a dynamic
-field for its type, such as the number 2021 of the property `year` in `whorl_integer_year`.
+field for its type: `whorl_integer_year` has the number 2021 of the property `year`.
 
 Four fields hold a sketch: `whorl_size` the number of distinct shingles, `whorl_sample` the look-up tokens,
 `whorl_sketch` the encoded sketch, and `whorl_scheme` the names of the schemes of these three. Sketches of different
-schemes are never compared. A short document with a stored text has no `whorl_sketch`: its sketch is made from the text.
+schemes are never compared. A short document with a stored text has no `whorl_sketch`, because its sketch can be made
+from the text.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def used_names(client: SolrClient, schema: Schema) -> set[str] | None:
 
 
 def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | None) -> Fields:
-    """Return a collection's fields; any name that matches a dynamic field if `used` is None."""
+    """Return a collection's fields. If `used` is None, every name that matches a dynamic field counts as a field."""
     known: dict[str, dict[Kind, str]] = {}
     patterns = {}
     for pattern, field in collection.schema.dynamic.items():
@@ -95,7 +96,7 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | Non
     for name, places in known.items():
         is_declared = name in collection.schema.fields or is_dynamic(name)
         if not is_declared and len(places) > 1 and Kind.KEYWORD not in places:
-            # Search a property with only numbers as numbers, although it is also indexed as words.
+            # A property with only numbers is also indexed as words; search it as numbers.
             places.pop(Kind.TEXT, None)
     called = {"id": collection.names.key, **{role: name for role, name in roles.items() if name != role}}
     split = {wanted.name} if collection.schema.splits_names(wanted.name) else ()
@@ -103,7 +104,7 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | Non
 
 
 def whole_values(values: list[tuple[str, Kind, Value]], collection: Collection) -> dict[str, list[Any]]:
-    """Return a document's values for the typed dynamic fields of the collection, by field."""
+    """Return a document's values for the dynamic fields of whole values, by field."""
     fields: dict[str, list[Any]] = {}
     for name, kind, value in values:
         if f"{WHOLE_PREFIXES[kind]}*" not in collection.schema.dynamic:
@@ -116,7 +117,7 @@ def whole_values(values: list[tuple[str, Kind, Value]], collection: Collection) 
 
 
 def as_typed(name: str, text: str, collection: Collection) -> str:
-    """Return a property's text for its field; a date in Solr's format, if the field holds dates."""
+    """Return a property's text for its field; in a date field, the date in Solr's format."""
     described = collection.schema.describe(name)
     moment = date_of(text)
     if moment is not None and described is not None and kind_of(described, collection.schema.types) is Kind.DATE:
@@ -138,7 +139,7 @@ def original_value(value: PropertyValue, places: Places) -> PropertyValue:
             case Kind.BOOLEAN if value in ("true", "false"):
                 return value == "true"
     except ValueError:
-        # The schema's type may differ from the value's.
+        # The schema's type may differ from the value's type.
         pass
     return value
 
@@ -160,7 +161,7 @@ def _is_hidden(name: str, collection: Collection) -> bool:
 
 
 def _whole_places(used: Sized[str]) -> Iterator[tuple[str, Kind, str]]:
-    """Yield the property, the type and the name of each dynamic field for whole values."""
+    """Yield the property, the type and the name of each dynamic field of whole values."""
     for place in used:
         for kind, beginning in WHOLE_PREFIXES.items():
             if place.startswith(beginning):
@@ -168,7 +169,7 @@ def _whole_places(used: Sized[str]) -> Iterator[tuple[str, Kind, str]]:
 
 
 _TEXTS_AT_ONCE = 1_000
-#: Maximum number of schemes to count, far more than a collection has.
+#: Maximum number of schemes to count; no collection has nearly as many.
 _MOST_SCHEMES = 1000
 
 
@@ -200,7 +201,7 @@ def read_sketches(
 ) -> list[Sketch | None]:
     """Return the sketch of each document, or None if it is missing, malformed or of another scheme.
 
-    `read_texts` returns the texts of the documents at some positions, or None for a missing text.
+    `read_texts` returns the texts of the documents at the given positions, or None for a missing text.
     """
     name = stored_name(scheme, sketch_scheme)
     is_ours = [first_text(document.get(SCHEME)) == name for document in documents]
@@ -215,7 +216,7 @@ def read_sketches(
 def text_reader(
     client: SolrClient, collection: Collection, documents: Sequence[Json]
 ) -> Callable[[Sequence[int]], list[str | None]]:
-    """Return a function for `read_sketches` that fetches only the texts that the documents do not include."""
+    """Return a function for `read_sketches` that fetches only texts that `documents` lacks."""
     key, content = collection.names.key, collection.content
 
     def read_texts(positions: Sequence[int]) -> list[str | None]:
@@ -249,7 +250,7 @@ class Coverage:
 
     @property
     def only_scheme(self) -> str | None:
-        """Scheme of all sketches; None for several schemes or no sketches."""
+        """Scheme of all sketches; None if there are several schemes or no sketches."""
         return next(iter(self.by_scheme)) if len(self.by_scheme) == 1 else None
 
     def warnings(self, url: str, *, can_be_filled: bool) -> list[str]:
@@ -265,7 +266,7 @@ def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
 
     Args:
         scheme: The `stored_name` of the collection's own schemes.
-        text: The text field, if it is searchable, to count only documents with a text as lacking a sketch.
+        text: The text field, if it is searchable. A document without a text then does not count as lacking a sketch.
     """
     filled = {"type": "query", "q": f"{SIZE}:[1 TO *]"}
     schemes = {"type": "terms", "field": SCHEME, "limit": _MOST_SCHEMES, "facet": {"filled": filled}}

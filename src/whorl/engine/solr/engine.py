@@ -1,7 +1,7 @@
 """Engine for Solr: a standalone core or a SolrCloud collection.
 
-Both work the same way: references are resolved by queries, and Solr merges the hits, stored fields and term vectors of
-the shards.
+Both work the same way: queries resolve references, and Solr merges the hits, stored fields and term vectors of the
+shards.
 """
 
 from __future__ import annotations
@@ -96,27 +96,27 @@ from whorl.query.plan.nodes import (
     mapped,
 )
 
-#: Number of documents per batch of a scan; large, because Solr reads through all documents for each batch.
+#: Number of documents per batch of a scan. It is large, because Solr reads through all documents for each batch.
 SCAN_BATCH_SIZE = 5_000
-#: Maximum number of references to resolve in one request; each becomes up to three clauses.
+#: Maximum number of references to resolve in one request. A reference becomes up to three clauses.
 _REFERENCES_AT_ONCE = 200
 #: The scheme of sketches that this version of whorl uses.
 _SAMPLE_SCHEME = SketchScheme()
-#: Time in seconds to cache descriptions and counts; other clients may change the schema and the documents.
+#: Time in seconds to cache descriptions, and counts. Other clients may change the schema and the documents.
 _DESCRIPTION_SECONDS, _COUNTS_SECONDS = 60.0, 30.0
 #: Maximum age of `fields(latest=True)` in seconds; every query with a misspelt field name calls it.
 _LATEST_SECONDS = 1.0
-#: Microseconds for a look-up in one segment and for a candidate, measured by benchmarks/similar_costs.py; only their
+#: Microseconds for a look-up in one segment, and for a candidate, measured by benchmarks/similar_costs.py. Only their
 #: ratio matters.
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
-#: Number of segments to assume if Solr does not report it: one tier of TieredMergePolicy.
+#: Number of segments if Solr does not report it: one tier of TieredMergePolicy.
 _SEGMENTS = 10
-#: Number of sketches of sources to keep for `recalled_sketch`, of at most 128 KB each, and largest page of candidates
-#: to read with their versions.
+#: Number of sources whose sketches are kept for `recalled_sketch`, at most 128 KB each; largest page of candidates that
+#: is read with versions.
 _MOST_RECALLED, _VERSIONED = 64, 100
-#: Number of update requests at once.
+#: Number of update requests that run at the same time.
 CONNECTIONS = 2
-#: Limits of an update request: maximum number of documents, and number of characters that ends it.
+#: Limits of an update request: maximum number of documents, and the number of characters that ends it.
 BATCH_SIZE, BATCH_CHARACTERS = 64, 500_000
 
 _Batch = TypeVar("_Batch")
@@ -148,8 +148,8 @@ class SolrEngine(Engine):
         return self.collection.scheme
 
     def index(self, documents: Iterable[Document]) -> None:
-        # Raise errors for documents that do not fit the schema before fingerprinting any document. The last document of
-        # an id counts.
+        # A document that does not fit the schema raises an error before any document is fingerprinted. If documents
+        # share an id, the last one counts.
         distinct = {document.id: document for document in documents}.values()
         prepared = [(document.text, self._solr_document(document)) for document in distinct]
         if not prepared:
@@ -264,13 +264,13 @@ class SolrEngine(Engine):
 
     def sketched(self, references: Sized[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         key, content, has_sketches = self.collection.names.key, self.collection.content, self.collection.has_sketches
-        # Include the text: references are few, and a short document has no stored sketch.
+        # Read the text too: references are few, and a short document has no stored sketch.
         more = [SKETCH, SCHEME, VERSION, *filter(None, [content])] if has_sketches else []
         named = dict(self._match_references(references, lambda values, fields: self._fetched(values, [*fields, *more])))
         sketches = self._sketches([*named.values()])
         for (reference, document), sketch in zip(named.items(), sketches, strict=True):
             version = document.get(VERSION)
-            # A new document can take over a reference that is not an id only.
+            # If a reference is not only an id, another document can later match it.
             if sketch and sketch.size and isinstance(version, int) and reference_meanings(reference)[0][0] == "key":
                 self._recent.put((self._sketch_name, reference), RecalledSketch(str(document[key]), version, sketch))
         return {
@@ -318,7 +318,7 @@ class SolrEngine(Engine):
     ) -> Iterator[tuple[str, SolrResponse]]:
         """Yield each reference that names a document, with the document.
 
-        `ask` takes values by field, and names of fields; it returns these fields of the documents with any of the
+        `ask` takes values by field, and names of fields. It returns the named fields of the documents with any of the
         values.
         """
         collection = self.collection
@@ -328,7 +328,7 @@ class SolrEngine(Engine):
             values: dict[str, list[str]] = {}
             for field, value in chain.from_iterable(meanings.values()):
                 values.setdefault(field, []).append(value)
-            # A number may be an id or a DBID, so send one request for all fields.
+            # A number may be an id or a DBID, so search all fields in one request.
             documents = ask(values, handles) if values else []
             for reference, places in meanings.items():
                 if (document := _first_match(places, documents)) is not None:
@@ -336,13 +336,13 @@ class SolrEngine(Engine):
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """Scheme of the passages; None if documents with a text have no passages."""
+        """Scheme of the passages; None if some documents with a text have no passages."""
         scheme, is_complete = self._passages()
         return scheme if is_complete else None
 
     @property
     def _scheme_of_passages(self) -> PassageScheme:
-        """Scheme of the passage field, which exists even while some documents have no passages yet."""
+        """Scheme of the passage field; some documents may not have passages yet."""
         scheme, _ = self._passages()
         if scheme is None:
             raise SchemaError(
@@ -366,7 +366,7 @@ class SolrEngine(Engine):
         return look_up_holders(counts, most, among, ask)
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Raise an error unless new documents get passage hashes, under the wanted scheme or, without one, under any.
+        """Raise an error unless new documents get passage hashes, of any scheme or of the wanted one.
 
         Raises:
             SchemaError: The collection has no field for passages.
@@ -418,7 +418,7 @@ class SolrEngine(Engine):
         prepared, names, covered = self._prepared(plan), self.collection.names, self._coverage()
         request = search_request(prepared, names, start=start, rows=rows, only_scheme=covered.only_scheme)
         is_counted = self.reads_candidates_later(plan)
-        # Scores are enough for the comparison, so do not request sketches and texts.
+        # The comparison needs only scores, so do not request sketches and texts.
         request["fields"] += [SIZE if is_counted else SKETCH, SCHEME, *([VERSION] if rows <= _VERSIONED else [])]
         if not is_counted and self.collection.content and finds_only_short(plan, self.collection.scheme):
             request["fields"] += listed([self.collection.content])
@@ -450,7 +450,7 @@ class SolrEngine(Engine):
         for ids in batches(wanted, _REFERENCES_AT_ONCE):
             with_text = any(wanted[document_id] for document_id in ids)
             documents, repeats = self._sources({key: ids}, [key], with_text=with_text)
-            # Solr returns "7" for "007" if the key is a number, but "7" was not requested.
+            # If the key is a number, Solr returns "7" for "007", but "7" was not requested.
             by_id = {str(document[key]): document for document in documents if str(document[key]) in wanted}
             signatures |= self._signatures_by_id(by_id, repeats, wanted)
         return signatures
@@ -462,8 +462,8 @@ class SolrEngine(Engine):
 
         Args:
             documents: Documents from `_sources`, by id.
-            repeats: The documents' tokens with frequencies, if read from term vectors.
-            wanted: By document id, whether the order of the tokens matters.
+            repeats: The documents' tokens with frequencies, if they come from term vectors.
+            wanted: Maps each document id to whether the order of the tokens matters.
         """
         collection = self.collection
         if self._token_source is not TokenSource.TEXT:
@@ -532,13 +532,13 @@ class SolrEngine(Engine):
         try:
             return self._client.get("admin/luke", show="index").object("index").count("segmentCount")
         except EngineResponseError:
-            # Solr may refuse users with read access only.
+            # Solr may refuse this to users with read access only.
             return _SEGMENTS
 
     def _sources(
         self, values: Mapping[str, list[str]], fields: list[str], *, with_text: bool
     ) -> tuple[list[SolrResponse], dict[str, dict[str, int]]]:
-        """Fetch documents, with their term vectors if these are the source of the tokens."""
+        """Fetch documents; also fetch their term vectors if the tokens are read from them."""
         collection, source = self.collection, self._token_source
         minhash = collection.names.minhash
         if source in (TokenSource.STORED, TokenSource.DOC_VALUES):
@@ -561,12 +561,12 @@ class SolrEngine(Engine):
         return self.collection.sources[0]
 
     def _signature(self, document: Json, repeats: Mapping[str, int], order_matters: bool) -> Signature:
-        """Return the signature of a document from its tokens; from its text, if the tokens do not determine it."""
+        """Compute a document's signature from its tokens, or from its text if the tokens are not enough."""
         collection, source = self.collection, self._token_source
         scheme, spelling, names = collection.scheme, collection.spelling, collection.names
         stored = texts(document.get(names.minhash))
         if source is TokenSource.STORED and len(stored) == scheme.bucket_count:
-            # The stored list is complete and in order, with repeats, because Alfresco writes all tokens.
+            # Alfresco writes all tokens, so the stored list is complete and in order, with repetitions.
             return Signature(scheme, read_tokens(stored, spelling), spelling)
         has_repeats = source is TokenSource.TERM_VECTORS
         repeats = repeats if has_repeats else dict.fromkeys(stored, 1)
@@ -593,7 +593,7 @@ class SolrEngine(Engine):
         return made if set(made.tokens) == indexed.keys() else None
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
-        """Return the fields and values to look up for a reference; the first matching one counts."""
+        """Return the fields and values that a reference may mean; the first match counts."""
         by_role = {"key": self.collection.names.key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
         fields = [(by_role[role], value) for role, value in reference_meanings(reference)]
         return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]
@@ -631,7 +631,7 @@ class SolrEngine(Engine):
             yield fields
 
     def _solr_document(self, document: Document) -> dict[str, Any]:
-        """Return the fields to send for a document, without fingerprints; raise if the schema lacks a field."""
+        """Return the fields to send for a document, without fingerprints; the schema must have them."""
         collection = self.collection
         names, text_field = collection.names, self._wanted_fields.content
         if collection.schema.describe(text_field) is None:
@@ -640,7 +640,7 @@ class SolrEngine(Engine):
                 f"'whorl solr init {self._client.url}' adds it, or name another in whorl.toml"
             )
         fields: dict[str, Any] = {names.key: document.id}
-        # Leave out empty values, which Solr treats as missing.
+        # Solr treats an empty value as missing, so leave it out.
         if document.text:
             fields[text_field] = document.text
         if names.name and document.name:
@@ -688,8 +688,8 @@ class SolrEngine(Engine):
 def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result]) -> list[_Result]:
     """Call `send` for each portion of the work in parallel threads; return the results in the order of the portions.
 
-    If requests fail, raise the error of the first failed portion when all running requests have ended. The caller's
-    thread prepares the portions, and sends a single one itself.
+    If requests fail, the error of the first failed portion is raised after all running requests have ended. The
+    caller's thread prepares the portions. If there is only one, it also sends it.
     """
     remaining = iter(portions)
     first = list(islice(remaining, 2))
@@ -698,7 +698,7 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
     results, pending = list[_Result](), deque[Future[_Result]]()
     with ThreadPoolExecutor(CONNECTIONS, "whorl-solr") as pool:
         for portion in chain(first, remaining):
-            # Keep one more request than connections waiting, so that none is idle.
+            # Keep one more request waiting than connections, so that no connection is idle.
             if len(pending) > CONNECTIONS:
                 results.append(pending.popleft().result())
             # The copied context carries the request's deadline and trace.

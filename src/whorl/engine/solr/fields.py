@@ -1,6 +1,6 @@
 """Fields that whorl reads and fills in a Solr collection: names, definitions and types.
 
-The definitions are in `solr/configset`; `whorl solr init` adds missing ones to a collection.
+The definitions are in `solr/configset`. `whorl solr init` adds missing definitions to a collection.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from whorl.query.plan.nodes import Kind
 
 #: The four fields of a sketch: number of distinct shingles, look-up tokens, encoded sketch, and name of their schemes.
 SIZE, SAMPLE, SKETCH, SCHEME = "whorl_size", "whorl_sample", "whorl_sketch", "whorl_scheme"
-#: Needed schema properties of these fields.
+#: Schema properties that these fields must have.
 NEEDED: Mapping[str, tuple[str, ...]] = {
     SIZE: ("indexed",),
     SAMPLE: ("indexed", "multiValued"),
     SKETCH: ("stored",),
     SCHEME: ("indexed", "docValues"),
 }
-#: Optional field of passage hashes, and its needed properties.
+#: Optional field of passage hashes, and the properties that it must have.
 PASSAGES, NEEDED_OF_PASSAGES = "whorl_passages", ("indexed", "multiValued")
-#: Prefix of the passage scheme's name, which is also the name of this field's type.
+#: Prefix of the passage scheme's name. The type of the passage field has the name of the scheme.
 _OF_PASSAGES = "passages"
 #: Field for the digest of the indexed document, to skip unchanged documents.
 DIGEST = "whorl_digest"
-#: Solr's own field, which gets a new number from the clock with every update of a document.
+#: Solr's own field. Every update of a document gives it a new number from the clock.
 VERSION = "_version_"
 #: Prefixes of the dynamic fields that hold whole values in addition to a text field.
 WHOLE_PREFIXES: Mapping[Kind, str] = {
@@ -41,10 +41,10 @@ WHOLE_PREFIXES: Mapping[Kind, str] = {
     Kind.DATE: "whorl_date_",
     Kind.BOOLEAN: "whorl_boolean_",
 }
-#: Pattern of the character filter that splits names at `_` and `.`, unlike Unicode's word-break rules.
+#: Pattern of the character filter that splits names at `_` and `.`; Unicode's word-break rules would not.
 SPLIT_PATTERN = "[_.]"
 
-#: Additional properties for a collection without stored texts, where whorl cannot make the tokens.
+#: Additional properties for a collection without stored texts: whorl cannot make the tokens there.
 VECTORS: Json = {"termVectors": True}
 VECTOR_COMPONENT: Json = {"name": "termVectors", "class": "solr.TermVectorComponent"}
 VECTOR_HANDLER: Json = {
@@ -58,7 +58,7 @@ VECTOR_HANDLER: Json = {
 @cache
 def definitions(tag: Literal["field", "dynamicField", "fieldType"]) -> Mapping[str, Json]:
     """Return the definitions in whorl's configset by name, in the JSON of Solr's Schema API."""
-    # Import here, because searches need no definitions.
+    # Searches need no definitions, so import this here.
     from whorl.engine.local.solr import configset_directory
 
     schema = ElementTree.parse(configset_directory() / "conf" / "managed-schema.xml")
@@ -95,11 +95,11 @@ def passages_definitions(scheme: PassageScheme) -> tuple[Json, Json]:
 
 
 def passage_scheme(field: Mapping[str, Any]) -> PassageScheme | None:
-    """Return the scheme of the passages from the definition of their field; None if they are not searchable."""
+    """Read the scheme of the passages from the definition of their field; return None if they are not searchable."""
     if not all(field.get(part) for part in NEEDED_OF_PASSAGES):
         return None
     kind = str(field["type"])
-    # Older fields have the type of the look-up tokens, and the default scheme.
+    # An older field has the type of the look-up tokens, and the default scheme.
     return PassageScheme.named(kind) if kind.startswith(_OF_PASSAGES) else PassageScheme()
 
 

@@ -1,7 +1,7 @@
-"""Reads a collection's schema and configuration, and determines how it can be searched by fingerprint.
+"""Reads a collection's schema and configuration, and finds out how it can be searched by fingerprint.
 
-`inspect` determines the places and encodings of a document's tokens from the version, the Schema API and the Config
-API. `seen_profile` detects the word-break profile with `/analysis/document`.
+`inspect` reads the version, the Schema API and the Config API, to find where the tokens of a document are and how they
+are encoded. `seen_profile` detects the word-break profile with `/analysis/document`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES, tokens
 
-#: Names of the filter factory: the short name of Solr 9, and the class names in older schemas.
+#: Names of the filter factory: the short name in Solr 9, and class names in older schemas.
 MINHASH = ("minHash", "solr.MinHashFilterFactory", "MinHashFilterFactory")
 _SHINGLE = ("shingle", "solr.ShingleFilterFactory", "ShingleFilterFactory")
 TRUNCATE = ("truncate", "solr.TruncateTokenFilterFactory", "TruncateTokenFilterFactory")
 _FROM_SHINGLES = (_SHINGLE, MINHASH, TRUNCATE)
-#: Oldest Solr with the query parser `min_hash`, and tested versions.
+#: Oldest Solr version with the query parser `min_hash`, and tested versions.
 _OLDEST = (8,)
 _TRIED = ((8, 11), (9,))
 #: Parameters of MinHashFilterFactory with their defaults.
@@ -38,7 +38,7 @@ _PARAMETERS = {"bucketCount": 512, "hashCount": 1, "hashSetSize": 1}
 
 
 class TokenSource(Enum):
-    """Stored data that whorl reads the tokens of a document from."""
+    """Stored data that whorl can read the tokens of a document from."""
 
     STORED = "a stored token field"
     TERM_VECTORS = "term vectors"
@@ -48,7 +48,7 @@ class TokenSource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Fields, types and copyFields of a schema; omitted properties have Solr's defaults."""
+    """Fields, types and copyFields of a schema. An omitted property has Solr's default."""
 
     key: str
     fields: Mapping[str, Json]
@@ -72,7 +72,7 @@ class Schema:
         return any(options.get("pattern") == SPLIT_PATTERN for options in filters)
 
     def is_stored(self, name: str | None) -> bool:
-        """Check whether a field exists and returns its values."""
+        """Check whether a field exists and Solr returns its values."""
         field = self.describe(name) if name else None
         return field is not None and bool(field.get("stored", True))
 
@@ -87,7 +87,7 @@ class Schema:
     def has_sketches(self) -> bool:
         """Whether the schema has all four fields of a sketch with the needed properties.
 
-        Dynamic fields such as `*` do not count: they would index and store the values differently.
+        A dynamic field such as `*` does not count, because it would index and store the values differently.
         """
         return all(self.fields.get(name, {}).get(part) for name, parts in NEEDED.items() for part in parts)
 
@@ -96,7 +96,7 @@ class Schema:
         return passage_scheme(self.fields.get(PASSAGES, {}))
 
     def shingle_size(self, minhash: str) -> int:
-        """Return the number of words per shingle of the token field, by default whorl's."""
+        """Return the number of words per shingle in the token field; whorl's number if there is no such field."""
         field = self.fields.get(minhash)
         return _scheme(minhash_chain(self.types[field["type"]]) if field else [], DEFAULT_PROFILE).shingle_size
 
@@ -124,7 +124,7 @@ def read_schema(client: SolrClient) -> Schema:
 
 
 def _typed(fields: Iterable[SolrResponse]) -> dict[str, Json]:
-    """Return fields by name; raise EngineResponseError for a field without name or type."""
+    """Return fields by name; raise EngineResponseError if a field has no name or type."""
     named: dict[str, Json] = {}
     for field in fields:
         field.text("type")
@@ -136,15 +136,15 @@ def _typed(fields: Iterable[SolrResponse]) -> dict[str, Json]:
 class Collection:
     """Description of a core or collection, returned by `inspect`.
 
-    The word-break profile comes from the collection's analysis of a text if `profile_is_seen`; otherwise, it is a guess
+    If `profile_is_seen`, the word-break profile comes from the collection's analysis of a text. Otherwise it is a guess
     from the Lucene version.
 
     Args:
         dbid, noderef: Fields of Alfresco's node numbers and node references; None if the schema lacks them.
         content: Field of the texts; None if Solr does not return it.
-        sources: Available sources of a document's tokens, the cheapest and most exact first.
+        sources: Where a document's tokens can be read; the cheapest and most exact source first.
         spelling: Encoding of the tokens.
-        vector_handler: Path of a request handler that returns term vectors; None without one.
+        vector_handler: Path of a request handler that returns term vectors; None if there is none.
     """
 
     names: SolrFields
@@ -161,7 +161,7 @@ class Collection:
 
     @property
     def has_minhash(self) -> bool:
-        """Whether a token field exists; without it, only searches by sketches and words are possible."""
+        """Whether a token field exists. Without it, documents can only be searched by sketches and words."""
         return self.names.minhash in self.schema.fields
 
     @property
@@ -180,7 +180,7 @@ class Collection:
 
     @property
     def searchable_text(self) -> str | None:
-        """The text field if it is indexed, so that queries find the documents with a text; otherwise None."""
+        """The text field if it is indexed, so that a query can find the documents with a text; otherwise None."""
         field = self.schema.describe(self.content) if self.content else None
         return self.content if field and field.get("indexed") else None
 
@@ -265,7 +265,7 @@ _COUNTED_AT_ONCE = 100
 
 
 def stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) -> list[TextField]:
-    """Return the stored text fields in use except the name, the field with the most text first.
+    """Return the stored text fields in use, without the name field; the field with the most text comes first.
 
     Omit fields without an index, because no query can count their documents.
     """
@@ -303,14 +303,14 @@ def described(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]
 
 
 def _offered(name: str, schema: Schema) -> str | None:
-    """Return a field's name if the schema has the field, or a dynamic field other than `*` for it."""
+    """Return a field's name if the schema has the field, or a dynamic field other than `*` that matches it."""
     named = {pattern: field for pattern, field in schema.dynamic.items() if pattern != "*"}
     return name if described(name, schema.fields, named) else None
 
 
 @dataclass(frozen=True, slots=True)
 class SolrVersion:
-    """Versions of a Solr and of its Lucene, for example `9.9.0` and `9.12.2`."""
+    """Versions of a Solr server and of its Lucene, for example `9.9.0` and `9.12.2`."""
 
     solr: str
     lucene: str
@@ -320,7 +320,7 @@ class SolrVersion:
         return numbers_of(self.solr) in _TRIED or numbers_of(self.solr)[:1] in _TRIED
 
     def require(self) -> None:
-        """Raise SchemaError for a Solr older than 8, which lacks the query parser that every search needs."""
+        """Raise SchemaError if Solr is older than 8: it lacks the query parser that every search needs."""
         if (0,) < numbers_of(self.solr) < _OLDEST:
             raise SchemaError(
                 f"this is Solr {self.solr}, whose query parsers know no 'min_hash', so that nothing can be searched by "
@@ -346,7 +346,7 @@ def numbers_of(version: str) -> tuple[int, ...]:
 
 
 def profile_of(version: str) -> str:
-    """Return the word-break profile of a Lucene version; versions differ in ICU's rules for colons and dictionaries."""
+    """Return the word-break profile of a Lucene version. Versions differ in ICU's rules for colons and dictionaries."""
     numbers = numbers_of(version)
     if not numbers:
         return DEFAULT_PROFILE
@@ -356,26 +356,26 @@ def profile_of(version: str) -> str:
 
 
 def analyzer(field_type: Json, side: Literal["index", "query"]) -> Json:
-    """Return a type's analysis for the index or for queries; both may be the same."""
+    """Return a type's analysis for the index or for queries. Both may be the same."""
     analysis: Json = field_type.get(f"{side}Analyzer") or field_type.get("analyzer") or {}
     return analysis
 
 
 def minhash_chain(field_type: Json) -> list[Json]:
-    """Return the filters of a type's index analysis; empty if it makes no MinHash tokens."""
+    """Return the filters of a type's index analysis; an empty list if it makes no MinHash tokens."""
     filters = list(analyzer(field_type, "index").get("filters", []))
     return filters if find_filter(filters, MINHASH) is not None else []
 
 
 def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:
-    # In Solr 8, a filter given by class may have a parameter called name.
+    # In Solr 8, a filter given by its class may have a parameter called name.
     return next(
         (options for options in filters if {options.get("class"), options.get("name")}.intersection(names)), None
     )
 
 
 def _is_usual(chain: list[Json]) -> bool:
-    """Check whether an analysis makes tokens like whorl: shingles, then hashes, possibly truncated."""
+    """Check whether an analysis makes tokens in the same way as whorl: shingles, then hashes, perhaps truncated."""
     shingle = find_filter(chain, _SHINGLE)
     if shingle is None or shingle.get("tokenSeparator", " ") != " ":
         return False
@@ -405,10 +405,10 @@ def components_of(handler: Json) -> list[str]:
 def _token_sources(
     minhash: Json | None, types: Mapping[str, Json], vector_handler: str | None, *, has_text: bool
 ) -> tuple[TokenSource, ...]:
-    """Return the available token sources, the cheapest and most exact first."""
+    """Return the available sources of tokens, the cheapest and most exact first."""
     if minhash is None:
         return (TokenSource.TEXT,) if has_text else ()
-    # A string field stores its tokens, a text field its text.
+    # A string field stores its tokens, a text field stores its text.
     is_string = "StrField" in types[minhash["type"]]["class"]
     sources = {
         TokenSource.STORED: is_string and minhash.get("stored"),
@@ -433,11 +433,11 @@ def _spelling(chain: list[Json]) -> Spelling:
 
 
 def _spelling_seen(client: SolrClient, field: str) -> Spelling:
-    """Return the encoding of the tokens in a field filled by another program, from one document."""
+    """Read a document's tokens in a field filled by another program, and return their encoding."""
     any_document = {"query": {"prefix": {"f": field, "query": ""}}, "limit": 1, "fields": listed([field])}
     documents = client.select(any_document).documents
     token = first_text(documents[0].get(field)) if documents else ""
-    # Without readable tokens, assume that Alfresco fills the field.
+    # If no token is readable, assume that Alfresco fills the field.
     if not token or ALFRESCO_TOKEN.fullmatch(token):
         return Spelling.HEX
     return Spelling.UNITS_4 if len(token.encode("utf-16-be")) == 8 else Spelling.UNITS_8
@@ -455,7 +455,7 @@ def _scheme(chain: list[Json], profile: str) -> Scheme:
         )
     buckets, functions, hashes = (int(minhash.get(name, usual)) for name, usual in _PARAMETERS.items())
     try:
-        # Ignore rotation, which only repeats tokens; plans count these anyway.
+        # Rotation only repeats tokens, and plans count repetitions, so ignore it.
         return Scheme(profile, largest, buckets, functions, hashes)
     except ParameterError as error:
         raise SchemaError(f"the tokens are made under a scheme that whorl does not know: {error}") from error
@@ -468,8 +468,9 @@ _SHINGLES = "ShingleFilter"
 def seen_profile(client: SolrClient, key: str, field: str, shingle_size: int, expected: str) -> str | None:
     """Return the word-break profile that splits text into the same words as a field's analysis; try `expected` first.
 
-    The sample is sent in texts shorter than a shingle, because Solr returns the tokens of all stages, and MinHash would
-    add hundreds for one shingle. Return None if no profile gives the same words, or the handler is not available.
+    The sample is sent in texts shorter than a shingle: Solr returns the tokens of all stages, and MinHash would add
+    hundreds of tokens for one shingle. Return None if no profile gives the same words, or if the handler is not
+    available.
     """
     texts = list(_short_texts(shingle_size))
     documents = "".join(
@@ -499,8 +500,8 @@ def _short_texts(shingle_size: int) -> Iterator[str]:
 
 
 def _words(answer: SolrResponse, document: str, field: str, text: str) -> list[str]:
-    """Return the words from the last analysis stage before the shingles."""
-    # A list of each stage's class, followed by its tokens.
+    """Return the words from the last stage of the analysis before the shingles."""
+    # The class of each stage, followed by its tokens.
     stages: Sequence[object] = answer["analysis"][document][field]["index"][text]
     shingles = [at for at, stage in enumerate(stages) if isinstance(stage, str) and stage.endswith(_SHINGLES)]
     output = stages[shingles[0] - 1]

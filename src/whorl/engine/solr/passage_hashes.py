@@ -17,7 +17,7 @@ _COUNTED_AT_ONCE = 500
 
 
 def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
-    """Return the query for documents that lack passage hashes; with `text`, only for documents with a text."""
+    """Return the query for documents without passage hashes; with `text`, only for documents that have a text."""
     # An empty sketch means that the text is too short for passages.
     complete = [{"term": {"f": PASSAGES, "query": scheme.name}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"must": ["*:*"], "must_not": complete, **({"filter": [exists(text)]} if text else {})}}
@@ -26,7 +26,7 @@ def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
 def document_counts(client: SolrClient, numbers: Sequence[int], scheme: PassageScheme) -> list[int]:
     counts: list[int] = []
     for terms in batches(passage_hash_terms(tuple(numbers), scheme), _COUNTED_AT_ONCE):
-        # Do not cache these queries, which would displace useful entries of the filter cache.
+        # These queries would displace useful entries of the filter cache, so do not cache them.
         facets = {
             f"n{position}": {"type": "query", "q": f"{{!term f={PASSAGES} cache=false v={term}}}"}
             for position, term in enumerate(terms)
@@ -39,7 +39,7 @@ def document_counts(client: SolrClient, numbers: Sequence[int], scheme: PassageS
     return counts
 
 
-#: Number of passage hashes in a computed field, a float with 24 significant bits.
+#: Number of passage hashes in a computed field: a float has 24 significant bits.
 _BITS = 24
 
 
@@ -48,7 +48,7 @@ def held_hashes(
 ) -> Iterator[tuple[str, list[int]]]:
     """Yield the id of each hit of a search, with the positions of its passage hashes; `key` is the field of the ids.
 
-    The fields of `body` are replaced.
+    The requested fields in `body` are replaced.
     """
     body["fields"] = [*listed([key]), *_held_fields(numbers, scheme)]
     for document in client.select(body).documents:
@@ -56,7 +56,7 @@ def held_hashes(
 
 
 def _held_fields(numbers: Sequence[int], scheme: PassageScheme) -> list[str]:
-    """Return computed fields: each is a sum of powers of two, one power for each passage hash that a document has."""
+    """Return computed fields. Each is a sum of powers of two, one for each passage hash that a document has."""
     fields = []
     for at, terms in enumerate(batches(passage_hash_terms(tuple(numbers), scheme), _BITS)):
         powers = [f"product({1 << bit},termfreq({PASSAGES},'{term}'))" for bit, term in enumerate(terms)]
@@ -65,7 +65,7 @@ def _held_fields(numbers: Sequence[int], scheme: PassageScheme) -> list[str]:
 
 
 def _held_positions(document: SolrResponse, numbers: int) -> list[int]:
-    """Read the fields of `_held_fields`: return the positions of the document's hashes among the requested ones."""
+    """Decode the fields of `_held_fields`: return the positions of the document's hashes in the request."""
     positions: list[int] = []
     for at, first in enumerate(range(0, numbers, _BITS)):
         value = int(document.number(f"held{at}"))

@@ -1,15 +1,15 @@
 """Turns query plans and facets into Solr requests as JSON; no other module builds queries.
 
-User text never becomes syntax: it is the value of an argument in Solr's JSON query language, which the parser gets
-unchanged (`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`). For parsers with a syntax, all characters
+User text never becomes syntax. It is the value of an argument in Solr's JSON query language, and the parser gets it
+unchanged (`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`). If a parser has a syntax, all characters
 except letters and digits are escaped.
 
-Solr's `{!min_hash}` parser scores each matching token or band by 1, faster than one clause per token. It computes the
-required number of matches from similarity and probability; this module sets both so that the result is the number in
-the plan.
+Solr's `{!min_hash}` parser scores each matching token or band by 1, and is faster than one clause per token. It
+computes the required number of matches from a similarity and a probability. This module chooses both so that the parser
+gets the number in the plan.
 
-If a query exceeds Lucene's limit on clauses, fingerprints become functions, `query($part0,0)`, whose clauses are
-counted separately. Their scores add up to the whole score.
+If a query exceeds Lucene's limit on clauses, fingerprints become functions, `query($part0,0)`. Lucene counts the
+clauses of a function separately. The scores of all functions add up to the whole score.
 """
 
 from __future__ import annotations
@@ -62,33 +62,33 @@ from whorl.query.plan.nodes import (
 
 #: Maximum number of clauses in each part of a split query.
 _PART = 1000
-#: Number of leaf clauses of a fingerprint as functions: for the score, for the match, and as filters for the scheme,
-#: the sizes (two) and the tokens.
+#: Number of leaf clauses of a fingerprint that became functions: for the score, for the match, and as filters for the
+#: scheme, the sizes (two) and the tokens.
 _LEAVES_APART = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
-#: Names that Solr always reads as a field in a sort.
+#: Names that Solr always reads as fields in a sort.
 _SORTABLE = re.compile(r"\w[\w.:-]*", re.ASCII)
 _IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"\W", re.ASCII)
 #: Characters that match themselves in a regular expression.
 _MARKS = "~%@=!,;:"
-#: Separator of ids, which contain no control characters.
+#: Separator of ids. Ids contain no control characters.
 _BETWEEN_IDS = "\x1f"
 
-#: Parameter that keeps Solr from replacing ${…} in ids, words and tokens.
+#: With this parameter, Solr does not replace ${…} in ids, words and tokens.
 _LITERALLY = {"expandMacros": "false"}
-#: Parameter that makes Solr check a filter only on documents with the tokens, instead of first finding all of its
-#: documents.
+#: With this parameter, Solr checks a filter only on documents that have the tokens, instead of first finding all
+#: documents of the filter.
 _LAZILY = {"cache": "false"}
 _NO_DOCUMENT: Json = {"bool": {"must_not": ["*:*"]}}
 
 
 @dataclass(frozen=True, slots=True)
 class SolrFields:
-    """A collection's names for the fields that whorl needs.
+    """The collection's names for the fields that whorl needs.
 
     Args:
         text: Default fields for words.
-        name: The documents' display name, or None.
+        name: Field of the display name, or None.
         scheme: Name of the token scheme, which also defines the words and shingles of sketches.
     """
 
@@ -113,8 +113,8 @@ def search_request(
     """Return the JSON body that requests one page of a plan's hits.
 
     Args:
-        only_scheme: Single scheme of all sketches; None if Solr must filter by scheme.
-        counted: Plans to translate into named queries, for other parts of the request.
+        only_scheme: The scheme of all sketches; None if they have several, so that Solr must filter by scheme.
+        counted: Plans to translate into named queries that other parts of the request use.
 
     Raises:
         ParameterError: The query has too many clauses, or Solr cannot name a field to sort by.
@@ -144,7 +144,7 @@ def search_request(
 
 
 def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> Json:
-    """Return the body that requests all documents with one of the values, unanalysed, in its field."""
+    """Return the body that requests all documents that have one of the exact values in its field."""
     clauses = [{"term": {"f": field, "query": value}} for field, wanted in values.items() for value in wanted]
     query = clauses[0] if len(clauses) == 1 else {"bool": {"should": clauses}}
     # Ids are unique, but several documents may have the same DBID.
@@ -163,8 +163,8 @@ def stored_request(ids: Sequence[str], fields: Sequence[str]) -> Json:
 
 
 def listed(fields: Sequence[str]) -> list[str]:
-    """Escape field names for a field list; the response may also contain fields with similar names."""
-    # Replace characters with a meaning in a field list by ?, which matches any character.
+    """Escape field names for a field list. The response may also contain fields with similar names."""
+    # Some characters have a meaning in a field list; replace them by ?, which matches any character.
     return [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in fields]
 
 
@@ -179,14 +179,14 @@ EVERYTHING: Mapping[str, Any] = {"bool": {"must": ["*:*"]}}
 def without_sketch(scheme: str, text: str | None = None) -> Json:
     """Return the query for documents without a sketch of a scheme.
 
-    With the searchable text field `text`, match only documents with a text or another sketch.
+    If the text field is searchable (`text`), match only documents with a text or another sketch.
     """
     is_meant = {"filter": [{"bool": {"should": [exists(text), exists(SCHEME)]}}]} if text else {}
     return {"bool": {"must": ["*:*"], "must_not": [{"term": {"f": SCHEME, "query": scheme}}], **is_meant}}
 
 
 def empty_sketches(scheme: str, field: str | None = None) -> Json:
-    """Return the query for documents with an empty sketch, and with a value in `field`, if given."""
+    """Return the query for documents with an empty sketch; if `field` is given, they must also have a value in it."""
     is_empty = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"filter": [*is_empty, *([exists(field)] if field else [])]}}
 
@@ -194,7 +194,7 @@ def empty_sketches(scheme: str, field: str | None = None) -> Json:
 def lost_sketches(scheme: str) -> Json:
     """Return the query for documents with a non-empty sketch that has lost its tokens.
 
-    Atomic updates by other programs lose the tokens, which are neither stored nor docValues. The query reads all tokens
+    Tokens are neither stored nor docValues, so atomic updates by other programs lose them. The query reads all tokens
     of the index, which takes seconds in a large collection.
     """
     filled = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:[1 TO *]"}}]
@@ -218,7 +218,7 @@ def _leaves(node: BoundLeaf, names: SolrFields) -> int:
         case SharedBands(bands=bands):
             return sum(map(len, bands))
         case SketchTokens(numbers=numbers):
-            # The scheme is one clause, the sizes are two: points and docValues.
+            # The scheme counts as one clause, the sizes as two: points and docValues.
             return len(numbers) + 3
         case PassageNumbers(numbers=numbers):
             return len(numbers)
@@ -264,7 +264,7 @@ class _Builder:
         best = "min" if key.is_ascending else "max"
         functions = [f'field("{place}",{best})' for place in places]
         values = places[0] if len(places) == 1 else f"def({','.join(functions)})"
-        # Sort by presence first; a missing number or date would sort as 0.
+        # A missing number or date would sort as 0, so sort by presence first.
         return [f"query(${name},0) desc", f"{values} {direction}"]
 
     def query(self, node: BoundNode) -> Json:
@@ -337,12 +337,12 @@ class _Builder:
         if id(node) not in self._apart:
             query = _min_hash(SAMPLE, *joined(tokens), overlap_similarity(len(tokens), minimum), 1.0)
             return {"bool": {"must": [query], "filter": filters}}
-        # The sum of the parts' scores must reach the minimum.
+        # The scores of all parts together must reach the minimum.
         parts = [_min_hash(SAMPLE, *joined(tokens[at : at + _PART]), 1.0, 1.0) for at in range(0, len(tokens), _PART)]
         return self._in_functions(parts, [*filters, one_of(SAMPLE, tokens)], least=minimum)
 
     def _chosen(self, groups: Sequence[tuple[float, tuple[str, ...]]], *, is_apart: bool) -> Json:
-        """Return the query for documents by id, in groups of the same score."""
+        """Return the query for documents by id; the ids of one group have the same score."""
         scored = [
             {"boost": {"b": _decimal(score), "query": one_of(self._names.key, ids)}} for score, ids in groups if ids
         ]
@@ -363,7 +363,7 @@ class _Builder:
             name = f"fingerprint{len(self.named)}"
             self.named[name] = part
             queries.append(f"query(${name},0)")
-        # A sum has a value only if all of its parts match, and frange needs a value, so `def` replaces a missing value
+        # A sum has a value only if all of its parts match, and frange needs a value. So `def` replaces a missing value
         # by 0.
         total = queries[0] if len(queries) == 1 else f"sum({','.join(f'def({query},0)' for query in queries)})"
         matching = [*filters]
@@ -413,8 +413,8 @@ def joined(tokens: Sequence[str]) -> tuple[str, str]:
 def overlap_similarity(token_count: int, minimum: int) -> float:
     """Return the `sim` for which `{!min_hash}` requires exactly `minimum` tokens.
 
-    The parser computes ceil(count * sim) in 32-bit floats, so subtract half a token against rounding. The result is
-    never 1.0, for which the parser sets no minimum.
+    The parser computes ceil(count * sim) in 32-bit floats. Half a token less protects the result from rounding. It is
+    never 1.0, because the parser would then set no minimum.
     """
     return (minimum - 0.5) / token_count
 
@@ -423,13 +423,13 @@ def overlap_similarity(token_count: int, minimum: int) -> float:
 def band_parameters(bands: int, rows: int) -> tuple[float, float]:
     """Return the `sim` and `tp` for which `{!min_hash}` cuts bands * rows tokens into bands of exactly `rows`.
 
-    The parser takes the first number of bands b = 1, 2, … whose match probability, with count // b rows, exceeds tp.
-    The probability grows with b, so tp must lie between two probabilities: of the last b with more rows, and of the
-    first b with `rows` rows. The tokens must fill every band, because a short last band would never match.
+    The parser tries the numbers of bands b = 1, 2, … and takes the first whose match probability, with count // b rows,
+    exceeds tp. The probability grows with b. So tp must lie between the probability of the last b with more rows, and
+    that of the first b with `rows` rows. The tokens must fill every band, because a short last band would never match.
     """
     count = bands * rows
     first = next(number for number in range(1, bands + 1) if count // number == rows)
-    # Where a band matches with probability 1 / `first`, the two probabilities differ clearly.
+    # The two probabilities differ clearly where a band matches with probability 1 / `first`.
     similarity = 1.0 if first == 1 else (1.0 / first) ** (1.0 / rows)
     below = 0.0 if first == 1 else band_match_probability(similarity, first - 1, count // (first - 1))
     reached = band_match_probability(similarity, first, rows)
@@ -478,7 +478,7 @@ def _in_field(test: WordClause, field: str) -> Json:
         case InOrder(words=(pattern,)):
             return {"lucene": {"df": field, "query": _pattern(pattern)}}
         case InOrder(words=words, slop=slop):
-            # The words of the phrase are parsed as separate queries.
+            # Solr parses the words of the phrase as separate queries.
             phrase = _coded(" ".join(map(_pattern, words)))
             return {"complexphrase": {"df": field, "inOrder": "true", "query": f'"{phrase}"~{slop}'}}
         case FuzzyWord(word=word, edits=edits):
@@ -492,7 +492,7 @@ def _value(field: str, kind: Kind, value: Value) -> str:
         case Kind.BOOLEAN:
             return "true" if value else "false"
         case Kind.KEYWORD:
-            # whorl's keyword fields have shortened forms of long values.
+            # whorl's keyword fields contain shortened forms of long values.
             return whole(str(value)) if field.startswith(WHOLE_PREFIXES[kind]) else str(value)
         case _:
             return repr(value)
@@ -512,9 +512,9 @@ def _escaped(text: str) -> str:
 
 
 def _coded(text: str, *, whole_word: bool = False) -> str:
-    r"""Replace all characters except letters and digits by \uXXXX, which parsers resolve first.
+    r"""Replace all characters except letters and digits by \uXXXX, which parsers decode first.
 
-    `whole_word` also replaces the first letter, so that AND is a word.
+    `whole_word` also replaces the first letter, so that a word such as AND is not an operator.
     """
     coded = _NO_WORD.sub(lambda match: _units(match[0]), text)
     return _units(coded[0]) + coded[1:] if whole_word and coded[:1].isalnum() else coded
@@ -525,9 +525,9 @@ def _units(character: str) -> str:
     return "".join(f"\\u{int.from_bytes(encoded[at : at + 2]):04x}" for at in range(0, len(encoded), 2))
 
 
-#: Names that Solr always reads as a field in a function.
+#: Names that Solr always reads as fields in a function.
 _NAMEABLE = re.compile(r"[^\W\d][\w.:]*", re.ASCII)
-#: Number of additional values to request from each shard, to find values that are frequent in total.
+#: Number of additional values to request from each shard: a value that is frequent in total may be rare in one shard.
 _MORE_OF_A_SHARD = 1000
 #: Solr's aggregation functions for the fields of Statistics, in the order of the fields.
 _FUNCTIONS = {"count": "countvals", "smallest": "min", "largest": "max", "total": "sum", "squares": "sumsq"}
@@ -538,7 +538,7 @@ def facets_request(
 ) -> Json:
     """Return the JSON body that requests facets of a plan's hits, and no hits.
 
-    `prepared` replaces clauses that cannot match anything in the collection.
+    `prepared` replaces the clauses of a plan that cannot match anything in the collection.
 
     Raises:
         ParameterError: Solr cannot name a field in a facet.
@@ -550,7 +550,7 @@ def facets_request(
 
 
 def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
-    """Return the facets of the request; `counted` receives the nodes to count, by the names of their queries."""
+    """Return the facets of the request. `counted` receives the nodes to count, by the names of their queries."""
     parts: Json = {}
     for number, facet in enumerate(facets):
         name = f"facet{number}"
@@ -566,7 +566,7 @@ def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
                     "limit": facet.most,
                     "mincount": facet.least,
                     "sort": "index asc" if facet.is_by_value else "count desc",
-                    # Solr gets the counts of these additional values from all shards.
+                    # Solr then gets the counts of these additional values from all shards.
                     "overrequest": _MORE_OF_A_SHARD,
                     "refine": True,
                     **({"prefix": facet.beginning} if facet.beginning else {}),

@@ -40,7 +40,7 @@ from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
 
 _ICU = "icu"
-#: Change of a collection: path of the API, name of the command, and its argument.
+#: Change of a collection: path of the API, name of the command, and argument of the command.
 _Step: TypeAlias = tuple[str, str, Json]
 
 
@@ -57,7 +57,7 @@ def initialise(
     """Add missing definitions; return a line for each added, kept or different definition.
 
     Args:
-        content: Field of the texts, if it differs from `wanted`.
+        content: Field of the texts, if not the one in `wanted`.
         repair: Also undo mistakes of an earlier run: tokens from an unused field, or a single-valued token field for
             texts with several values.
         without_minhash: Do not add the token field, which only FINGERPRINT queries need.
@@ -108,10 +108,10 @@ def initialise(
 
 
 def _require_possible(client: SolrClient, schema: Schema, wanted: FieldNames, passages: PassageScheme) -> None:
-    """Raise an error if a collection has other passages, or shingles longer than the passages."""
+    """Raise an error if the collection has other passages, or if shingles are longer than the passages."""
     if schema.passage_scheme:
         schema.passage_scheme.require(passages, client.url)
-    # A text without shingles has an empty sketch, and counts as a text without passages.
+    # A text without shingles has an empty sketch, and then counts as a text without passages.
     if passages.run_words < (longest := schema.shingle_size(wanted.minhash)):
         raise SchemaError(
             f"the shingles of {client.url} have {longest} words, so its passages cannot have {passages.run_words}; "
@@ -122,9 +122,9 @@ def _require_possible(client: SolrClient, schema: Schema, wanted: FieldNames, pa
 def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | None:
     """Return the base folder of files' ids, from a user property of the collection.
 
-    `choose` returns the base to save if the collection has none; Solr then reloads the collection.
+    If the collection has no base, `choose` returns the base to save; Solr then reloads the collection.
     """
-    # Collections of a SolrCloud may share their configuration.
+    # Collections of a SolrCloud may share one configuration.
     name = f"whorl_file_base.{client.url.rpartition('/')[2]}"
     # The user may lack the right to read or change the configuration, or Solr may not allow it.
     with suppress(EngineResponseError):
@@ -150,7 +150,7 @@ def _next(
 def _fields(wanted: FieldNames, schema: Schema) -> list[Json]:
     """Return the field definitions under the user's names.
 
-    The token field needs term vectors if whorl cannot make the tokens: if the text is not stored, or has several
+    The token field needs term vectors if whorl cannot make the tokens: if the text is not stored, or if it has several
     values, because Solr makes the tokens of each value separately.
     """
     names = {"name": wanted.name, "content": wanted.content, "MINHASH": wanted.minhash, "DBID": wanted.dbid}
@@ -195,13 +195,13 @@ def _schema_steps(schema: Schema, wanted: FieldNames, fields: list[Json], types:
         if name in needed and name not in schema.types:
             yield "schema", "add-field-type", field_type
     for field in missing:
-        # A new field could not read a dynamic field's data under this name.
+        # Under this name, a new field could not read the data of the dynamic field.
         if field["name"] not in (wanted.name, wanted.content) or not schema.describe(field["name"]):
             yield "schema", "add-field", field
     for field in dynamic_definitions():
         if field["name"] not in schema.dynamic:
             yield "schema", "add-dynamic-field", field
-    # Leave the token field unchanged if Alfresco or another copyField fills it.
+    # If Alfresco or another copyField fills the token field, leave it unchanged.
     minhash = _merged(fields, schema).get(wanted.minhash)
     if minhash and minhash["type"] == "text_min_hash" and not schema.sources(wanted.minhash):
         yield "schema", "add-copy-field", {"source": wanted.content, "dest": wanted.minhash}
@@ -231,7 +231,7 @@ def _differences(schema: Schema, fields: list[Json]) -> Iterator[str]:
 
 
 def _change(client: SolrClient, steps: list[_Step]) -> None:
-    """Change the schema with a single request, so that an error leaves it unchanged; then change the configuration."""
+    """Change the schema in a single request, which fails as a whole; then change the configuration."""
     for path in ("schema", "config"):
         commands: dict[str, list[Json]] = {}
         for _, command, body in (step for step in steps if step[0] == path):
