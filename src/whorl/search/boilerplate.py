@@ -1,8 +1,8 @@
 """Detects text that is common in a collection (licences, forms, letterheads), and compares texts with and without it.
 
-Text is common if more than a given number of documents contain it, by the document frequencies of passage hashes
-(`fingerprint.winnowing`), or if it is in a text that the user names as boilerplate. Words between two adjacent common
-passages are also common.
+Text is common if more than a given number of documents contain it, or if it is in a text that the user names as
+boilerplate. The numbers of documents come from passage hashes (`fingerprint.winnowing`). Words between two adjacent
+common passages are also common.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 #: Default of `common_above` if common text is ignored.
 DEFAULT_ABOVE = "1%"
-#: Minimum number of documents for a limit given as a share; one percent of a small collection would be one document.
+#: Smallest number of documents for a limit given as a percentage: one percent of a small collection would be one
+#: document.
 LEAST_DOCUMENTS = 10
 #: Minimum number of words of a passage shared with a boilerplate text.
 _LEAST_WORDS = 8
@@ -36,7 +37,7 @@ _LINE = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)", re.ASCII)
 
 
 class CompareOptions(TypedDict, total=False):
-    """Keywords of `Store.compare`, which add the shares after common text is left out; see `CommonOptions`."""
+    """Keywords of `Store.compare`, which add the shares without common text; see `CommonOptions`."""
 
     common_above: str | None
     boilerplate: Sequence[str]
@@ -44,7 +45,7 @@ class CompareOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """Looks up how many documents have a passage; a passage in more than `limit` documents is common."""
+    """Looks up how many documents have a passage. A passage in more than `limit` documents is common."""
 
     engine: Engine
     scheme: PassageScheme
@@ -52,7 +53,7 @@ class Frequencies:
     _known: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
 
     def is_common(self, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-        """Return a mask of the passage numbers that more than `limit` documents have; bool array of the same shape."""
+        """Return a mask of the passage hashes that more than `limit` documents have; bool array of the same shape."""
         distinct, inverse = np.unique(numbers, return_inverse=True)
         wanted = distinct.tolist()
         # Compared texts often share passages, so cache the frequencies.
@@ -74,7 +75,7 @@ class BoilerplateDetector:
 
     @property
     def edge(self) -> int:
-        """Maximum number of words at either end of a run of common words that `words` may fail to mark."""
+        """Maximum number of words that `words` may fail to mark at either end of a run of common words."""
         # The smallest hash of a window at the end of a run may be outside the run.
         return self.frequencies.scheme.window - 1 if self.frequencies else 0
 
@@ -94,7 +95,7 @@ class BoilerplateDetector:
 
 
 class Comparer:
-    """Compares a text, as A, with other texts, as B; with a detector, also without common text."""
+    """Compares a text, as A, with other texts, as B. With a detector, it also compares them without common text."""
 
     def __init__(self, text: TextWords, scheme: Scheme, detector: BoilerplateDetector | None) -> None:
         self._index, self._scheme, self._detector = ShingleIndex(text, scheme), scheme, detector
@@ -105,7 +106,7 @@ class Comparer:
         return self._detector.edge if self._detector else 0
 
     def rejoined(self, words: TextWords) -> TextWords:
-        """Join the halves of words broken at line ends, if A contains the whole word and not the halves.
+        """Join the halves of a word broken at a line end, if A contains the whole word but not the halves.
 
         If A contains both, keep the halves, because A may have been copied with the hyphen.
         """
@@ -139,15 +140,15 @@ def _mark_runs(
 def boilerplate_detector(
     engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = (), *, ignore_common: bool = False
 ) -> BoilerplateDetector | None:
-    """Return a detector of common words, or None without a limit and boilerplate texts.
+    """Return a detector of common words, or None if there is neither a limit nor a boilerplate text.
 
     Raises:
-        ParameterError: The limit is neither a number nor a share, or the store keeps no passages.
+        ParameterError: The limit is neither a number nor a percentage, or the store keeps no passages.
     """
     if common_above is None and not boilerplate and ignore_common:
         common_above = DEFAULT_ABOVE
     if common_above is None and not boilerplate:
-        # Do not call the engine, which may be unavailable.
+        # The engine may be unavailable, so do not call it.
         return None
     named = detector_of_texts(boilerplate, engine.scheme)
     if common_above is None:
@@ -164,14 +165,14 @@ def boilerplate_detector(
 def detector_for_comparison(
     engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = ()
 ) -> BoilerplateDetector | None:
-    """Return the `boilerplate_detector` for responses without warnings; an incomplete index is an error.
+    """Return a `boilerplate_detector` for a response that cannot carry warnings, so an incomplete index is an error.
 
     Raises:
         ParameterError: As for `boilerplate_detector`.
         StoreError: The index lacks stored documents, and the collection's frequencies are needed.
     """
     if common_above is not None:
-        # Import here, because a comparison of two files needs no engine.
+        # A comparison of two files needs no engine, so import this here.
         from whorl.engine.protocol import require_current_index
 
         require_current_index(engine, "what is common in the collection")
@@ -183,10 +184,10 @@ def detector_of_texts(texts: Sequence[str], scheme: Scheme) -> BoilerplateDetect
 
 
 def common_limit(above: str, documents: int) -> int:
-    """Convert the limit above which text counts as common to a number of documents; a percentage gives at least 10.
+    """Convert the limit for common text to a number of documents; a percentage gives at least 10.
 
     Raises:
-        ParameterError: The limit is neither a number nor a share.
+        ParameterError: The limit is neither a number nor a percentage.
 
     >>> common_limit("1%", 5_000), common_limit("1%", 30), common_limit("3", 30)
     (50, 10, 3)

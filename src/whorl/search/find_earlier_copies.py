@@ -17,7 +17,7 @@ from whorl.search.similar.options import make_criteria
 from whorl.search.similar.results import SimilarHit
 from whorl.store import Store
 
-#: Maximum number of stored documents to return for a new document, the most similar first.
+#: Maximum number of stored documents to return for a new document.
 MOST_REPEATED = 10
 #: Number of hits to fetch in one search.
 _AT_ONCE = 100
@@ -32,12 +32,6 @@ class Repeated(SimilarHit):
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """Stored documents that are similar to a new document.
-
-    Args:
-        found: At most MOST_REPEATED documents with at least the requested share, the most similar first.
-    """
-
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id", "hits=found")
 
     id: str
@@ -45,7 +39,7 @@ class Repeats:
 
 
 class RepeatSearch:
-    """Searches a store for stored documents that new documents repeat.
+    """Finds the stored documents that new documents repeat.
 
     Args:
         threshold: Minimum share of a repetition in percent, above 0, at most 100; a number up to 1 is a fraction.
@@ -68,7 +62,7 @@ class RepeatSearch:
         return Repeats(document.id, repeated) if repeated else None
 
     def of_stored(self, ids: Iterable[str]) -> Iterator[Repeats]:
-        """Yield the earlier documents that each new stored document repeats; `ids` are distinct, in stored order."""
+        """Yield the earlier documents that each new stored document repeats. `ids` are distinct and in stored order."""
         later = dict.fromkeys(ids)
         total = len(later)
         for count, document_id in enumerate(list(later), start=1):

@@ -1,6 +1,6 @@
 """Marks a query's words in snippets and fragments of texts, and suggests spellings for words that are not found.
 
-Texts are tokenised as for the index, so every engine marks exactly the words that the query found.
+Texts are split into words as for the index, so every engine marks exactly the words that the query has found.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SHOWN = 40
 _BEFORE = 8
 #: Limits of suggestions: words to check, documents to read, and characters to read of each document.
 _MOST_WORDS, _MOST_DOCUMENTS, _MOST_CHARACTERS = 20, 10, 100_000
-#: Minimum length of a word to check (shorter words have too many neighbours), and minimum length for two edits.
+#: Minimum length of a word to check, because shorter words have too many neighbours; minimum length for two edits.
 _SHORTEST, _FEW_LETTERS = 3, 5
 _OPERATORS = frozenset({"AND", "OR", "NOT", "TO"})
 _IsMeant: TypeAlias = Callable[[str], bool]
@@ -66,7 +66,7 @@ def _clauses(plan: ResolvedLeaf | Bool[ResolvedLeaf], fields: Collection[str] | 
             yield from _clauses(child, fields)
     elif isinstance(plan, WordClause):
         is_in_fields = fields is None or plan.field is None or plan.field in fields
-        # A lone * matches any word, so it marks none.
+        # A single * matches any word, so it marks no word.
         if is_in_fields and not (isinstance(plan, InOrder) and set(plan.words) == {(WildcardCharacter.ANY,)}):
             yield plan
 
@@ -83,7 +83,7 @@ def snippet(text: str, clauses: Sequence[WordClause], profile: str) -> Snippet |
         if (count := (len(set(near)), len(near))) > most:
             best, most = place, count
     first = max(0, matches[best][0] - _BEFORE)
-    # Cut a phrase longer than the snippet.
+    # Cut a phrase that is longer than the snippet.
     last = min(len(words), first + _SHOWN)
     begin, stop = int(spans[first, 0]), int(spans[last - 1, 1])
     meant = {at for start, end, _ in matches for at in range(max(start, first), min(end, last))}
@@ -114,7 +114,7 @@ def _is_matched(expression: re.Pattern[str]) -> _IsMeant:
 
 
 def is_near(word: str, other: str, edits: int) -> bool:
-    """Check whether two words are within `edits` insertions, deletions, substitutions or transpositions of neighbours.
+    """Check whether one word becomes the other in `edits` edits: insert, delete, replace or swap letters.
 
     >>> is_near("lease", "laese", 1), is_near("lease", "leaks", 1)
     (True, False)
@@ -130,9 +130,9 @@ class Marking:
         prefix, postfix: Text before and after a marked word.
         snippets: Maximum number of fragments per text.
         size: Approximate length of a fragment in characters; 0 for the whole text.
-        joins: Join adjacent fragments.
+        joins: Whether adjacent fragments are joined.
         longest: Maximum number of characters read per text.
-        has_phrases: Mark the words of a phrase only where they are adjacent.
+        has_phrases: Whether the words of a phrase are marked only where they are adjacent.
     """
 
     prefix: str = "<em>"
@@ -162,10 +162,10 @@ def highlights(
 ) -> Highlights:
     """Return the highlighted fragments of hits.
 
-    Words of the plan are marked in every field of `fields`, even if the query searches them in another field.
+    Words of the query are marked in every field of `fields`, even if the query looks for them in another field.
 
     Args:
-        plan: The plan of the query without its filters.
+        plan: Plan of the query, without its filters.
         places_of: Function like `QueryReader.places`.
         fields: Options by field name, in the order of the result.
         names: Maps field names used in queries to field names in the store.
@@ -182,7 +182,6 @@ def highlights(
     }
 
     def reader(field: str, batch: Mapping[str, Stored]) -> Callable[[str], str]:
-        """Return a function from document ids to texts of a field."""
         places = places_of(field)
         if places is None:
             warnings.append(f"the store has no field {field!r:.80}, so nothing is marked in it")
@@ -213,15 +212,15 @@ def highlights(
 class Marker:
     """Marks the words that a query searches for, except excluded words.
 
-    Without `has_phrases`, words of a phrase are also marked where they are not adjacent. With `splits`, `_` and `.`
-    separate words.
+    Without `has_phrases`, a word of a phrase is also marked where the rest of the phrase is missing. With `splits`, `_`
+    and `.` separate words.
     """
 
     def __init__(self, plan: ResolvedPlan, profile: str, *, has_phrases: bool = True, splits: bool = False) -> None:
         self._profile, self._splits = profile, splits
         self._clauses = word_clauses(plan)
         if not has_phrases:
-            # A slop makes `runs` yield each word of a phrase separately.
+            # With a slop, `runs` yields each word of a phrase separately.
             self._clauses = tuple(
                 replace(clause, slop=1) if isinstance(clause, Words) else clause for clause in self._clauses
             )
@@ -276,10 +275,10 @@ def _marked(text: str, fragment: _Range, marks: Sequence[_Range], marking: Marki
 
 
 def corrected(engine: Engine, text: str) -> str | None:
-    """Return a text with unknown words replaced by known words, or None if no word is replaced.
+    """Replace unknown words of a text by known words; return None if no word is replaced.
 
-    A word is known if a document has it in its name or text. It is replaced by the nearest known word within two edits
-    (one edit for short words); ties go to the most frequent word.
+    A word is known if a document has it in its name or text. An unknown word is replaced by the nearest known word
+    within two edits (one edit for short words). If several are equally near, the most frequent one is taken.
     """
     profile = engine.scheme.profile
     words, spans = tokens_and_spans(text, profile)

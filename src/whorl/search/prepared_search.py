@@ -45,14 +45,14 @@ from whorl.request_context import require_time, trace
 from whorl.search.similar.fetch_sources import Source, Sources
 from whorl.search.similar.references import References
 
-# Import these modules when needed, so that searches start faster.
+# These modules are imported when needed, so that searches start faster.
 if TYPE_CHECKING:
     from whorl.search.boilerplate import BoilerplateDetector
     from whorl.search.highlight import Highlights, Marking, Snippet
     from whorl.search.similar.results import Explanation, Measured
     from whorl.search.similar.search import CalibratedFingerprints
 
-#: Types to sort a field by, in order of preference; integers and floats are sorted together.
+#: Types to sort a field by, in order of preference. Integers and floats are sorted together.
 _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
 _TEXTS_AT_ONCE = 25
 #: Minimum and maximum number of hits to fetch in one request for collapsed hits.
@@ -66,7 +66,7 @@ Sort: TypeAlias = str | Sequence[Order] | None
 class QueryOptions(CommonOptions, total=False):
     """Keywords of `Store.prepare` and `Store.explain`; `ExplainOperation` describes them.
 
-    `filter` can also be a list of queries that must all match, or of lists of alternatives.
+    `filter` can also be a list: a hit matches all of its members. A member is a query or a list of alternative queries.
     """
 
     plan: QueryPlan
@@ -101,12 +101,12 @@ def _sort_key(text: str) -> Order:
 
 
 class QueryReader:
-    """Parses and resolves queries of one store, with the same defaults, fields and current time.
+    """Parses and resolves queries of one store. All of them have the same defaults, fields and current time.
 
     Args:
         names: Maps field names used in queries to field names in the store.
         texts: Names of the texts given with the queries.
-        documents: Resolves references in filters; None if only references that the engine knows are allowed.
+        documents: Resolves references in filters; None to allow only references that the engine knows.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class QueryReader:
         return replace(bound, warnings=(*bound.warnings, *warnings))
 
     def places(self, field: str) -> Places | None:
-        """Return the types and engine fields of a name in a query, or None if the store lacks the field."""
+        """Return the types and engine fields of a field name in a query, or None if the store lacks the field."""
         named = self._defaults.named(field)
         places = self._engine.fields().named(named, self.names)
         return places or self._engine.fields(latest=True).named(named, self.names)
@@ -196,8 +196,8 @@ class QueryReader:
 class PreparedQuery:
     """A parsed query, with its sources; created by `Store.prepare`.
 
-    With a metric, FINGERPRINTs are calibrated: they find the documents of `Store.similar`. Without a metric, they
-    search for tokens and bands as Alfresco and Solr do.
+    With a metric, FINGERPRINTs are calibrated: they find the same documents as `Store.similar`. Without a metric, they
+    search for tokens and bands, as in Alfresco and Solr.
     """
 
     def __init__(
@@ -213,7 +213,7 @@ class PreparedQuery:
         self.engine, self._length = sources.engine, len(query)
         #: The plan of the query without its filters, before binding.
         self.resolved, warnings = reader.query(query)
-        #: Distinct references of the FINGERPRINTs in the query, without its filters.
+        #: References in FINGERPRINTs of the query, each once, without its filters.
         self.references = tuple(references(self.resolved))
         chosen = [reader.filter(query) for query in ([filters] if isinstance(filters, str) else filters)]
         self._filters = [plan for plan, _ in chosen]
@@ -225,7 +225,7 @@ class PreparedQuery:
             if name not in used
         ]
         self._warnings = (*warnings, *(warning for _, of_filter in chosen for warning in of_filter), *unused)
-        #: Numbers of shared tokens by id, if they are the scores of the last page.
+        #: If the scores of the last page are numbers of shared tokens: these numbers by id.
         self._counts: Mapping[str, int] = {}
         self._calibrated: CalibratedFingerprints | None = None
         if metric is not None:
@@ -235,7 +235,7 @@ class PreparedQuery:
 
     @cached_property
     def bound(self) -> BoundPlan:
-        """Plan for the engine, with tokens or ids for FINGERPRINTs; the first access searches for calibrated ones."""
+        """Plan for the engine, with tokens or ids for FINGERPRINTs. The first access runs the calibrated searches."""
         bound = self._bind(self._plan)
         return BoundPlan(bound.root, tuple(dict.fromkeys((*bound.warnings, *self._warnings))))
 
@@ -245,7 +245,7 @@ class PreparedQuery:
         """Return one page of matching documents.
 
         Args:
-            with_shared: Count the tokens that each hit shares with the source, if the query has exactly one source.
+            with_shared: If the query has exactly one source, count the tokens that each hit shares with it.
             collapse: Return only the best hit of each labelled cluster.
 
         Raises:
@@ -275,7 +275,7 @@ class PreparedQuery:
         measured = measure(self._sources, self.references[0], ids, counts)
         if self._calibrated is None:
             return measured
-        # Prefer exact counts of the verification; an estimate could be below the threshold.
+        # Use the exact counts of the verification, because an estimate could be below the threshold.
         exact = self._calibrated.exact_estimates(self.references[0])
         return {
             document_id: replace(overlap, estimate=exact.get(document_id, overlap.estimate))
@@ -285,7 +285,7 @@ class PreparedQuery:
     def snippets(self, ids: Collection[str]) -> Iterator[tuple[str, Snippet]]:
         """Yield the hits whose texts contain words of the query, each with a snippet.
 
-        Omit hits without a stored text, and the last hits if the texts exceed a total length.
+        Hits without a stored text are left out, and also the last hits if the texts are too long in total.
         """
         from whorl.search.highlight import snippet, word_clauses
         from whorl.search.similar.verify import MOST_PAGE_CHARACTERS
@@ -341,8 +341,8 @@ class PreparedQuery:
 def collapsed_page(engine: Engine, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
     """Return one page of a plan's hits, with only the best hit of each cluster.
 
-    A hit is skipped if an earlier hit is in the same cluster, as labelled by `whorl duplicates --write-ids`. The total
-    is computed from the engine's counts of hits per cluster.
+    A hit is skipped if an earlier hit is in the same cluster; `whorl duplicates --write-ids` writes the labels of
+    clusters. The total is computed from the engine's counts of hits per cluster.
 
     Raises:
         ParameterError: No document of the store has a cluster label.
@@ -380,7 +380,7 @@ def collapsed_page(engine: Engine, plan: BoundPlan, *, start: int, rows: int, or
 
 
 def highlighted(prepared: PreparedQuery, documents: Mapping[str, Stored], fields: Mapping[str, Marking]) -> Highlights:
-    """Return fragments of hits with the query's words marked; the words of its filters are not marked."""
+    """Return fragments of hits with the query's words marked, but not the words of its filters."""
     from whorl.search.highlight import highlights
 
     reader = prepared.reader
@@ -392,9 +392,9 @@ def measure(
 ) -> Mapping[str, Measured]:
     """Return the content that each document shares with a source, by id; omit documents without a fingerprint.
 
-    Estimates are from sketches if both have one, otherwise from the less precise MinHash tokens. An unknown source
-    gives an empty result. `counts` has known numbers of shared tokens by id, so that these hits need no signature if
-    they have a sketch.
+    If both texts have sketches, the estimates come from them, otherwise from the less precise MinHash tokens. The
+    result is empty if the source is unknown. `counts` has known numbers of shared tokens by id: a hit with such a
+    number and a sketch needs no signature.
     """
     try:
         source = sources.source(reference)

@@ -19,7 +19,7 @@ _Numbers = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Words of a quotation that replace words of the document.
+    """Words of a quotation, and the words of the document in their place.
 
     Args:
         quote: The quotation's words as a half-open range; empty if the quotation leaves out words.
@@ -41,7 +41,7 @@ class Alignment:
 
 
 def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
-    """Return the best alignment of a quotation with a run of a document's words; ties go to the first.
+    """Return the best alignment of a quotation with a run of a document's words, the first of equally good ones.
 
     The time is proportional to the product of both lengths.
 
@@ -57,7 +57,7 @@ def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
         require_time()
         row = _next_row(row, words != number)
     end, distance = int(row.argmin()), int(row.min())
-    # The place is longer than the quotation by at most the distance.
+    # The run is longer than the quotation by at most the distance.
     first = max(0, end - wanted.size - distance)
     rows = [np.zeros(end - first + 1, np.int32)]
     for number in wanted:
@@ -71,13 +71,13 @@ def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_]) -> _Numbers:
     """Return the next row of edit distances, for one more word of the quotation.
 
     Args:
-        row: Smallest distance of the quotation's words so far to a run of the document, for each end of the run; int32
+        row: For each end of a run of the document, the smallest distance to the words of the quotation so far; int32
             array of shape (words + 1,).
         differs: Whether each word of the document differs from the next word of the quotation.
     """
     following = row + 1
     np.minimum(following[1:], row[:-1] + differs, out=following[1:])
-    # A distance is at most the distance of an earlier end plus the number of words in between.
+    # A run may be extended to a later end: each additional word adds one to the distance.
     way = np.arange(following.size, dtype=np.int32)
     return np.minimum.accumulate(following - way) + way
 

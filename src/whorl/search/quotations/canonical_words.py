@@ -1,7 +1,8 @@
 r"""Reduces a text to its canonical words, which an exact quotation and its source have in common.
 
-Case, line breaks, hyphenation, quotation marks, loose punctuation, footnote marks and the targets of links do not
-count. Digits with their signs and units, operators, and apostrophes inside words count.
+Some differences do not count: case, line breaks, hyphenation, quotation marks, loose punctuation, footnote marks and
+the targets of links. Other characters count: digits with their signs and units, operators, and apostrophes inside
+words.
 
 >>> CanonicalText("Infor-\n mation – “The tenant’s”, 1.5 %").words
 ['information', 'the', "tenant's", '1.5%']
@@ -18,7 +19,7 @@ from itertools import accumulate
 
 from whorl.request_context import require_time, timely
 
-#: Replacement for a character that does not count, to keep positions.
+#: Replacement for a character that does not count, so that positions stay the same.
 _LEFT_OUT = "\0"
 #: Characters and their equivalents on a keyboard.
 _EQUIVALENTS = {
@@ -29,7 +30,7 @@ _EQUIVALENTS = {
 }
 #: Units and signs that Unicode counts as punctuation.
 _KEPT_PUNCTUATION = frozenset("‰‱′″§†‡·")
-#: Control characters that reorder the displayed characters after them.
+#: Control characters that reorder the following characters on the screen.
 _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _LIGATURES = str.maketrans({code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)})
 #: Scripts without blanks between words; each of their characters counts as a word.
@@ -41,8 +42,8 @@ _LETTER = r"[^\W\d_]"
 _CHANGED_LETTER = re.compile(rf"(?<!\w)\[({_LETTER})\](?={_LETTER})")
 #: Emphasis in Markdown, but not `*p` or `__init__`.
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,2}|_)(?=[^\W_])([^*_]{1,300})(?<!\s)\1(?![\w*])")
-#: A footnote mark at the end of a sentence (`end.[3] The`, `end.³`), or in Markdown (`word[^3]`). Elsewhere a number in
-#: brackets can be an index (`x[3]`, `f(a,[3])`, in F# `items.[3]`), and a raised number an exponent (`m²`).
+#: A footnote mark at the end of a sentence (`end.[3] The`, `end.³`), or in Markdown (`word[^3]`). In other places, a
+#: number in brackets can be an index (`x[3]`, `f(a,[3])`, in F# `items.[3]`), and a raised number an exponent (`m²`).
 _FOOTNOTE_MARK = re.compile(
     r"(?<=\w[.!?])(?:\[\d{1,3}\]|[¹²³⁰⁴-⁹]{1,3})+(?=\s+[^\W\d_a-z]|\s*\Z)"
     rf"|(?:(?<=\w[.,;:!?])|(?<={_LETTER}{{2}}))(?:\[\^[\w-]{{1,40}}\])+(?=[\s.,;:!?)]|\Z)"
@@ -51,7 +52,7 @@ _FOOTNOTE_MARK = re.compile(
 _LINK_TARGET = re.compile(r"(?<![\w)\]])(\[[^\[\]\n]{1,300})(\]\((?=[^()\s]*[./#:])(?:[^()\s]|\([^()\s]*\)){1,1000}\))")
 _HYPHEN = re.compile(rf"(?<={_LETTER})-\s*(?={_LETTER})")
 _MINUS = re.compile("\N{MINUS SIGN}(?=[.$€£¥]?\\d)")
-#: Position to cut a long text.
+#: Position where a long text may be cut.
 _CUT = re.compile(rf"(?<![-\s\u00ad‐‑])(?=\s[^\s%°‰])|(?<=[{_NO_BLANKS}])(?=[{_NO_BLANKS}])")
 _PIECE_CHARACTERS = 100_000
 _UNIT = re.compile(r"(?<=\d)\s+(?=[%°‰])")
@@ -89,7 +90,7 @@ _CHARACTERS = _Characters()
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces: cut before a blank, but not after a hyphen, which may join two words."""
+    """Yield a text in pieces. Cut before a blank, but not after a hyphen, which may join two words."""
     start = 0
     while start < len(text):
         cut = _CUT.search(text, start + _PIECE_CHARACTERS)
@@ -99,19 +100,19 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _replaced(text: str) -> str:
-    """Replace the characters that do not count by blanks or by `_LEFT_OUT`."""
+    """Replace the characters that do not count with blanks or `_LEFT_OUT`."""
     replaced = text.translate(_CHARACTERS)
     replaced = _CHANGED_LETTER.sub(rf"{_LEFT_OUT}\1{_LEFT_OUT}", replaced)
     replaced = _LINK_TARGET.sub(lambda found: found[1] + _LEFT_OUT * len(found[2]), replaced)
     replaced = _EMPHASIS.sub(_without_emphasis, replaced)
     for pattern in (_FOOTNOTE_MARK, _HYPHEN, _UNIT):
         replaced = pattern.sub(lambda found: _LEFT_OUT * len(found[0]), replaced)
-    # A minus sign always counts; before a number it equals a hyphen.
+    # A minus sign always counts; before a number it is equal to a hyphen.
     return _MINUS.sub("-", _LOOSE.sub(" ", replaced))
 
 
 def _folded(replaced: str) -> list[str]:
-    """Return the canonical words of a text without ignored characters, which `_replaced` has replaced."""
+    """Return the canonical words of a text after `_replaced` has replaced the ignored characters."""
     folded = replaced.replace(_LEFT_OUT, "")
     if not folded.isascii():
         folded = _UNSPACED.sub(r" \g<0> ", folded)
@@ -129,7 +130,7 @@ class CanonicalText:
 
     Attributes:
         words: Canonical words.
-        joined: The words with a blank before and after each.
+        joined: The words in one string, each with a blank before and after it.
     """
 
     def __init__(self, text: str) -> None:
@@ -144,7 +145,7 @@ class CanonicalText:
         require_time()
         if start >= len(self.words):
             return None
-        # Search the joined text, because most texts do not contain the words.
+        # Most texts do not contain the words, so search the joined text first.
         at = self.joined.find(f" {' '.join(words)} ", self._starts[start] - 1 if start else 0)
         return None if at < 0 else bisect_right(self._starts, at + 1) - 1
 
@@ -159,7 +160,7 @@ class CanonicalText:
 
     @cached_property
     def _spans(self) -> Sequence[tuple[int, int]]:
-        """Position of each word in the text: half-open ranges of characters as Python counts them."""
+        """Range of characters of each word in the text."""
         spans = []
         for found in timely(_WORD.finditer(self._replaced)):
             raw, (start, end) = found[0], found.span()

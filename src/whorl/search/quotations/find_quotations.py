@@ -1,7 +1,7 @@
-"""Finds the quotations in a text, and the source that the text names for each.
+"""Finds the quotations in a text, and the source that the text names for each quotation.
 
-A source is named in a footnote (`[^1]`, `[1]`, `¹`), in a line with a dash after a block quote, in brackets or a link
-after the quotation, or in the attribute `cite` of HTML.
+A text can name a source in a footnote (`[^1]`, `[1]`, `¹`), in a line with a dash after a block quote, in brackets or a
+link after the quotation, or in the attribute `cite` of HTML.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from whorl.request_context import require_time, timely
 from whorl.search.attribution.excluded_parts import quotations_between_marks
 from whorl.search.quotations.results import GivenQuotation, Quotation
 
-#: Maximum numbers of quotations in one request, and of characters of a quotation.
+#: Maximum number of quotations in one request, and of characters in a quotation.
 MOST_QUOTATIONS, MOST_CHARACTERS = 10_000, 100_000
 _BLOCK = re.compile(r"(?:^[ \t]*>.*(?:\n|\Z))+", re.MULTILINE)
 _BLOCK_MARK = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
@@ -47,11 +47,11 @@ _UNSEEN = frozenset(("script", "style", "template", "title"))
 
 
 def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list[Quotation]]:
-    """Return a text without HTML, and its quotations in order, except quotations inside quotations.
+    """Return a text without HTML, and its quotations in order, without quotations inside quotations.
 
     Args:
         text: Plain text, Markdown, or HTML with block quotes.
-        every_sentence: Take every sentence as a quotation.
+        every_sentence: Whether every sentence counts as a quotation.
     """
     marked: list[Quotation] = []
     if _HTML.search(text):
@@ -63,7 +63,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     notes = {note[1] or note[2]: note[3] for note in footnotes}
     blocks = [*_blocks(text)]
     found = [*marked, *(block for block, _ in blocks)]
-    # Quotation marks in the name of a source mark no quotation.
+    # The name of a source may have quotation marks; they mark no quotation.
     names = sorted([*(note.span() for note in footnotes), *(line for _, line in blocks)])
     starts = [start for start, _ in names]
 
@@ -84,7 +84,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
 
 
 def quotations_in_json(text: str) -> list[dict[str, str | None]] | None:
-    """Return the objects in a JSON list, for `named_quotations`, or None for other texts."""
+    """Return the objects in a JSON list, for `named_quotations`; None if the text is not a JSON list."""
     if not text.lstrip().startswith("["):
         return None
     try:
@@ -140,7 +140,7 @@ def _without_marks(quote: str) -> str:
 
 
 def _with_source(quotation: Quotation, text: str, end: int, notes: Mapping[str, str]) -> Quotation:
-    """Return a quotation with the source named after it in the text, if any."""
+    """Return a quotation with the source that the text names after it, if any."""
     if (mark := _FOOTNOTE_MARK.match(text, end)) and (note := notes.get(mark[1] or mark[2])):
         return _sourced(quotation, note)
     rest = text[end : end + 1_000]
@@ -151,7 +151,7 @@ def _with_source(quotation: Quotation, text: str, end: int, notes: Mapping[str, 
 
 
 def _sourced(quotation: Quotation, source: str | None, *, is_certain: bool = True) -> Quotation:
-    """Return a quotation with a source and the source's possible names in a store."""
+    """Return a quotation with a source and the names that the source may have in a store."""
     if source is None:
         return quotation
     names: list[str] = []
@@ -168,11 +168,11 @@ def _quotations_of_html(html: str) -> tuple[str, list[Quotation]]:
     parser, start = _QuoteParser(), 0
     while start < len(html):
         require_time()
-        # An unfinished tag is read again, so double the length each time.
+        # The parser reads an unfinished tag again, so double the length each time.
         end = start + max(_PIECE_CHARACTERS, len(parser.rawdata))
         parser.feed(html[start:end])
         start = end
-    # `close` takes quadratic time for tags and comments that never end.
+    # `close` takes quadratic time if tags and comments never end.
     parser.handle_data(unescape(parser.rawdata))
     text = "".join(parser.parts)
     found = []
@@ -195,7 +195,7 @@ class _QuoteParser(HTMLParser):
         self._length = self._hidden = 0
 
     def parse_marked_section(self, i: int, report: bool = True) -> int:
-        # By the standard, <![x[ is a comment up to >; the inherited method would raise an error.
+        # By the standard, <![x[ is a comment up to >, but the inherited method would raise an error.
         return self.parse_bogus_comment(i, report)
 
     def _add(self, text: str) -> None:

@@ -20,11 +20,11 @@ class VerifyOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class GivenQuotation:
-    """A quotation to verify by itself, without a text around it.
+    """A quotation that was given alone, not in a text.
 
     Args:
         quote: The quotation; it has at least one word.
-        source: Id, path or name of the document that it should be from.
+        source: Id, path or name of the document that should contain it.
     """
 
     __pydantic_config__: ClassVar[Mapping[str, str]] = {"extra": "forbid"}
@@ -41,8 +41,9 @@ class Quotation:
         quote: The quotation, without its marks.
         place: Half-open range of characters in the text, with the marks; None if it was given alone.
         source: Name of the source in the text, or None.
-        references: Possible names of the source in a store, the likeliest first.
-        is_certain: Whether `source` certainly names a document; if the store lacks it, the user gets a note.
+        references: Names that the source may have in a store, the likeliest first.
+        is_certain: Whether `source` certainly names a document. If the store then lacks the document, the user gets a
+            note.
     """
 
     quote: str
@@ -115,7 +116,7 @@ class LookUp:
 
     Args:
         documents: Number of documents in the store.
-        read: Number of documents read, which have at least one of the runs.
+        read: Number of documents that were read; each has at least one of the runs.
     """
 
     runs: tuple[str, ...]
@@ -128,7 +129,7 @@ class VerifiedQuotation:
     """A quotation with its verdict.
 
     Args:
-        source_id: Id of the named source; None if no source is named or the store does not have the source.
+        source_id: Id of the named source; None if the text names no source, or the store lacks it.
         places: Places in documents, the best first; empty for `Verdict.ABSENT`.
         look_up: Runs that were looked up in the store; None if the named source has the quotation.
     """
@@ -149,7 +150,7 @@ class Verification:
     Args:
         text: The text that the quotations' positions refer to; "" if the quotations were given.
         documents: Number of documents in the store.
-        is_html: Whether the text was extracted from HTML, so that positions do not refer to the HTML.
+        is_html: Whether the text was extracted from HTML. Positions then refer to the text, not to the HTML.
     """
 
     text: str = field(repr=False)

@@ -1,7 +1,7 @@
 """Verifies quotations: checks whether the store has each quotation word for word, and where.
 
-A quotation is first compared with its named source. If the source lacks it, runs of its words are looked up as phrases,
-and the documents with most of these runs are read. The comparison uses canonical words, never hashes. Verdicts:
+A quotation is first compared with its named source. If the source does not contain it, runs of its words are looked up
+as phrases, and the documents with the most runs are read. The comparison uses canonical words, never hashes. Verdicts:
 
 - *exact*: a document has all words of the quotation in one run; *stitched*: it has the parts between ellipses in order.
 - *edited*: the best place in a document differs in at most a quarter of the words.
@@ -41,16 +41,16 @@ from whorl.search.quotations.results import (
     VerifiedQuotation,
 )
 
-#: Minimum length in words of a run that counts as taken from a document, and length of a looked-up run.
+#: A run of the first number of words counts as taken from a document. Runs of the second number of words are looked up.
 RUN_WORDS, _LOOKED_UP_WORDS = 5, 4
 #: Minimum number of words of a quotation that may be edited.
 FEWEST_WORDS = 8
-#: Maximum share of different words in an edited quotation. With `MANY_EDITS` or more, stitched runs may explain the
+#: Maximum share of different words in an edited quotation. From `MANY_EDITS` edits on, stitched runs may explain the
 #: quotation better.
 MOST_EDITED, MANY_EDITS = 0.25, 5
-#: Maximum share of a stitched quotation's words outside runs.
+#: Maximum share of a stitched quotation's words that are in no run.
 MOST_UNEXPLAINED = 0.2
-#: Limits on runs in a look-up, documents to read after a look-up, and look-ups for a quotation.
+#: Maximum number of runs in a look-up, of documents to read after a look-up, and of look-ups for a quotation.
 _RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
 #: Maximum product of the lengths of quotation and document, in words, for an alignment.
 _MOST_CELLS = 200_000_000
@@ -118,7 +118,7 @@ class _Documents:
         self._cached: OrderedDict[str, CanonicalText] = OrderedDict()
         self._characters = 0
         self._names: dict[str, str] = {}
-        # Raises an error if the store keeps no texts.
+        # This raises an error if the store keeps no texts.
         engine.texts(())
         self.count = engine.count()
         self.without_text: set[str] = set()
@@ -137,7 +137,7 @@ class _Documents:
         return found
 
     def having(self, phrases: Collection[str]) -> list[str]:
-        """Return the ids of the documents with most of the phrases, the best first."""
+        """Return the ids of the documents with the most phrases, the best first."""
         plan = BoundPlan(Bool(should=tuple(map(Words, phrases)), min_should_match=1))
         hits = self._engine.search(plan, start=0, rows=_ROWS + 1).hits
         self._names |= {hit.id: hit.name for hit in hits}
@@ -170,8 +170,8 @@ class _Match:
     """A document compared with a quotation.
 
     Args:
-        at: Index in the document of the first word of the whole quotation, or of each of its parts (between ellipses)
-            in order; empty if a part is missing.
+        at: Index in the document where the quotation begins, or where each of its parts (between ellipses) begins, in
+            order; empty if a part is missing.
         alignments: The best place of each part; empty without an alignment.
         runs: Runs of the quotation's words in the document.
     """
@@ -258,7 +258,7 @@ class _Verifier:
                 return Verdict.STITCHED, self._stitches([own])
         best = min(others, key=lambda match: (not match.at, len(match.at), match.distance), default=None)
         if best is not None and (placed := self._placed(best, unexplained)) is not None:
-            # A quotation given with an unknown source is misattributed, unlike a quotation in a text.
+            # If a quotation was given alone with an unknown source, it is misattributed. In a text it is not.
             is_given = self._is_of_unknown_source and self._quotation.place is None
             return (Verdict.MISATTRIBUTED if own is not None or is_given else placed[0]), placed[1]
         if self._is_long and unexplained <= MOST_UNEXPLAINED * len(self._words):
@@ -268,18 +268,18 @@ class _Verifier:
     def _placed(self, match: _Match, unexplained: int) -> tuple[Verdict, tuple[QuotedPlace, ...]] | None:
         """Return the verdict and the places if one document has the quotation; otherwise None.
 
-        `unexplained` is the number of the quotation's words in no run. If it is small and the edits are many, runs
-        explain the quotation better, and the result is None.
+        `unexplained` is the number of the quotation's words that are in no run. If this number is small and the edits
+        are many, runs explain the quotation better, and the result is None.
         """
         if match.at:
             return self._in_one_piece(match)
         if not self._is_near(match) or (match.distance >= MANY_EDITS and unexplained <= match.distance / 3):
             return None
-        # Without edits, the document has all parts, but in another order.
+        # If there are no edits, the document has all parts, but in another order.
         return (Verdict.EDITED if match.distance else Verdict.STITCHED), self._edited(match)
 
     def _in_one_piece(self, match: _Match) -> tuple[Verdict, tuple[QuotedPlace, ...]]:
-        """Return the verdict and the quoted places for a document with the whole quotation or with all its parts."""
+        """Return the verdict and the places for a document with the whole quotation or with all its parts."""
         if len(match.at) == 1:
             end = match.at[0] + len(self._whole.words)
             quote = self._whole.place(0, len(self._whole.words))
@@ -290,7 +290,7 @@ class _Verifier:
         )
 
     def _edited(self, match: _Match) -> tuple[QuotedPlace, ...]:
-        """Return the most similar place in the document for each part of the quotation, with the differences."""
+        """For each part of the quotation, return the most similar place in the document, with the differences."""
         places = []
         for (low, high), aligned in zip(pairwise(self._bounds), match.alignments, strict=True):
             if aligned.start == aligned.end:
@@ -343,7 +343,7 @@ class _Verifier:
         return low + offset, high + offset
 
     def _covered(self, matches: Iterable[_Match]) -> npt.NDArray[np.bool_]:
-        """Return a mask of the quotation's words covered by a run of any match."""
+        """Return a mask of the quotation's words that are in a run of any match."""
         mask = np.zeros(len(self._words), np.bool_)
         for match in matches:
             for run in match.runs:
@@ -362,7 +362,8 @@ class _Verifier:
             if round_ == 0:
                 wanted = [_phrase(part, 0, len(part.words)) for part in self._parts]
             else:
-                # The first round looks up runs of the whole quotation, later rounds runs of the words not found yet.
+                # The first round looks up runs of the whole quotation; later rounds look up runs of the words not found
+                # yet.
                 is_open = np.full(len(self._words), True) if round_ == 1 else ~self._covered(matches)
                 wanted = self._phrases(is_open)
             self._runs |= dict.fromkeys(wanted)
@@ -371,14 +372,14 @@ class _Verifier:
             if not ids and round_:
                 return
             seen.update(ids)
-            # Most exact quotations are in the best document, so read it alone first.
+            # The best document has most exact quotations, so read it alone first.
             for group in (ids[:1], ids[1:]):
                 for match in self._compared(group):
                     matches.append(match)
                     yield match
 
     def _phrases(self, is_open: npt.NDArray[np.bool_]) -> list[str]:
-        """Return runs of `_LOOKED_UP_WORDS` words that are marked in `is_open`, spread evenly over the quotation."""
+        """Return runs of `_LOOKED_UP_WORDS` words that `is_open` marks, spread evenly over the quotation."""
         places = [
             (part, start)
             for number, part in enumerate(self._parts)
@@ -420,7 +421,7 @@ class _Verifier:
         return tuple(starts)
 
     def _runs_in(self, document: CanonicalText, number: int) -> Iterator[_Run]:
-        """Yield the longest runs of a quoted part's words that a document has, at least `RUN_WORDS` words each."""
+        """Yield the longest runs of a quoted part's words that the document has, of at least `RUN_WORDS` words."""
         words, first, start = self._parts[number].words, self._bounds[number], 0
         while start + RUN_WORDS <= len(words):
             length, run = RUN_WORDS, None
@@ -445,7 +446,7 @@ def _between_gaps(quote: str) -> list[tuple[int, int]]:
 
 
 def _characters_of(text: CanonicalText, words: tuple[int, int]) -> tuple[int, int]:
-    """Return the range of characters of words; for no words, the position before the next word."""
+    """Return the range of characters of words. For an empty range, return the position before the next word."""
     start, end = words
     if start < end:
         return text.place(start, end)
@@ -460,7 +461,7 @@ def _phrase(text: CanonicalText, start: int, end: int) -> str:
 
 
 def _spellings(phrase: str) -> Iterator[str]:
-    """Yield the spellings of a phrase that an index distinguishes: apostrophes, hyphens, footnote marks and links."""
+    """Yield the spellings of a phrase in an index: apostrophes, hyphens, footnote marks and links may differ."""
     straight = phrase.replace("’", "'")
     for marked in dict.fromkeys((straight, _MARK.sub("", straight))):
         for joined in dict.fromkeys((_BROKEN.sub("-", marked), _BROKEN.sub("", marked))):

@@ -30,12 +30,13 @@ class Source(NamedTuple):
 
 
 class Sources:
-    """The sources of a query with their signatures, sketches and texts, each fetched once.
+    """The sources of a query with their signatures, sketches and texts. Each is fetched once.
 
     Args:
-        texts: Texts given with the query by name, or one text named `SOURCE`; they hide documents of these names.
+        texts: Texts given with the query, by name, or one text named `SOURCE`. A document with the same name is not
+            used.
         references: Resolves paths and names of documents; None to allow only references that the engine knows.
-        recalls: Whether a search may begin with a recalled sketch, and handles ChangedSourceError.
+        recalls: Whether a search may begin with a remembered sketch; the caller then handles ChangedSourceError.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Sources:
         self._sketches: dict[str, Sketch | None] = {}
 
     def whole_texts(self, references: Iterable[str]) -> Mapping[str, str]:
-        """Return the texts of sources by reference: given or stored texts.
+        """Return the texts of sources by reference, given or stored.
 
         Raises:
             UnknownDocumentError: A reference names neither a text nor a document.
@@ -70,11 +71,11 @@ class Sources:
         return {name: texts[name] for name in wanted}
 
     def stored_texts(self, references: Collection[str]) -> Mapping[str, str]:
-        """Return the stored texts by reference; omit references without a document or text."""
+        """Return the stored texts by reference; leave out references without a document or text."""
         if not references:
             return {}
         ids = {name: known for name, known in self._resolved(references).items() if known is not None}
-        # A store without texts raises an error even for no ids.
+        # A store without texts raises an error even for an empty list of ids.
         texts = self.engine.texts(list(ids.values()))
         return {reference: texts[document_id] for reference, document_id in ids.items() if document_id in texts}
 
@@ -106,7 +107,7 @@ class Sources:
         return self._references.unknown(reference) if self._references else UnknownDocumentError(reference)
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        """Return the signatures of sources by reference; omit sources without a signature.
+        """Return the signatures of sources by reference; leave out sources without a signature.
 
         `wanted` maps each reference to whether the order of the tokens matters.
         """
@@ -134,7 +135,7 @@ class Sources:
         others = self._other_ids([name for name in unknown if name not in signed])
         for name, order_matters in unknown.items():
             if name in others:
-                # The signature is fetched by id.
+                # The signature was fetched by id.
                 self._ids[name] = others[name]
                 continue
             self._ids[name], self._signatures[name] = signed.get(name, (None, None))

@@ -1,9 +1,9 @@
 """Plans which MinHash tokens to look up for a stated recall, on an index that has no sketches.
 
-A source with a shingles and a document with b share I of them. Among the m tokens looked up, G ~ Hypergeometric(a, I,
-m) come from shared shingles. The document has each of these tokens, unless one of its b - I other shingles has a
-smaller hash in the bucket. If a token survives with average probability s, then at least c tokens match with the
-probability
+A source has a shingles, a document has b shingles, and they share I. The search looks up m tokens of the source; G ~
+Hypergeometric(a, I, m) of them come from shared shingles. The document has each of these G tokens, unless one of its b
+- I other shingles has a smaller hash in the bucket. If a token survives with average probability s, then at least c
+tokens match with the probability
 
     the sum over g of P(G = g) P(Binomial(g, s) >= c).
 
@@ -23,7 +23,7 @@ from whorl.fingerprint.statistics.hypergeometric import Counts, Floats, binomial
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_fraction, sizes_for
 
 BUDGET = 256
-#: Share of the allowed misses (1 - recall) that the look-ups may cause; the verification may cause the others.
+#: The look-ups may cause this share of the allowed misses (1 - recall); the verification may cause the rest.
 _FIRST_SHARE = Fraction(1, 5)
 #: Number of document sizes for which the recall is computed.
 _GRID = 24
@@ -38,10 +38,10 @@ class MinHashPlan:
     Args:
         recall: Wanted probability that a document at the threshold is found.
         second_recall: Recall of the verification by `judge_buckets`.
-        source_size: Number of distinct shingles of the source; an estimate if the number is unknown.
+        source_size: Number of distinct shingles of the source, perhaps an estimate.
         buckets: Buckets to look up, ordered by the chance that their tokens survive in a larger document.
         min_should_match: Tokens that a candidate must have; 0 if the source has no tokens.
-        sizes: Smallest and largest size of documents that can reach the threshold, in distinct shingles.
+        sizes: Smallest and largest size of a document that can reach the threshold, in distinct shingles.
         promised_sizes: Smallest and largest size with the wanted recall; None if no size has it.
         recalls: Probabilities that a document at the threshold becomes a candidate, for the smallest size, the size
             nearest to the source's, and the largest size.
@@ -80,9 +80,9 @@ def make_minhash_plan(
         threshold: Fraction in (0, 1].
         recall: Wanted probability that a document just at the threshold is found, a fraction in (0, 1].
         source_size: Distinct shingles of the source, if known.
-        budget: Tokens to look up, at least 1; metrics that allow smaller hits use all tokens.
-        largest_size: Distinct shingles of the largest document to find. Without it, hits may have any size, so
-            Metric.A_IN_B requires only one shared token.
+        budget: Number of tokens to look up, at least 1. A metric that allows smaller hits uses all tokens.
+        largest_size: Distinct shingles of the largest document to find. Without it, a hit may have any size, and one
+            shared token is then enough for Metric.A_IN_B.
     """
     require_fraction("threshold", threshold)
     require_fraction("recall", recall)

@@ -21,7 +21,7 @@ class SimilarCriteria:
     Args:
         threshold: Fraction in (0, 1].
         recall: Minimum probability that a document just at the threshold is found, a fraction in (0, 1].
-        notes: Notes on how ambiguous numbers were read.
+        notes: Explanations of ambiguous numbers for the user.
 
     Raises:
         ParameterError: The metric is not in METRICS.

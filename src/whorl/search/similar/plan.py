@@ -1,19 +1,19 @@
-"""Plans a search by sketches with a stated recall: tokens to look up, minimum matches, and error rates.
+"""Plans a search by sketches with a stated recall: which tokens to look up, and how many must match.
 
 The query of a plan is an OR of branches. Each branch covers a range of document sizes, and looks up the m smallest
-hashes of the source's sketch, which all documents of these sizes have in the index. The m tokens are a uniform sample
-of the source's a shingles, so a document that shares I of them has X ~ Hypergeometric(a, I, m) of the tokens (and a few
-by accident, see `sketch.sketch`). The branch requires the largest number c of tokens with P(X >= c) >= recall for the
-smallest I that reaches the threshold. So every document at or above the threshold is found with at least this
-probability, over the choice of the hash function.
+hashes of the source's sketch. The index has these hashes for all documents of these sizes. The m tokens are a uniform
+sample of the source's a shingles. So a document that shares I shingles has X ~ Hypergeometric(a, I, m) of the tokens
+(and a few by accident, see `sketch.sketch`). The branch requires the largest number c of tokens with P(X >= c) >=
+recall for the smallest I that reaches the threshold. So every document at or above the threshold is found with at least
+this probability, over the choice of the hash function.
 
 Two phases share the allowed misses 1 - p: the look-ups have the recall 1 - (1 - p) / 5, the comparison of whole
 sketches (`judge_overlaps`) 1 - 4 (1 - p) / 5. If a branch reaches the recall p, but not the recall of the first phase,
 its second phase drops only documents that cannot reach the threshold.
 
-More tokens give fewer unwanted candidates, but cost more look-ups. If look-ups are expensive, as in an index of many
-segments, it is faster to look up few tokens and to verify more candidates. If D / s documents contain a share s of the
-source or more, the average number of documents with c of m tokens is
+More tokens give fewer unwanted candidates, but more look-ups. In an index of many segments look-ups are expensive, and
+it is faster to look up few tokens and verify more candidates. If D / s documents contain a share s of the source or
+more, the average number of documents with c of m tokens is
 
     the integral of P(Binomial(m, s) >= c) over -d(D / s), plus D, which is D m / (c - 1)    for c >= 2
 
@@ -75,18 +75,19 @@ from whorl.search.similar.options import SimilarCriteria
 
 #: Number of tokens to look up in a branch with a second phase.
 BUDGET_OF_TWO_PHASES = 64
-#: Share of the allowed misses that the first phase may cause.
+#: The first phase may cause this share of the allowed misses.
 _FIRST_SHARE = Fraction(1, 5)
-#: Largest multiple of the budget to look up for the promised recall.
+#: A plan looks up at most this multiple of the budget to reach the promised recall.
 _MOST_BUDGETS = 4
-#: Minimum share of the available tokens to look up; slightly fewer tokens may bring the recall closer to the target.
+#: Minimum share of the available tokens to look up. Slightly fewer tokens may bring the recall closer to the target.
 _LEAST_SHARE_OF_TOKENS = 0.85
-#: D in the cost formula: number of documents that contain all of a source, measured by benchmarks/similar_costs.py.
+#: D in the cost formula: average number of documents that contain the whole source, measured by
+#: benchmarks/similar_costs.py.
 _SHARING = 4.0
-#: Value that replaces c - 1 in the cost formula if c is 1.
+#: In the cost formula, this value replaces c - 1 if c is 1.
 _OF_ONE_TOKEN = 1 / 6
 _NO_HASHES = np.empty(0, np.uint64)
-#: Distance below the threshold at which documents count as unwanted candidates.
+#: A document this far below the threshold counts as an unwanted candidate.
 _NEAR_POINTS_BELOW = Fraction(10, 100)
 
 
@@ -96,15 +97,15 @@ class Branch:
 
     Args:
         smallest_size, largest_size: Distinct shingles of the smallest and largest document; None for no limit.
-        level: Coarsest look-up level of the documents of the branch; the index has at least the fraction
-            2**-level of their hashes.
-        tokens: Indices in the source's ascending sketch of the hashes to look up, from the smallest hash on.
-        min_should_match: Number of tokens that a document of the smallest size must have; 0 without tokens.
-            `SketchPlan.is_candidate` then filters by size.
+        level: Highest look-up level of the documents of the branch. The index has at least the fraction 2**-level of
+            their hashes.
+        tokens: Hashes to look up, from the smallest on, as indices in the source's ascending sketch.
+        min_should_match: Number of tokens that a document of the smallest size must have; 0 if the branch has no
+            tokens. For larger documents, `SketchPlan.is_candidate` may require more.
         recall: Probability that a document of the smallest size just at the threshold becomes a candidate, in [0, 1].
         second_recall: Recall of the second phase for the branch's candidates; None without a second phase.
         promised: Whether documents of the branch at the threshold are found with the wanted recall.
-        by_phrases: Look up all shingles of the source as phrases of words, instead of tokens.
+        by_phrases: Whether the branch looks up all shingles of the source as phrases of words, instead of tokens.
     """
 
     smallest_size: int
@@ -143,19 +144,19 @@ class SketchPlan:
 
     @property
     def look_ups(self) -> int:
-        """Number of look-ups: tokens or phrases, counted once for each branch that uses them."""
+        """Number of tokens and phrases to look up. A token or phrase counts once for each branch that uses it."""
         return sum(self.source_size if branch.by_phrases else len(branch.tokens) for branch in self.branches)
 
     @property
     def promised(self) -> bool:
-        """Whether documents of every size are found with the wanted recall; otherwise, the plan is best effort."""
+        """Whether documents of every size are found with the wanted recall. If not, the plan is best effort."""
         return all(branch.promised for branch in self.branches)
 
     def is_candidate(self, sizes: npt.NDArray[np.int64], shared: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Return a mask of the documents that share enough tokens for the first phase.
 
-        The minimum depends on a document's size. A document with n shingles has n / 2**bits of all tokens by chance;
-        the second phase drops candidates that were found by chance.
+        The minimum depends on a document's size. A document with n shingles has n / 2**bits of all tokens by chance.
+        The second phase drops candidates that were found by chance.
         """
         is_found = np.zeros(len(sizes), dtype=np.bool_)
         needed = np.array([self.overlap_at(size) for size in sizes.tolist()], dtype=np.int64)
@@ -166,7 +167,7 @@ class SketchPlan:
         return is_found
 
     def is_hit(self, overlaps: Overlaps) -> npt.NDArray[np.bool_]:
-        """Return a mask of the candidates that pass the second phase; without a second phase, all pass."""
+        """Return a mask of the candidates that pass the second phase. If there is no second phase, all pass."""
         is_passing = np.full(len(overlaps.sizes), self.second_recall is None)
         for branch, is_own in self._by_branch(overlaps.sizes):
             at = np.flatnonzero(is_own)
@@ -181,10 +182,10 @@ class SketchPlan:
             yield branch, is_own if limit is None else is_own & (sizes <= limit)
 
     def size_limit(self, branch: Branch) -> int | None:
-        """Return the largest size of the documents that a branch finds; None for no limit.
+        """Return the largest size of the documents that a branch finds; None if there is no limit.
 
-        If hits may be larger than the source, the last branch has no limit, because larger documents may have been
-        added since the largest size was read.
+        If hits may be larger than the source, the last branch has no limit: larger documents may have been added since
+        the largest size was read.
         """
         is_open = branch is self.branches[-1] and self.metric.allows_larger
         return None if is_open else branch.largest_size
@@ -195,7 +196,7 @@ class SketchPlan:
         return least_overlap(self.metric, at, self.source_size, size)
 
     def nearest_size(self, smallest: int, largest: int | None) -> int:
-        """Return the document size from `smallest` to `largest` that is nearest to the size of the source."""
+        """Return the size from `smallest` to `largest` that is nearest to the size of the source."""
         return max(smallest, self.source_size if largest is None else min(self.source_size, largest))
 
 
@@ -212,12 +213,13 @@ def make_plan(
     """Return the plan of a calibrated search.
 
     Args:
-        source: Sketch of the source; without shingles, the plan has no branches.
-        budget: Tokens to look up in a branch, at least 1; 64 suit two phases, 128 to 256 a single one. The plan uses up
-            to four times as many if the recall requires it, and all tokens if the metric allows smaller hits.
-        phases: 1 for look-ups only, 2 to compare the sketches of candidates after them.
-        asks: Maximum number of queries to the index; 2 if a plan with more tokens may be looked up after this one.
-        costs: Costs of a look-up and a candidate, for the cheapest number of tokens. By default, the plan has the
+        source: Sketch of the source. If it has no shingles, the plan has no branches.
+        budget: Number of tokens to look up in a branch, at least 1: 64 for two phases, 128 to 256 for one phase. The
+            plan uses up to four times the budget if the recall requires it, and all tokens if the metric allows smaller
+            hits.
+        phases: 1 for look-ups only, 2 to compare the sketches of the candidates afterwards.
+        asks: Maximum number of queries to the index: 2 if a plan with more tokens may follow this one.
+        costs: Costs of a look-up and a candidate. With costs, the plan has the cheapest number of tokens; without, the
             fewest unwanted candidates.
         largest_size: Distinct shingles of the largest document in the index, if known.
     """
@@ -232,7 +234,7 @@ def make_plan(
         return plan
     size_ranges = tuple(_size_ranges(plan, budget, largest_size))
     if not size_ranges:
-        # No document of the index is large enough to reach the threshold.
+        # No document in the index is large enough to reach the threshold.
         return plan
     # Branches depend only on the size of the source, so cache them by size.
     any_source = Sketch(source.scheme, source.size, _NO_HASHES)
@@ -241,7 +243,7 @@ def make_plan(
 
 
 def with_phrases(plan: SketchPlan) -> SketchPlan:
-    """Return a plan that looks up phrases where tokens do not promise the wanted recall.
+    """Replace tokens by phrases in the branches whose tokens do not reach the wanted recall.
 
     The second phase of phrases drops only candidates that cannot be hits.
     """
@@ -278,9 +280,9 @@ class _SizeRange(NamedTuple):
 
 
 def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator[_SizeRange]:
-    """Yield ranges of document sizes with possible hits, split where a higher look-up level leaves fewer tokens."""
+    """Yield ranges of sizes of possible hits; a new range begins where a higher look-up level leaves fewer tokens."""
     if plan.metric is Metric.CONTAINMENT:
-        # Containment is the share of the smaller text: the document if it is smaller than the source, otherwise the
+        # Containment is the share of the smaller text: of the document, if it is smaller than the source, or of the
         # source.
         below = plan.source_size - 1 if largest_size is None else min(plan.source_size - 1, largest_size)
         yield from _size_ranges(replace(plan, metric=Metric.B_IN_A), budget, below)
@@ -300,7 +302,7 @@ def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> Ite
         common = max(level, source.level)
         available = source.count_at(common)
         count = available if plan.metric is Metric.B_IN_A else min(available, budget)
-        # Without tokens, the level does not matter.
+        # If there are no tokens, the level does not matter.
         stop = None if not count else scheme.largest_at(level)
         last = stop if largest is None else largest if stop is None else min(stop, largest)
         if pending and pending.token_count == count:
@@ -321,7 +323,7 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
     """Return a branch for each size range, with the cheapest number of tokens for the source's size."""
     options = [_token_counts(plan, size_range, costs) for size_range in size_ranges]
     ends = list(accumulate(map(len, options)))
-    # The engine filters by the overlap of the smallest documents in the range.
+    # The engine requires the overlap of the smallest documents in the range.
     overlap_rows = [[plan.overlap_at(size_range.smallest) for size_range in size_ranges]]
     if is_open := costs is None and ends[-1] > len(size_ranges):
         nearest = [plan.nearest_size(size_range.smallest, size_range.largest) for size_range in size_ranges]
@@ -335,7 +337,7 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
     distributions = Tails(plan.source_size, np.array(overlaps, dtype=np.int64), drawn)
     drawn = drawn[: ends[-1]]
     minima = distributions.largest_least(plan.first_recall).reshape(len(overlap_rows), -1)
-    # If no min-should-match reaches the recall, require one token, as best effort.
+    # If no min-should-match reaches the recall, one token is enough: the branch is best effort.
     least = [np.maximum(1, minima[0]), *([minima[1], minima[1]] if is_open else [])]
     tails = distributions.from_least(np.concatenate(least)).reshape(len(overlap_rows), -1)
     prices = np.zeros(ends[-1])
@@ -356,25 +358,25 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
 def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None) -> range:
     """Return the numbers of tokens to choose from for a range of document sizes."""
     most = size_range.token_count
-    # Looking up all shingles is exact, so fewer tokens would only save costs.
+    # Looking up all shingles is exact, so fewer tokens would only lower the costs.
     is_within = plan.metric is Metric.B_IN_A or (
         plan.metric is Metric.CONTAINMENT and size_range.smallest < plan.source_size
     )
     if not most or (most == plan.source_size and costs is None) or is_within:
         return range(most, most + 1)
-    # Look up enough tokens for the smallest documents, which share the fewest shingles.
+    # The smallest documents share the fewest shingles, so look up enough tokens for them.
     to_promise = draws_to_meet(plan.source_size, plan.overlap_at(size_range.smallest), plan.first_recall, most)
     least = int(most * _LEAST_SHARE_OF_TOKENS) if costs is None else 1
     return range(max(1, least, to_promise), most + 1)
 
 
 def _imprecision(plan: SketchPlan, minima: Counts, recalls: Floats, unwanted: Floats) -> Floats:
-    """Return the imprecision of each number of tokens, as its price; infinity if the recall is too low.
+    """Return the imprecision of each number of tokens, which serves as its price; infinity if the recall is too low.
 
-    It is the probability of finding a document 10 points below the threshold, plus the excess recall. With slightly
-    fewer tokens, a min-should-match is often closer to the wanted recall. `minima` has the min-should-match of each
-    number of tokens, 0 for none; `recalls` and `unwanted` are the probabilities of finding a document at the threshold,
-    and 10 points below.
+    The imprecision is the probability of finding a document 10 points below the threshold, plus the recall in excess of
+    the wanted recall. With slightly fewer tokens, a min-should-match is often closer to the wanted recall. `minima` has
+    the min-should-match of each number of tokens, 0 for none; `recalls` and `unwanted` are the probabilities of finding
+    a document at the threshold, and 10 points below.
     """
     return np.where(minima > 0, unwanted + recalls - float(plan.first_recall), np.inf)
 
@@ -387,7 +389,7 @@ def _price(drawn: Counts, minima: Counts, costs: Costs) -> Floats:
 
 def _branch(plan: SketchPlan, size_range: _SizeRange, count: int, minimum: int, recall: float) -> Branch:
     second = plan.second_recall
-    # The recall of the second phase must not depend on the source's sketch, and so not on this branch's recall.
+    # The recall of the second phase must depend neither on the source's sketch nor on this branch's recall.
     if second is not None and not _is_below(recall, plan.recall) and _is_below(recall, plan.first_recall):
         second = Fraction(1)
     return Branch(
@@ -408,8 +410,8 @@ def _is_below(number: float, fraction: Fraction) -> bool:
     return numerator * fraction.denominator < fraction.numerator * denominator
 
 
-#: Number of uncommon shingles that candidates within the source must share, or a fraction (1 in N) of them if that is
-#: less.
+#: A candidate that may be a part of the source must share this number of uncommon shingles, or a fraction (1 in N) of
+#: the source's if that is less.
 _LEAST_WITHIN, _FRACTION_WITHIN = 20, 4
 
 
@@ -418,9 +420,9 @@ class ResidualPlan:
     """Plan of a search whose threshold ignores common text.
 
     Args:
-        metric: Metric that the threshold applies to, without common text.
+        metric: Metric of the threshold, without common text.
         source_size: Number of distinct shingles of the source, including common shingles.
-        candidates: Plan that finds documents with enough shingles of the source that are not common.
+        candidates: Plan that finds documents with enough of the source's uncommon shingles.
     """
 
     metric: Metric
@@ -431,7 +433,7 @@ class ResidualPlan:
 
     @property
     def left(self) -> int:
-        """Number of distinct shingles of the source that remain without common text."""
+        """Number of distinct shingles of the source that are not common."""
         return self.candidates.source_size
 
     @property
@@ -446,7 +448,7 @@ class ResidualPlan:
 
 
 def part_of_source(metric: Metric, threshold: Fraction, left: int) -> Fraction:
-    """Return the minimum share of the source's uncommon shingles in a candidate, in (0, 1]."""
+    """Return the smallest share of the source's uncommon shingles that a candidate has, in (0, 1]."""
     if not metric.allows_smaller or not left:
         return threshold
     part = Fraction(max(1, min(_LEAST_WITHIN, -(-left // _FRACTION_WITHIN))), left)
@@ -458,9 +460,9 @@ _POINTS_BELOW = (Fraction(10, 100), Fraction(20, 100))
 
 
 def reach(plan: SketchPlan, branch: Branch) -> float | None:
-    """Return the lowest value of the metric with the wanted recall at the branch's smallest size, a fraction up to 1.
+    """Return the smallest share that is found with the wanted recall, for documents of the branch's smallest size.
 
-    Return None if the branch has this recall at the threshold, or nowhere.
+    It is a fraction up to 1 of the metric. Return None if the branch has this recall at the threshold, or nowhere.
     """
     if branch.promised:
         return None
@@ -472,7 +474,7 @@ def reach(plan: SketchPlan, branch: Branch) -> float | None:
 def promised_size(plan: SketchPlan) -> int | None:
     """Return the smallest document size with the wanted recall; None if no size has it.
 
-    The look-ups may miss the few shingles of a small document.
+    A small document has few shingles, so the look-ups may miss it.
     """
     size = None
     for branch in reversed(plan.branches):
@@ -489,7 +491,8 @@ def promised_size(plan: SketchPlan) -> int | None:
 def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
     """Return the probabilities that documents 10 and 20 points below the threshold become candidates.
 
-    They include the filter of `SketchPlan.is_candidate`, and hold for the branch's size nearest to the source's.
+    They include the filter of `SketchPlan.is_candidate`, and hold for the size in the branch that is nearest to the
+    source's.
     """
     needed, lower = _overlaps_around_threshold(plan, branch)
     tokens = len(branch.tokens)
@@ -505,7 +508,7 @@ def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, floa
         return near, far
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     level = max(plan.source.level, plan.source.scheme.level(size))
-    # The hit's sketch is unknown, so take the average number of hashes that a sketch of its size has at this level.
+    # The hit's sketch is unknown, so use the average number of hashes at this level in a sketch of its size.
     counts = (np.array([number], dtype=np.int64) for number in (size, plan.source.count_at(level), size >> level))
     population, drawn = population_and_draws(plan.metric, plan.source_size, *counts)
     needed, lower = _overlaps_around_threshold(plan, branch)
@@ -517,6 +520,6 @@ def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, floa
 
 
 def _overlaps_around_threshold(plan: SketchPlan, branch: Branch) -> tuple[int, list[int]]:
-    """Return the overlap at the threshold, and 10 and 20 points below, for the size nearest to the source's."""
+    """Return the overlap at the threshold, and 10 and 20 points below it, for the size nearest to the source's."""
     size = plan.nearest_size(branch.smallest_size, branch.largest_size)
     return plan.overlap_at(size), [plan.overlap_at(size, plan.threshold - points) for points in _POINTS_BELOW]

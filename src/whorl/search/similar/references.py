@@ -1,8 +1,8 @@
 """Finds the document or text that a user refers to by id, path, name or file.
 
-A reference is an id (or a DBID or node, see `engine.protocol.reference_meanings`), the path of an indexed file, or a
-name of a single document, in this order. Only the command line gives `References` a folder and a reader of files; a
-service never opens a path.
+A reference is an id (or a DBID or node, see `engine.protocol.reference_meanings`), the path of an indexed file, or the
+name of one document. They are tried in this order. Only the command line gives `References` a folder and a reader of
+files; a service never opens a path.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from whorl.query.plan.nodes import BoundPlan
 from whorl.query.unparse import quote
 
 Result = TypeVar("Result")
-#: Maximum number of documents of the same name to list in a message.
+#: Maximum number of documents with one name to list in a message.
 _NAMES_SHOWN = 5
 #: Limits of suggestions: length of the shortest and longest word to search for, and numbers of words and of documents
 #: to choose from.
@@ -34,7 +34,7 @@ _SHORTEST, _LONGEST, _MOST_WORDS, _MOST_SIMILAR = 4, 50, 10, 50
 class Referent:
     """A document of the store, or a text outside it (`id` is None).
 
-    `note` is a line for the user, if the reference is not the document's id or path.
+    `note` is a line for the user. It is empty if the reference is the document's id or path.
     """
 
     reference: str
@@ -58,8 +58,8 @@ class References:
         bound: Binds a query to the store.
         same: Returns the ids of documents with the same shingles as a text.
         folder: The user's current folder, for paths; None if the user is not on this machine.
-        read: Returns the text of a local file, or None for a missing file.
-        advice: Advice if an unknown reference resembles no known name.
+        read: Returns the text of a local file, or None if the file is missing.
+        advice: Advice to the user if an unknown reference resembles no known name.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class References:
         return {name: document_id for name, document_id in ids if document_id is not None}
 
     def keys(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return the ids of documents by reference; an id takes precedence over other meanings."""
+        """Return the ids of documents by reference. An id takes precedence over other meanings of a reference."""
         wanted = list(dict.fromkeys(ids))
         stored = self._engine.documents(wanted)
         return {**self.ids(name for name in wanted if name not in stored), **{name: name for name in stored}}
@@ -96,7 +96,8 @@ class References:
         """Return the document that a reference names, or the text of a file outside the store.
 
         Raises:
-            UnknownDocumentError: The reference names neither; the message suggests a similar reference.
+            UnknownDocumentError: The reference names neither a document nor a file; the message suggests a similar
+                reference.
         """
         is_own = reference in (ids := self._engine.resolve([reference]))
         document_id = ids[reference] if is_own else self.other_ids([reference]).get(reference)
@@ -121,7 +122,7 @@ class References:
         raise UnknownDocumentError(reference, f", and there is no such file{advice}", suggested)
 
     def unknown(self, reference: str) -> UnknownDocumentError:
-        """Return the error for an unknown reference, with the document of the most similar id or name."""
+        """Return the error for an unknown reference; it suggests the document with the most similar id or name."""
         return UnknownDocumentError(reference, suggested=self._nearest_id(reference))
 
     def _nearest_id(self, reference: str) -> str | None:
@@ -140,18 +141,18 @@ class References:
         return None
 
     def of_text(self, text: str, name: str) -> Referent:
-        """Refer to the stored document with this text, otherwise to the text itself; messages call either `name`."""
+        """Return the stored document with a text, or the text itself; messages call it `name`."""
         document_id = self.document_with(text)
         if document_id is not None:
             return Referent(name, document_id, note=f"{name} is in the store as {quoted(document_id)}")
         return Referent(name, text=text)
 
     def source(self, reference: str | None, text: str | None) -> Referent:
-        """Return the source of a request: the referenced document, the document with a given text, or this text."""
+        """Return the source of a request: a referenced document, the document with a given text, or the text itself."""
         return Referent(reference, reference) if reference is not None else self.of_text(text or "", "the text")
 
     def document_with(self, text: str) -> str | None:
-        """Return the id of the first document with this text; None without one, or for white space."""
+        """Return the id of the first document with this text; None if no document has it, or if it is white space."""
         words = text.split()
         with suppress(SchemaError, ParameterError):
             ids = sorted(self._same(text)) if words else []
@@ -162,7 +163,7 @@ class References:
     def base_for(self, file: str) -> Path | None:
         """Return the folder that the ids of files are relative to, or None if the user has no folder.
 
-        The first file indexed into a store determines the base. If the base no longer exists, the next file determines
+        The first file that is indexed determines this folder. If the folder no longer exists, the next file determines
         it.
         """
         if self._base is None and self._folder is not None:
@@ -171,7 +172,7 @@ class References:
         return self._base
 
     def _base_of(self, file: str) -> Path:
-        """Return a file's path without the end that is a document's id, otherwise the user's folder."""
+        """Return a file's path without the part at its end that is a document's id, or the user's folder."""
         end, absolute = self._stored_end(file), self._absolute(file)
         base = absolute.removesuffix(end or absolute)
         return Path(base or self._folder or "/")
@@ -211,7 +212,7 @@ class References:
         return None
 
     def _stored_end(self, path: str) -> str | None:
-        """Return the longest end of a file's absolute path that is a document's id, or None."""
+        """Return the longest part at the end of a file's absolute path that is a document's id, or None."""
         ends = list(_ends(self._absolute(path)))
         stored = self._engine.documents(ends)
         return next((end for end in ends if end in stored), None)
@@ -231,9 +232,9 @@ class References:
 
 
 def file_id(path: str, base: Path | None) -> str:
-    """Return the id of a file: its path relative to the base if it is inside, otherwise its absolute path.
+    """Return the id of a file: its path relative to the base folder, or its absolute path if it is outside.
 
-    Without a base, the path is only normalised.
+    If there is no base folder, the path is only normalised.
 
     >>> file_id("/work/texts/a.txt", Path("/work")), file_id("/else/a.txt", Path("/work"))
     ('texts/a.txt', '/else/a.txt')
@@ -246,7 +247,6 @@ def file_id(path: str, base: Path | None) -> str:
 
 
 def _ends(path: str) -> Iterator[str]:
-    """Yield a path and its suffixes, the longest first."""
     yield path
     parts = PurePosixPath(path).parts[1:]
     for start in range(len(parts)):

@@ -28,9 +28,9 @@ class SimilarHit:
 
     Args:
         hit: The document; its score is the percentage of the requested metric.
-        estimate: Shared content of the two texts, each share with its 95 % interval.
-        residual: Shared content without common text; None if unknown.
-        separates_boilerplate: Include `residual` in the JSON.
+        estimate: Shares of the two texts, each with its 95 % interval.
+        residual: Shares without common text; None if unknown.
+        separates_boilerplate: Whether the JSON includes `residual`.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
@@ -44,7 +44,7 @@ class SimilarHit:
     separates_boilerplate: bool = False
 
 
-#: Sort key of hits: the metric of the order, Jaccard, and the score, all negative.
+#: Sort key of hits: the metric that orders them, Jaccard, and the score, all negative.
 _Rank: TypeAlias = tuple[float, float, float]
 
 
@@ -53,9 +53,9 @@ class HitGroup(NamedTuple):
 
     Attributes:
         lowest: Lower end of the interval of the metric's share.
-        candidates, positions: Page of candidates with the hits, and their positions on it.
-        number: Index of their estimate in `estimates`.
-        residual: Shared content without common text, of a single hit.
+        candidates, positions: Page of candidates that has the hits, and their positions on this page.
+        number: Index of the hits' estimate in `estimates`.
+        residual: Shares without common text; only for a group of one hit.
     """
 
     rank: _Rank
@@ -77,7 +77,7 @@ class HitGroup(NamedTuple):
 class RankedHits(Sequence[SimilarHit]):
     """Hits, best first by `order_of(metric)`; ties by Jaccard, score and id.
 
-    A page shows ten of thousands of hits, so ids are read only to order equal hits around a page, and `SimilarHit`
+    A page shows ten of thousands of hits. So ids are read only to order equal hits around a page, and `SimilarHit`
     objects are created only on access.
     """
 
@@ -151,7 +151,7 @@ class RankedHits(Sequence[SimilarHit]):
                 yield group.named(hit)
 
     def split(self, threshold: Fraction) -> tuple[RankedHits, RankedHits]:
-        """Return the hits with an exact share or no part of the interval below the threshold, and the other hits."""
+        """Split the hits: decided hits (exact, or their whole interval reaches the threshold) and undecided hits."""
         parts: tuple[list[HitGroup], list[HitGroup]] = [], []
         for group in self.groups:
             # The acceptance test is wider than the interval, so the whole interval may be below the threshold.
@@ -172,7 +172,7 @@ def _by_id(groups: Sequence[HitGroup], most: int) -> list[tuple[HitGroup, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Candidates from one request to the engine, and those of them that are hits."""
+    """Candidates from one request to the engine, and the hits among them."""
 
     candidates: Candidates
     hits: RankedHits
@@ -205,7 +205,7 @@ class Verified:
 
     @property
     def projected(self) -> int:
-        """Number of hits, extrapolated to the candidates that were not verified."""
+        """Number of hits, extrapolated from the verified candidates to all candidates."""
         if self.is_whole or not self.seen:
             return len(self.hits)
         return round(len(self.hits) * self.candidates / self.seen)
@@ -216,7 +216,7 @@ class Similar:
     """One page of a calibrated search: the best hits by the metric first, ties by Jaccard.
 
     Args:
-        is_total_exact: Whether the total was counted, not projected from the verified candidates.
+        is_total_exact: Whether the total was counted, not extrapolated from the verified candidates.
         plan: Plan of the search, with the promised recall.
         candidates: Number of documents found by the look-ups.
     """
@@ -244,9 +244,9 @@ def scored(hit: Hit, estimate: Estimate, metric: Metric) -> SimilarHit:
 
 
 def order_of(metric: Metric) -> Metric:
-    """Return the metric that hits are ordered by.
+    """Return the metric that orders the hits.
 
-    By containment, a copy of the source and a single sentence of it both have 100 %; Jaccard puts the copy first
+    By containment, a copy of the source and a single sentence of it both have 100 %. Jaccard puts the copy first
     (`benchmarks/licences.py`).
     """
     return Metric.JACCARD if metric is Metric.CONTAINMENT else metric
@@ -280,8 +280,8 @@ class Measured:
     """Shared content of a hit and a source.
 
     Args:
-        shared_tokens: Tokens of the source that the hit has, repeats counted.
-        source_tokens: All tokens of the source, repeats counted.
+        shared_tokens: Number of the source's tokens that the hit has; repeated tokens count each time.
+        source_tokens: Number of the source's tokens; repeated tokens count each time.
         estimate: Shares of shingles with their 95 % intervals; None if the tokens do not support an estimate.
     """
 
@@ -297,7 +297,7 @@ class Explanation:
     Args:
         plan: Description in words and numbers, line by line.
         fingerprints: Source and search plan of each calibrated FINGERPRINT, in the order of the query.
-        request: The engine's request as JSON values; with calibrated FINGERPRINTs, the requests for their candidates.
+        request: The engine's request as JSON values; for calibrated FINGERPRINTs, the requests for their candidates.
     """
 
     plan: tuple[str, ...]

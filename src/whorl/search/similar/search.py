@@ -5,8 +5,8 @@ candidates, which are verified on their sketches, or on their texts if sketches 
 long one). Collections without sketches are searched by MinHash tokens, with wider intervals. `docs/accuracy.md`
 explains why the search keeps the requested recall.
 
-If common text is ignored, the search reads the texts of a `ResidualPlan`'s candidates, the largest overlap first, up to
-its limits, so all numbers of hits are exact.
+If common text is ignored, the search reads the texts of a `ResidualPlan`'s candidates, up to its limits, the largest
+overlap first. So all numbers of hits are exact.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ from whorl.search.similar.verify import TextVerifier, comparisons
 MOST_VERIFIED = 10_000
 #: Number of candidates to fetch at a time if the page includes their sketches, which take about 3 MB.
 AT_ONCE = 2_000
-#: A second query with more tokens pays off only above this number of candidates.
+#: With more candidates than this, a second query with more tokens pays off.
 FEW = 100
 #: Maximum size of a source to look up as phrases, in shingles.
 MOST_PHRASES = 128
-#: Default threshold of a calibrated FINGERPRINT without numbers.
+#: Default threshold of a calibrated FINGERPRINT that states no numbers.
 _OVERLAP = Fraction(1, 5)
-#: Cached, because each page of hits needs the same plan.
+#: Each page of hits needs the same plan, so cache it.
 _plan = lru_cache(64)(make_plan)
 
 
@@ -106,12 +106,12 @@ class SketchSearch:
         self.engine, self.source, self.criteria, self._sketch = engine, source, criteria, sketch
         # A document that contains the source is no larger than the largest document in the index.
         self._largest = engine.largest_size() if criteria.metric.allows_larger else None
-        # The engine's number may be from before the source was added.
+        # The source may have been added since the engine read this number.
         if self._largest is not None and source.document_id is not None:
             self._largest = max(self._largest, sketch.size)
         self._costs = engine.costs
         self._phrases: tuple[str, ...] | None = None
-        #: The source's sketch as last read, if it is used without a request; to be compared with its current sketch.
+        #: If the search uses a remembered sketch of the source: this sketch, to be compared with the current sketch.
         self.recalled: RecalledSketch | None = None
         self.plan: SketchPlan = self._planned(self._costs)
         self._verifier = TextVerifier(engine, source, criteria)
@@ -143,7 +143,7 @@ class SketchSearch:
         return MOST_VERIFIED if self.engine.reads_candidates_later(look_ups) else AT_ONCE
 
     def look_ups(self) -> BoundNode | None:
-        """Return the query of all branches, or None without tokens to look up."""
+        """Return the query of all branches, or None if the plan has no tokens to look up."""
         plan = self.plan
         branches = tuple(
             self._look_up(branch) for branch in plan.branches if branch.min_should_match and not branch.by_phrases
@@ -176,9 +176,9 @@ class SketchSearch:
     def batch(self, look_ups: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch | None:
         """Fetch up to `rows` candidates (`AT_ONCE` by default) from `start`, and verify the new ones.
 
-        Return None if the first plan matches too many candidates; `look_ups` then returns another query.
+        If the first plan matches too many candidates, return None; `look_ups` then returns another query.
         """
-        # The first query fetches up to FEW candidates; if it matches more, another query replaces it.
+        # The first query fetches up to FEW candidates. If it matches more, another query replaces it.
         is_cheap = self._costs is not None and not start
         candidates = self.engine.candidates(
             look_ups, start=start, rows=FEW if is_cheap else rows or AT_ONCE, in_order=not is_cheap
@@ -197,8 +197,8 @@ class SketchSearch:
         positions, overlaps = candidates.compare(self._sketch, left_out)
         if not positions:
             return RankedHits()
-        # Copies of a text overlap equally with the source, so judge and estimate each overlap once. If different
-        # overlaps have the same sort key, equal ones may not be adjacent; this is slower, but correct.
+        # Copies of a text overlap equally with the source, so judge and estimate each overlap once. Different overlaps
+        # may have the same sort key. Equal overlaps are then not adjacent, which is slower, but correct.
         order = np.argsort(overlaps.sizes << 32 ^ overlaps.counts << 16 ^ overlaps.shared)
         ordered = overlaps.of(order)
         starts = run_starts(ordered.sizes, ordered.counts, ordered.shared)
@@ -220,7 +220,7 @@ class SketchSearch:
 
 
 def phrases_of(text: str, sketch: Sketch, scheme: Scheme) -> tuple[str, ...]:
-    """Return the distinct shingles of a text as phrases, if they are in its sketch and the index has the same words."""
+    """Return the shingles of a text as phrases, if they are in its sketch and the index has the same words."""
     words = words_of(text, scheme).words
     if words_of(" ".join(words), scheme).words != words:
         return ()
@@ -243,7 +243,7 @@ class MinHashSearch:
 
     Args:
         signature: Tokens of the source, as the collection encodes them.
-        size: Distinct shingles of the source, if its text was given; otherwise estimated from the tokens.
+        size: Distinct shingles of the source, if its text was given; otherwise the number is estimated from the tokens.
     """
 
     def __init__(
@@ -264,7 +264,7 @@ class MinHashSearch:
         return MINHASH_AT_ONCE
 
     def look_ups(self) -> BoundNode | None:
-        """Return the query for documents with enough of the tokens, or None without tokens to look up."""
+        """Return the query for documents with enough of the tokens, or None if there are no tokens to look up."""
         if not self.plan.buckets:
             return None
         is_planned = np.isin(bucket_of_each(self._signature), list(self.plan.buckets))
@@ -278,7 +278,7 @@ class MinHashSearch:
         return Batch(candidates, RankedHits.of_hits(self._judged(fresh), self.criteria.metric))
 
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
-        """Return the hits unchanged; their wide intervals would require reading too many texts."""
+        """Return the hits unchanged: their intervals are so wide that too many texts would have to be read."""
         return hits, 0
 
     def _judged(self, hits: list[Hit]) -> list[SimilarHit]:
@@ -383,7 +383,7 @@ def _hashes_without_common(
 
 
 class ChangedSourceError(Exception):
-    """The source has changed since its sketch was read; a search with its current sketch gives the answer."""
+    """The source has changed since its sketch was read, so the search must run again with the current sketch."""
 
 
 SimilarSearch: TypeAlias = SketchSearch | MinHashSearch | ResidualSearch
@@ -400,7 +400,7 @@ def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> S
     if scheme is not None and (recalled := sources.recalled_sketch(reference)):
         search = SketchSearch(engine, Source(reference, recalled.document_id), recalled.sketch, criteria)
         search.recalled = recalled
-        # Without a query for candidates, nothing could confirm the sketch.
+        # If there is no query for candidates, nothing can confirm the remembered sketch.
         if search.look_ups() is not None:
             return search
     source = sources.source(reference, with_sketch=scheme is not None)
@@ -418,7 +418,7 @@ def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> S
 def search_without(
     ignored: BoilerplateDetector | None, sources: Sources, reference: str, criteria: SimilarCriteria
 ) -> SimilarSearch:
-    """Return the search of a source that does not count the text that `ignored` detects."""
+    """Return the search of a source. The text that `ignored` detects does not count."""
     if ignored is None:
         return search_for(sources, reference, criteria)
     return ResidualSearch(sources.engine, sources.source(reference), criteria, ignored)
@@ -450,7 +450,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
             continue
         total, count = batch.total, len(batch.candidates)
         if not count:
-            # The remaining candidates were deleted during the search.
+            # The other candidates were deleted during the search.
             break
         warnings += batch.warnings
         groups += batch.hits.groups
@@ -486,10 +486,10 @@ def find_similar(
 
 
 def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> DocumentIds | Nothing:
-    """Return a query node for the verified hits and the source; each scores its percentage times `weight`."""
+    """Return a query node for the verified hits and the source. A document scores its percentage times `weight`."""
     groups: dict[int, list[str]] = {}
     for similar in verified.hits:
-        # Round the scores, because the engine's query has a group for each score.
+        # The engine's query has a group for each score, so round the scores.
         groups.setdefault(max(1, round(similar.hit.score)), []).append(similar.hit.id)
     source = search.source
     if source.document_id is not None:
@@ -502,7 +502,7 @@ class CalibratedFingerprints:
     """The searches of a query's calibrated FINGERPRINTs, each run once.
 
     Attributes:
-        is_whole: False if a search had more candidates than it verified.
+        is_whole: Whether every search verified all of its candidates.
     """
 
     def __init__(self, sources: Sources, metric: Metric | str, ignored: BoilerplateDetector | None) -> None:

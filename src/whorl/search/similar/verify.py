@@ -20,9 +20,10 @@ from whorl.search.similar.fetch_sources import Source, text_of
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import RankedHits, SimilarHit, best_first, exact_estimate, order_of, scored
 
-#: Limits of one search: texts to read to decide hits, texts to read for exact numbers on a page, and total characters.
+#: Limits of one search: number of texts to read to decide hits, number of texts to read for exact numbers on a page,
+#: and total characters.
 MOST_VERIFIED_EXACTLY, MOST_READ, MOST_CHARACTERS = 3_000, 300, 30_000_000
-#: Number of texts to fetch in one request for each purpose, and approximate limit of their shingles.
+#: Number of texts to fetch in one request, to decide hits and for a page; approximate limit of their shingles.
 _VERIFIED_AT_ONCE, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 200, 25, 100_000
 #: Minimum number of texts to read at once, even if a page needs fewer.
 _LEAST_AT_ONCE = 5
@@ -91,8 +92,8 @@ class TextVerifier:
     def exact(self, hits: RankedHits, end: int) -> tuple[Sequence[SimilarHit], list[str]]:
         """Compare the texts of the best hits until the first `end` hits have exact numbers; return hits and warnings.
 
-        A hit is read if the upper end of its interval may put it among these. The result has only hits that reach the
-        threshold, best first.
+        A hit is read if the upper end of its interval may put it among the first `end` hits. The result has only hits
+        that reach the threshold, best first.
         """
         if all(group.estimate.is_exact for group in hits.groups):
             return hits, []
@@ -151,14 +152,14 @@ MOST_PAGE_CHARACTERS = 20_000_000
 
 
 class Residuals(NamedTuple):
-    """Shares after common text is left out, by document id, for hits whose text could be read."""
+    """Shares without common text, by document id, for hits whose text could be read."""
 
     by_id: Mapping[str, ResidualOverlap]
     warnings: tuple[str, ...] = ()
 
 
 def residuals(engine: Engine, source: Source, ids: Sequence[str], detector: BoilerplateDetector) -> Residuals:
-    """Compare a source with documents; return the content that they share by id, without common text."""
+    """Compare a source with documents; return their shares without common text, by id."""
     own = text_of(engine, source)
     if own is None:
         return Residuals({}, (f"{source.name!r} has no stored text, so its common text cannot be left out",))
@@ -176,7 +177,7 @@ def comparisons(
 ) -> Iterator[tuple[str, Comparison]]:
     """Compare a text, as A, with documents; yield the id of each document with the comparison.
 
-    Omit documents without a text, and the last documents if the texts exceed the limit of characters.
+    Documents without a text are left out, and also the last documents if the texts exceed the limit of characters.
     """
     scheme, characters = engine.scheme, 0
     comparer = Comparer(words_of(text, scheme), scheme, detector)
