@@ -1,9 +1,9 @@
 """Computes the MinHash tokens, shingle hashes, sketches and words of texts, one text or many at a time.
 
-All fingerprinting goes through this module. It reads large amounts of text with the loops of `compiled` (compiled by
-numba), in threads, and small amounts with `shingling` in plain Python, one text at a time, because loading numba would
-take longer. Without numba, and while the loops are being compiled, it also uses `shingling`. Both give the same
-numbers.
+All fingerprinting goes through this module. Large amounts of text go through the loops of `compiled`, which numba has
+compiled, in threads. Small amounts go through `shingling`, in plain Python, one text at a time, because loading numba
+would take longer. `shingling` is also used if numba is missing, or while the loops are being compiled. Both give the
+same numbers.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_dist
 from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans
 from whorl.request_context import report_progress
 
-#: Number of characters to read before loading numba: loading takes half a second or more, about as long as reading this
+#: Number of characters to read before loading numba. Loading takes half a second or more, about as long as reading this
 #: text without numba. Four ASCII characters count as one, because they are read four times as fast. Each text counts as
-#: a few extra characters.
+#: a few additional characters.
 LARGE, _ASCII_IN_ONE, _FIXED = 2_000_000, 4, 64
-#: Maximum number of characters, and of texts, that a thread reads in one batch; a longer text is a separate batch.
+#: Maximum number of characters, and of texts, that a thread reads in one batch. A longer text is a batch of its own.
 BATCH_CHARACTERS, BATCH_TEXTS = 1 << 20, 128
-#: Maximum number of batches given to a thread: one in progress and one waiting.
+#: Maximum number of batches for a thread: one in progress and one waiting.
 BATCHES_PER_WORKER = 2
-#: Texts with fewer distinct shingles than this get no stored sketch; see `least_stored_size`.
+#: A text with fewer distinct shingles than this gets no stored sketch; see `least_stored_size`.
 _MADE_FROM_TEXT = 200
 
 _Row = npt.NDArray[np.uint64]
@@ -48,7 +48,7 @@ _NO_MINIMA, _NO_HASHES, _NO_WORDS = np.empty((0, 2), np.uint64), np.empty(0, np.
 
 
 class Parts(Flag):
-    """What `hashed` can compute for each text: minima of the buckets (MinHash), shingle hashes, words, or all."""
+    """The parts that `hashed` can compute for each text: minima of the buckets (MinHash), shingle hashes, words."""
 
     MINIMA = auto()
     HASHES = auto()
@@ -73,10 +73,10 @@ class Hashed(NamedTuple):
 
 
 class Together(NamedTuple):
-    """Shingle hashes of several texts (the high half of each), text after text, and how many each text has (`sizes`).
+    """The shingle hashes of several texts (high halves), text after text; `sizes` has the number of each text.
 
-    The hashes of a text are distinct and ascending, or, if the caller wants them in order, those of all its shingles in
-    text order.
+    The hashes of a text are distinct and ascending. If the caller wants them in order, they are the hashes of all
+    shingles, in text order.
     """
 
     hashes: _Row
@@ -84,7 +84,7 @@ class Together(NamedTuple):
 
 
 class Sized(NamedTuple):
-    """All 128 bits of a text's tokens (high and low halves), and the text's number of distinct shingles."""
+    """The tokens of a text with all 128 bits (high and low halves), and the number of its distinct shingles."""
 
     halves: npt.NDArray[np.uint64]
     size: int
@@ -94,9 +94,9 @@ def fingerprint(text: str, scheme: Scheme = DEFAULT_SCHEME) -> _Row:
     """Return the tokens of one text as numbers, in this thread.
 
     Returns:
-        uint64 array of shape (bucket_count,): the high half of each bucket's smallest hash, empty buckets filled by
-        rotation. An index writes each number as four UTF-16 units, the highest first. The shape is (0,) for a text with
-        fewer words than a shingle, and (tokens,) for schemes without exactly one hash per bucket.
+        uint64 array of shape (bucket_count,): the high half of each bucket's smallest hash. Rotation fills empty
+            buckets. An index writes each number as four UTF-16 units, the highest first. The shape is (0,) for a text
+            with fewer words than a shingle, and (tokens,) for a scheme that does not keep exactly one hash per bucket.
 
     Raises:
         ParameterError: The profile does not exist.
@@ -114,10 +114,10 @@ def _minima(text: str, scheme: Scheme) -> _Row:
 def signatures_of(
     texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, *, workers: int | None = None
 ) -> Iterator[_Row]:
-    """Return the tokens of each text, in order, as `fingerprint(text, scheme)` does.
+    """Return the tokens of each text, in order, like `fingerprint(text, scheme)`.
 
-    Texts are read as the results are consumed, about two million characters ahead per worker. Workers are threads, by
-    default one for each processor. With one worker, or without numba, the calling thread does all work.
+    Each worker reads about two million characters ahead of the consumed results. Workers are threads, by default one
+    for each processor. With one worker, or without numba, the calling thread does all work.
 
     Raises:
         ParameterError: The profile does not exist, `workers` is less than 1, or `texts` is a single text.
@@ -129,7 +129,7 @@ def signatures_of(
 def sized_signatures_of(
     texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, *, workers: int | None = None
 ) -> Iterator[Sized]:
-    """Return the tokens of each text with all 128 bits, and its number of distinct shingles; as `signatures_of`."""
+    """Return each text's tokens with all 128 bits and its number of distinct shingles, like `signatures_of`."""
     results = hashed(texts, scheme, Parts.MINIMA | Parts.HASHES, workers=workers)
     return (Sized(result.minima, result.hashes.size) for result in results)
 
@@ -139,7 +139,7 @@ def fingerprints(
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
     """Return the tokens of all texts as one array, and a mask of the texts that have tokens.
 
-    Takes the arguments of `signatures_of`. Reports progress to `whorl.reporting`.
+    The arguments are those of `signatures_of`. Progress goes to `whorl.reporting`.
 
     Returns:
         uint64 array of shape (texts, bucket_count), and bool array of shape (texts,). A text with fewer words than a
@@ -183,8 +183,9 @@ def hashed_together(
 ) -> Iterator[Together]:
     """Yield the shingle hashes of many texts, together for the texts of each portion.
 
-    A portion should have some hundred texts, or some hundred thousand characters; several may be read ahead. The hashes
-    of a text are distinct and ascending; with `in_order`, they are the hashes of all its shingles in text order.
+    A portion should have some hundred texts, or some hundred thousand characters. Several portions may be read ahead.
+    The hashes of a text are distinct and ascending; with `in_order`, they are the hashes of all its shingles in text
+    order.
     """
     if scheme.unit == "words":
         segmenter_of(scheme.profile)
@@ -213,12 +214,12 @@ def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme, *, in
 
 
 def hashes_of_words(words: Sequence[str], scheme: Scheme) -> _Row:
-    """Return the high half of the hash of each shingle of these words, in their order, with repeats."""
+    """For each shingle of the words, return the high half of its hash, in order, with repetitions."""
     return numbered(murmur(join(words), scheme.shingle_size), 0)[0]
 
 
 def words_and_spans(text: str, scheme: Scheme) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """Return the folded words of a text and their ranges of characters, as `tokens_and_spans` does."""
+    """Return the folded words of a text and their ranges of characters, like `tokens_and_spans`."""
     if fast := kernel_for([text], scheme):
         result = fast.words_and_spans(text)
         give_back(fast)
@@ -260,7 +261,7 @@ def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
 
 
 class _Amount:
-    """Counts the characters that this process has read; many small batches together also justify loading numba."""
+    """Counts the characters that this process has read: many small batches together also justify loading numba."""
 
     seen = 0
 
@@ -293,7 +294,7 @@ def kernel_for(texts: Sequence[str], scheme: Scheme) -> Kernel | None:
 
 
 def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -> Iterator[list[Hashed]]:
-    """Yield lists of results: for many texts at a time with the compiled loops, for one text at a time without them."""
+    """Yield lists of results: of many texts at a time with the compiled loops, of one text at a time without them."""
     texts = _read_ahead(texts, _work)
     fast, was_compiling = _kernel_for(scheme), is_compiling()
     while not fast:
@@ -310,7 +311,7 @@ def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -
         except IndexError:
             one = kernel.Kernel(scheme)
         made = _fast(batch, parts, one)
-        # Do not reuse a kernel after an error, which may have left its arrays inconsistent.
+        # An error may have left the kernel's arrays inconsistent, so do not use it again.
         idle.append(one)
         return made
 
@@ -325,7 +326,7 @@ def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -
 def _in_threads(
     work: Callable[[Sequence[str]], list[Hashed]], batches: Iterator[list[str]], workers: int
 ) -> Iterator[list[Hashed]]:
-    # Import here, so that small commands start faster.
+    # Small commands start faster if this is imported here.
     from concurrent.futures import Future, ThreadPoolExecutor
 
     waiting: deque[Future[list[Hashed]]] = deque()
@@ -349,7 +350,7 @@ def processors() -> int:
 def sign(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signature:
     """Return the signature of a text, in this thread.
 
-    `spelling` is the token encoding of the index to compare with; None for numbers.
+    `spelling` is the token encoding of the index to compare with; None for plain numbers.
     """
     return signature_of(_minima(text, scheme), scheme, spelling)
 
@@ -367,9 +368,9 @@ def text_hashes(text: str, scheme: Scheme) -> _Row:
 
 
 def least_stored_size(scheme: Scheme) -> int:
-    """Return the smallest size, in distinct shingles, of a text whose sketch is worth storing together with it.
+    """Return the smallest size, in distinct shingles, of a text whose sketch is worth storing with it.
 
-    The compiled loops make the sketch of a smaller text as fast as they decode a stored one.
+    The compiled loops compute the sketch of a smaller text as fast as they decode a stored one.
     """
     return _MADE_FROM_TEXT if kernel.supports(scheme) else 0
 
@@ -390,7 +391,7 @@ def text_sketches(texts: Sequence[str], scheme: Scheme, sketch_scheme: SketchSch
 def as_json(text: str, scheme: Scheme, codec: str) -> str:
     """Return a JSON object with the scheme, the number of distinct shingles (size) and the tokens.
 
-    The codec is one of:
+    There are three codecs:
 
     - "u64": unsigned integers
     - "lucene": terms of eight UTF-16 units, as in an index; a lone surrogate becomes U+FFFD
@@ -401,13 +402,13 @@ def as_json(text: str, scheme: Scheme, codec: str) -> str:
 
 
 def as_text(text: str, scheme: Scheme, codec: str) -> str:
-    """Return one token per line. Lucene's terms are JSON strings, because terms may contain control characters."""
+    """Return one token per line. Lucene's terms are JSON strings, because they may contain control characters."""
     tokens = _tokens(_minima(text, scheme), codec)
     return "\n".join(json.dumps(token) if codec == "lucene" else str(token) for token in tokens)
 
 
 def as_npy(text: str, scheme: Scheme, codec: str) -> bytes:
-    """Return a .npy file of uint64. Its shape is (tokens,) for "u64", otherwise (tokens, 2): high and low halves."""
+    """Return a .npy file of uint64, of shape (tokens,) for "u64", otherwise (tokens, 2): high and low halves."""
     halves = _minima(text, scheme)
     file = io.BytesIO()
     np.save(file, halves[:, 0] if codec == "u64" else halves)

@@ -2,7 +2,7 @@
 
 Words and shingles are numbered, not hashed, so that no result depends on chance.
 
-A *passage* is a maximal run of shingles that occurs in both texts. If a text repeats itself, a part of A can correspond
+A *passage* is a longest run of shingles that occurs in both texts. If a text repeats itself, a part of A can correspond
 to several parts of B. Two rules choose the part of B:
 
 1. A shingle that occurs once in B has one position in B. The passage around the shingle extends to both sides as far
@@ -12,8 +12,8 @@ to several parts of B. Two rules choose the part of B:
    `CANDIDATES` positions of the shingle in B nearest to the expected one, and its first position in B. The candidate
    with the longest run of agreement wins; ties go to the nearest candidate, then to the first position.
 
-A word broken by a hyphen at the end of a line ("exam-", "ple") counts as one word if the other text has the whole word,
-or breaks it as well. Tokens of FINGERPRINT and sketches keep both halves, as Lucene does.
+A word broken by a hyphen at the end of a line ("exam-", "ple") counts as one word if the other text has the whole word
+or breaks it too. Tokens of FINGERPRINT and sketches keep both halves, as Lucene does.
 
 So each shared shingle of A is in a passage, and passages contain only shared shingles. A part that only B repeats is
 listed once. The time is linear in the length of the texts, whatever they contain: a run of rule 1 ends at the next
@@ -43,18 +43,18 @@ from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.fingerprint.words.line_ends import line_end_hyphens
 from whorl.request_context import require_time, timely
 
-#: Number of positions in B to try for a shingle that occurs several times in B, in addition to its first position.
+#: For a shingle that occurs several times in B, this number of positions is tried, and its first position in B.
 CANDIDATES = 16
-#: Rule 2 follows an agreement of the texts in steps: number of shingles of the first step, and at most; most passages
-#: are short.
+#: Rule 2 follows an agreement of the texts in steps. Most passages are short, so the first step has the first number of
+#: shingles; steps grow up to the second number.
 _FIRST_STRETCH, _LONGEST_STRETCH = 8, 4096
-#: Number of elements to sort at a time; the deadline is only checked between sorts.
+#: Number of elements to sort at a time. The deadline is checked only between sorts.
 _SORTED_AT_ONCE = 1 << 19
 #: Number of words to number between two checks of the deadline.
 _NUMBERED_AT_ONCE = 1 << 16
-#: Maximum number of words that only other texts have to keep numbered for the next comparison.
+#: Words that only other texts have keep their numbers for the next comparison, up to this number of words.
 _MOST_OTHER_WORDS = 1 << 20
-#: 2^64 divided by the golden ratio: multiplying by it spreads keys evenly over the upper bits.
+#: 2^64 divided by the golden ratio. Multiplying keys by it spreads them evenly over the upper bits.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _DEFAULT_SCHEME = Scheme()
 
@@ -67,7 +67,7 @@ class TextWords:
 
     Attributes:
         spans: Half-open range of each word in characters, int64 array of shape (words, 2).
-        broken: Indices of the words with a hyphen at the end of a line, which may be first halves of words.
+        broken: Indices of the words before a hyphen at the end of a line. They may be first halves of words.
     """
 
     words: list[str]
@@ -79,7 +79,7 @@ class TextWords:
         return [self.words[at] + self.words[at + 1] for at in self.broken.tolist()]
 
     def rejoined(self, known: Container[str], apart: Container[tuple[str, str]] = ()) -> TextWords:
-        """Join the halves of each broken word whose whole is in `known`, unless `apart` has the pair of halves."""
+        """Join the halves of each broken word if `known` has the whole word, unless `apart` has the pair of halves."""
         words, spans, is_kept = list(self.words), self.spans.copy(), np.ones(len(self.words), np.bool_)
         for at, whole in zip(self.broken.tolist(), self.whole_words(), strict=True):
             if whole in known and is_kept[at] and (self.words[at], self.words[at + 1]) not in apart:
@@ -103,13 +103,13 @@ class Passage(NamedTuple):
 
 
 class Passages(Sequence[Passage]):
-    """Sequence of passages, held in one array; each `Passage` is made when it is read.
+    """Sequence of passages, held in one array. Each `Passage` object is made when it is read.
 
-    Two long texts may share hundreds of thousands of passages, and making all objects takes longer than finding them.
+    Two long texts may share hundreds of thousands of passages. Making all objects would take longer than finding them.
 
     Args:
-        numbers: Start and end in the first text, start and end in the second text, and number of words of each passage;
-            int64 array of shape (passages, 5).
+        numbers: For each passage: start and end in the first text, start and end in the second text, and number of
+            words; int64 array of shape (passages, 5).
     """
 
     __slots__ = ("numbers",)
@@ -171,8 +171,8 @@ class Size:
 class CommonWords:
     """Masks of the common words (boilerplate) of two texts: True for each common word.
 
-    The detector of boilerplate may miss up to `edge` words at each end of a run of common words. So in a passage that
-    both texts share, up to `edge` words next to such a run also count as common.
+    The detector of boilerplate may miss up to `edge` words at each end of a run of common words. So up to `edge` words
+    next to a run also count as common, in a passage that both texts share.
     """
 
     a: npt.NDArray[np.bool_]
@@ -180,9 +180,9 @@ class CommonWords:
     edge: int
 
     def with_edges(self, starts_a: _Numbers, starts_b: _Numbers, words: _Numbers) -> CommonWords:
-        """Also mark words of shared passages that the other text marks, and those next to the ends of runs.
+        """Also mark the words of shared passages that the other text marks, and the words next to the ends of runs.
 
-        The arrays have the first word in each text, and the number of words, of each passage.
+        The arrays have the first word of each passage in both texts, and its number of words.
         """
         a, b = self.a.copy(), self.b.copy()
         for start_a, start_b, length in timely(zip(starts_a.tolist(), starts_b.tolist(), words.tolist(), strict=True)):
@@ -199,10 +199,10 @@ class CommonWords:
 
 @dataclass(frozen=True, slots=True)
 class ResidualOverlap:
-    """Comparison of two texts without boilerplate: shingles that consist of common words in either text are ignored.
+    """Comparison of two texts without boilerplate. A shingle is ignored if it consists of common words in either text.
 
-    For this, shared words next to a run of common words (`CommonWords.edge`) count as common. The counts and ranges of
-    common words do not include them, because these must not depend on the other text.
+    Shared words next to a run of common words (`CommonWords.edge`) also count as common. But the counts and ranges of
+    common words do not include them, because they must not depend on the other text.
 
     Args:
         common_a, common_b: Runs of common words in each text, as ascending half-open ranges in characters.
@@ -227,9 +227,9 @@ class ResidualOverlap:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What two texts share: counts of distinct shingles, and passages.
+    """Counts of the distinct shingles that two texts share, and their shared passages.
 
-    Shares are exact; 0 if a text has fewer words than a shingle.
+    Shares are exact. They are 0 if a text has fewer words than a shingle.
 
     Args:
         passages: The longest passage first, ties in the order of the first text. Passages may overlap in either text.
@@ -252,8 +252,8 @@ class Comparison:
 def compare(text_a: str, text_b: str, scheme: Scheme = _DEFAULT_SCHEME) -> Comparison:
     """Compare two texts by all of their shingles.
 
-    Passages, but not counts, depend on the order of the texts (see the module docstring). Only profile and shingle size
-    of the scheme matter.
+    The passages, but not the counts, depend on the order of the texts (see the module docstring). Only the profile and
+    the shingle size of the scheme matter.
 
     Raises:
         ParameterError: The profile does not exist.
@@ -274,7 +274,7 @@ def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
 
 
 def rejoined_pair(of_a: TextWords, of_b: TextWords) -> tuple[TextWords, TextWords]:
-    """Join the halves of each word broken at a line end, if the other text has the whole word or breaks it as well."""
+    """Join the halves of a word broken at a line end, if the other text has the whole word or breaks it too."""
     if not of_a.broken.size and not of_b.broken.size:
         return of_a, of_b
     whole_a, whole_b = set(of_a.whole_words()), set(of_b.whole_words())
@@ -293,8 +293,8 @@ def compare_words(
 
     Args:
         common: Masks of the boilerplate of both texts.
-        min_words: Guarantee that each word of a shared run of at least this length is in a passage of at least this
-            length; shorter passages may be left out. Without it (0), rule 2 may split such a run.
+        min_words: If a shared run has at least this number of words, each of its words is in a passage of at least this
+            length. Shorter passages may be left out. With 0, rule 2 may split a run.
     """
     return ShingleIndex(of_a, scheme).compare(of_b, common, min_words)
 
@@ -302,7 +302,7 @@ def compare_words(
 class ShingleIndex:
     """The numbered shingles of one text, A, prepared for comparisons with several other texts.
 
-    A comparison takes time linear in the length of the other text and the number of shared shingles.
+    The time of a comparison is linear in the length of the other text and the number of shared shingles.
     """
 
     def __init__(self, text: TextWords, scheme: Scheme = _DEFAULT_SCHEME) -> None:
@@ -319,7 +319,8 @@ class ShingleIndex:
         of_a, size, known = self.text, self._scheme.shingle_size, self._index.kinds
         a, b = self._index.runs, self._numbered(of_b.words)
         require_time()
-        # A may have many more shingles than B. So give new numbers from 0 to the shingles of B, shared ones first.
+        # A may have many more shingles than B. So renumber the shingles from 0: first the shared ones, then the others
+        # of B.
         is_known = b < known
         kinds, ranks = _distinct(b[is_known].view(np.uint64))
         kinds, shared = kinds.view(np.int64), kinds.size
@@ -336,7 +337,7 @@ class ShingleIndex:
         if common is None:
             is_long = _are_in_runs(shared_a, min_words - size + 1)
             searched, numbers = shared_a[is_long], numbers[is_long]
-        # Boilerplate is also extended along short passages, so with `common`, find passages from all shared shingles.
+        # Boilerplate is also extended along short passages. So with `common`, find the passages of all shared shingles.
         positions = _kept_positions(searched, a.size, size)
         # All shingles of A that are not searched get one number, which B does not have.
         compact_a = np.full(positions.size, distinct_b)
@@ -363,8 +364,8 @@ class ShingleIndex:
         )
 
     def _numbered(self, words: Iterable[str]) -> _Numbers:
-        """Number the shingles of another text. Shingles of A keep their numbers; new ones begin at `kinds`."""
-        # Texts often share words that A lacks; forget these words before they take much memory.
+        """Number the shingles of another text. Shingles of A keep their numbers, and new ones begin at `kinds`."""
+        # Texts often share words that A lacks. Forget these words before they take too much memory.
         if len(self._numbers) > len(self.vocabulary) + _MOST_OTHER_WORDS:
             for word in [*islice(self._numbers, len(self.vocabulary), None)]:
                 del self._numbers[word]
@@ -389,7 +390,7 @@ def _are_in_runs(positions: _Numbers, least: int) -> npt.NDArray[np.bool_]:
 def _kept_positions(shared: _Numbers, length: int, size: int) -> _Numbers:
     """Return the positions of the shingles of A that the matcher needs, out of `length` shingles.
 
-    Besides the shared shingles, these are the shingles that begin inside a shared one (`size` words): they separate
+    They are the shared shingles, and the shingles that begin inside a shared one (`size` words). The latter separate
     runs of shared shingles that are not consecutive.
 
     >>> _kept_positions(np.array([2, 3, 20, 22]), 30, 3).tolist()
@@ -421,7 +422,7 @@ def _residual_overlap(
 
 
 def common_shingles(marked: npt.NDArray[np.bool_], size: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of the positions at which `size` consecutive items begin that are all marked.
+    """Return a mask of the positions where `size` consecutive marked items begin.
 
     >>> common_shingles(np.array([True, True, True, False, True]), 2).tolist()
     [True, True, False, False]
@@ -439,8 +440,8 @@ def _ranges(text: TextWords, marked: npt.NDArray[np.bool_]) -> tuple[tuple[int, 
 class RunIndex:
     """Numbers the runs of `size` consecutive items of a sequence, so that equal runs get equal numbers.
 
-    Items are words, each given by a number from 0; the runs are then the shingles. `runs` has the number of the run
-    that begins at each item, from 0 to `kinds` - 1.
+    If the items are numbered words, the runs are shingles. `runs` has the number of the run that begins at each item,
+    from 0 to `kinds` - 1.
     """
 
     def __init__(self, items: _Numbers, size: int) -> None:
@@ -451,7 +452,7 @@ class RunIndex:
             return
         self._steps, width = list[int](), 1
         while width < size:
-            # The numbers of a shorter prefix and a shorter suffix identify a run.
+            # A run is identified by the numbers of a shorter prefix and a shorter suffix.
             self._steps.append(min(width, size - width))
             width += self._steps[-1]
         self._keys: list[npt.NDArray[np.uint64]] = []
@@ -463,7 +464,7 @@ class RunIndex:
             self.kinds = distinct.size
 
     def number(self, items: _Numbers) -> _Numbers:
-        """Number the runs of another sequence: known runs keep their numbers, and new runs begin at `kinds`."""
+        """Number the runs of another sequence. Known runs keep their numbers, and new runs begin at `kinds`."""
         if self._loops:
             return self._number_compiled(items, self._items, self.runs, self._slots, self.kinds)[0]
         for step, known in zip(self._steps, self._keys, strict=True):
@@ -512,7 +513,7 @@ def _number_keys(
 
 
 def _portions(keys: npt.NDArray[np.uint64]) -> Iterator[slice | _Numbers]:
-    """Split keys by value into portions; yield the indices of the keys of each portion, the smallest keys first."""
+    """Split keys by value into portions; yield the indices of each portion's keys, the smallest keys first."""
     bits = (keys.size // _SORTED_AT_ONCE).bit_length()
     if not bits:
         require_time()
@@ -541,7 +542,7 @@ class Matcher:
         positions: Position in the text of each shingle of `a`, ascending; None if `a` has all shingles of its text.
 
     Attributes:
-        compared: Number of pairs of shingles compared so far; at most a few hundred per shingle.
+        compared: Number of pairs of shingles compared so far, at most a few hundred per shingle.
     """
 
     def __init__(self, a: _Numbers, b: _Numbers, positions: _Numbers | None = None) -> None:
@@ -590,7 +591,7 @@ class Matcher:
         return np.stack((starts, starts + shifts[first], ends - starts), axis=1)
 
     def _reach(self, anchors: _Numbers, shifts: _Numbers) -> tuple[_Numbers, _Numbers]:
-        """For each anchor, count the shingles to both sides on which the texts agree, up to the next anchors.
+        """For each anchor, count the shingles to both sides that agree in both texts, up to the next anchors.
 
         An anchor is a shingle that occurs once in `b`; it counts on both sides. Its shift is the difference of its
         positions in `a` and `b`. No passage extends beyond an anchor with another shift.
@@ -614,7 +615,7 @@ class Matcher:
         return rightward, np.bincount(after[is_reached & known], minlength=len(anchors))
 
     def _agree(self, places: _Numbers) -> npt.NDArray[np.bool_]:
-        """For each shingle of `a`, check whether `b` has the same at the position in `places`; False outside `b`."""
+        """For each shingle of `a`, check whether `b` has it at the position in `places`; False outside `b`."""
         inside: npt.NDArray[np.bool_] = (places >= 0) & (places < len(self.b))
         inside &= self.a == self.b[np.where(inside, places, 0)]
         return inside
@@ -625,7 +626,7 @@ class Matcher:
         if not left.size:
             return np.empty((0, 3), np.int64)
         by_kind, first = _by_kind(self.b, self.count_b)
-        # Append different numbers to both texts, so that every agreement ends at the end of a text.
+        # Append different numbers to both texts: then every agreement ends at the end of a text.
         a = np.append(self.a, np.full(_LONGEST_STRETCH, -1))
         b = np.append(self.b, np.full(_LONGEST_STRETCH, -2))
         require_time()
@@ -644,7 +645,7 @@ class Matcher:
         return np.array(passages, np.int64)
 
     def _longest(self, a: _Numbers, b: _Numbers, start: int, places: _Numbers) -> tuple[int, int]:
-        """Return position in `b` and length of the longest agreement from one of `places`; the first wins ties."""
+        """Return position in `b` and length of the longest agreement from one of `places`; ties go to the first."""
         length, stretch = 0, _FIRST_STRETCH
         while True:
             require_time()
@@ -660,7 +661,7 @@ class Matcher:
 
 
 def _by_kind(numbers: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
-    """Return the positions of a sequence of numbers, grouped by number, and the start of each group."""
+    """Group the positions of a sequence by their number; return the positions and the start of each group."""
     first = np.append(0, np.cumsum(counts))
     kinds = np.searchsorted(first, np.arange(0, numbers.size, _SORTED_AT_ONCE), side="right") - 1
     parts = [np.empty(0, np.int64)]
@@ -707,10 +708,10 @@ def _nearest(places: _Numbers, expected: int) -> _Numbers:
     """Return the `CANDIDATES` positions nearest to the expected one, nearest first, then the first of all positions."""
     middle = int(np.searchsorted(places, expected))
     neighbours = places[max(middle - CANDIDATES, 0) : middle + CANDIDATES]
-    # Also try the first position, because runs near the end of B are short.
+    # Runs near the end of B are short, so also try the first position.
     return np.append(neighbours[np.argsort(np.abs(neighbours - expected), kind="stable")][:CANDIDATES], places[0])
 
 
 def _words_within(shared: _Numbers, size: int) -> int:
-    """Count the words inside the shared shingles; their positions ascend."""
+    """Count the words inside the shared shingles, given their ascending positions."""
     return int(np.minimum(np.diff(shared), size).sum()) + size if shared.size else 0

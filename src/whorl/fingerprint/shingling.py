@@ -24,9 +24,9 @@ from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.words.tokenizer import CHARACTERS, DEFAULT_PROFILE, PROFILES, buffers, segmenter_of
 from whorl.request_context import timely
 
-#: Format of `Scheme.name`. A name leaves out the last three parts if they are the defaults of Lucene's filter.
+#: Format of `Scheme.name`. The last three parts are left out if they are the defaults of Lucene's filter.
 _NAME = re.compile(r"minhash1-(\w+)-w(\d{1,3})-b(\d{1,5})(?:-h(\d{1,4}))?(?:-s(\d{1,5}))?(-unrotated)?", re.ASCII)
-#: Upper limits of the parameters: far above practical values, but small enough for a signature to fit in memory.
+#: Upper limits of the parameters: far above practical values, but a signature still fits in memory.
 _LARGEST = {"shingle_size": 999, "bucket_count": 65536, "hash_count": 1024, "hash_set_size": 65536}
 
 
@@ -40,8 +40,8 @@ class Scheme:
         bucket_count: Number of buckets of the hash space, 1 to 65536; Lucene's bucketCount.
         hash_count: Number of hash functions, each with separate buckets, 1 to 1024; Lucene's hashCount.
         hash_set_size: Number of smallest hashes kept per bucket, 1 to 65536; Lucene's hashSetSize.
-        rotation: Let empty buckets repeat the token of the next filled bucket; Lucene's withRotation. Always True if
-            rotation has no effect (one bucket, or several hashes per bucket).
+        rotation: Whether an empty bucket repeats the token of the next filled bucket; Lucene's withRotation. Always
+            True if rotation has no effect (one bucket, or several hashes per bucket).
         version: Version of the arithmetic; old versions stay available.
 
     Raises:
@@ -123,7 +123,7 @@ _ENCODED_BLANK = np.array([0x20, 0], np.uint8)
 _WHITE_SPACE = re.compile(r"\s+")
 #: A long text is read in pieces. Number of characters per piece if every character is a word (the profile CHARACTERS).
 _CHARACTERS_IN_PIECE = 1 << 18
-#: Number of Lucene's buffers per piece with the other profiles, about a million characters; bounds the memory.
+#: With the other profiles, number of Lucene's buffers per piece: about a million characters, which limits the memory.
 _BUFFERS_IN_PIECE = 256
 #: Number of words measured or hashed between two checks of the deadline.
 _WORDS_AT_ONCE = 1 << 16
@@ -133,8 +133,8 @@ _WORDS_AT_ONCE = 1 << 16
 class JoinedWords:
     """The folded words of a text, joined by single blanks into UTF-16LE, with U+FFFD for each lone surrogate.
 
-    `starts` has the byte offset of each word, and of the next word to add. A word ends 2 bytes (a blank) before the
-    next start.
+    `starts` has the byte offset of each word, and the offset where another word would begin. A word ends 2 bytes (a
+    blank) before the next start.
     """
 
     encoded: npt.NDArray[np.uint8]
@@ -174,8 +174,8 @@ def join(words: Sequence[str]) -> JoinedWords:
 def numbered(murmur: npt.NDArray[np.uint64], number: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """Compute Lucene's hashes of shingles for hash function `number`, as high halves and low halves.
 
-    `murmur` has both halves of each shingle's murmur hash. Lucene combines it with the number (combineOrdered), even if
-    this is 0. The high half decides on the bucket and the order; the low half decides ties.
+    `murmur` has both halves of each shingle's murmur hash. Lucene combines it with the number (combineOrdered), even
+    with 0. The high half determines the bucket and the order; the low half decides ties.
     """
     first, second = hash_of_number(number).tolist()
     high, low = murmur[:, 1] * _MULTIPLIER, murmur[:, 0] * _MULTIPLIER
@@ -206,7 +206,7 @@ def _starts(words: Sequence[str], encoded: bytes) -> npt.NDArray[np.int64]:
 
 
 def java_utf16(text: str) -> bytes:
-    """Encode as Java's UTF-16LE encoder does: without a byte-order mark, with U+FFFD for each lone surrogate."""
+    """Encode like Java's UTF-16LE encoder: without a byte-order mark, with U+FFFD for each lone surrogate."""
     try:
         return text.encode("utf-16-le")
     except UnicodeEncodeError:
@@ -214,7 +214,7 @@ def java_utf16(text: str) -> bytes:
 
 
 def well_formed(text: str) -> str:
-    """Join surrogate pairs and replace each lone surrogate by U+FFFD, as every UTF-8 writer of Lucene does."""
+    """Join surrogate pairs and write U+FFFD for each lone surrogate, like every UTF-8 writer of Lucene."""
     # Nearly all texts are well-formed, and checking is much faster than converting.
     if text.isascii():
         return text
@@ -231,7 +231,7 @@ def well_formed(text: str) -> str:
 def pieces(text: str, profile: str = DEFAULT_PROFILE) -> Iterator[JoinedWords]:
     """Yield the folded words of a text in order, in pieces that end where a buffer of Lucene's tokenizer ends.
 
-    With the profile CHARACTERS, yield the characters instead: in Unicode's form NFKC, case-folded, with one blank for
+    With the profile CHARACTERS, yield the characters instead, in Unicode's form NFKC, case-folded, with one blank for
     each run of white space.
     """
     if profile == CHARACTERS:

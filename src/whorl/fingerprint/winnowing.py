@@ -1,7 +1,7 @@
 """Chooses passage hashes by winnowing, so that two texts with the same run of words share at least one hash.
 
-Each run of `hashed_words` consecutive words has a hash. Winnowing keeps the smallest hash of each `window` of
-neighbouring hashes, which depends only on the words of the window. So two texts with the same `run_words` consecutive
+Each run of `hashed_words` consecutive words has a hash. Winnowing keeps the smallest hash of each window of `window`
+neighbouring hashes. It depends only on the words of the window. So two texts with the same `run_words` consecutive
 words keep the same hash of these words. Random text keeps the fraction 2 / (window + 1) of its hashes.
 
 Source: Schleimer, Wilkerson, Aiken, "Winnowing: Local Algorithms for Document Fingerprinting", SIGMOD 2003.
@@ -29,18 +29,18 @@ Numbers = npt.NDArray[np.uint64]
 _T = TypeVar("_T", bound=np.generic)
 
 _NAME = re.compile(r"passages1-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
-#: Minimum length of a run in words at which a store can guarantee to find every shared run.
+#: A store can guarantee to find every shared run of this number of words, or more.
 SHORTEST_RUN = 8
-#: Number of bits of a hash that proves a passage on its own: with ten million stored hashes, only one text in hundreds
-#: has a false match.
+#: A hash of this number of bits proves a passage alone: with ten million stored hashes, only one text in hundreds has a
+#: false match.
 PROOF_BITS = 40
 #: A document with words broken at line ends keeps this number in addition to its passage hashes.
 BROKEN_WORDS = 0
-#: Multipliers of the polynomial hashes of a word (over its UTF-16 units) and of a run (over its words); odd, so that no
-#: bit is lost.
+#: Multipliers of two polynomial hashes: of a word, over its UTF-16 units, and of a run, over its words. They are odd,
+#: so that no bit is lost.
 _OF_LETTERS, _OF_WORDS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _BLANKS = np.array([0x20], "<u2")
-#: Number of bytes of words to hash between two checks of the deadline; hashing takes sixteen times as much memory.
+#: Number of bytes of words to hash between two checks of the deadline. Hashing takes sixteen times this memory.
 _BYTES_AT_ONCE = 1 << 20
 
 
@@ -49,9 +49,9 @@ class PassageScheme:
     """Parameters of passage hashes, in addition to the token scheme. Hashes of different schemes cannot be compared.
 
     Args:
-        run_words: Minimum length of a shared run that is certainly detected, in words, 2 to 999.
-        hashed_words: Number of words per hash, 1 to `run_words`. With fewer words, texts keep fewer hashes, but common
-            phrases match more documents.
+        run_words: Every shared run of at least this number of words is detected, 2 to 999.
+        hashed_words: Number of words per hash, 1 to `run_words`. With a smaller number, texts keep fewer hashes, but
+            common phrases match more documents.
         bits: Number of bits per hash, 24 to 48.
 
     Raises:
@@ -82,7 +82,7 @@ class PassageScheme:
 
     @property
     def window(self) -> int:
-        """Number of consecutive hashes in a window; winnowing keeps the smallest of these."""
+        """Number of consecutive hashes in a window; winnowing keeps the smallest one."""
         return self.run_words - self.hashed_words + 1
 
     @property
@@ -107,15 +107,15 @@ class PassageScheme:
 
 
 def winnowed(words: JoinedWords, scheme: PassageScheme) -> Numbers:
-    """Return the hashes that winnowing keeps of a text as an ascending distinct uint64 array; empty for short texts."""
+    """Return the hashes that winnowing keeps of a text, ascending and distinct; empty for a short text."""
     return sorted_distinct([_numbers(_across(np.minimum, run_hashes(words, scheme), scheme.window), scheme)])
 
 
 def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> Numbers:
     """Return the passage hashes of a document, to be stored with it, as an ascending distinct uint64 array.
 
-    If words are broken at line ends, they include the hashes of the text with these words joined, and BROKEN_WORDS.
-    `words` are the words of `text` under `scheme`, the scheme of the document's tokens.
+    If words are broken at line ends, the result includes BROKEN_WORDS, and the hashes of the text with these words
+    joined. `words` are the words of `text` under `scheme`, the scheme of the document's tokens.
     """
     numbers, whole = winnowed(words, passage_scheme), without_line_end_hyphens(text)
     if whole == text:
@@ -127,8 +127,7 @@ def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_schem
 def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt.NDArray[np.int64]]:
     """Return the hashes of all runs of `hashed_words` words, to look up, and the range of words of each hash.
 
-    A document that shares `run_words` words keeps at least one of these hashes, and often hashes of shorter shared
-    runs.
+    A document that shares `run_words` words keeps at least one of the hashes, and often hashes of shorter shared runs.
 
     Returns:
         Hashes in text order, uint64 array of shape (n,), and for each hash a half-open range of words, int64 array of
@@ -140,13 +139,13 @@ def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt
     hashes = hashes_of_runs(word_hashes([words]), scheme.hashed_words)
     places = np.arange(hashes.size)
     smallest = _across(lambda a, b: np.where(hashes[b] < hashes[a], b, a), places, scheme.window)
-    # The smallest hash of a window is never before that of an earlier window.
+    # The smallest hash of a window is never before the smallest hash of an earlier window.
     first, end = np.searchsorted(smallest, places), np.searchsorted(smallest, places, side="right")
     return _numbers(hashes, scheme), np.stack((first, np.where(end > first, end - 1 + scheme.run_words, first)), axis=1)
 
 
 def kept_places(words: JoinedWords, scheme: PassageScheme) -> tuple[npt.NDArray[np.int64], Numbers]:
-    """Return the positions of the hashes that `winnowed` keeps, and these hashes; repeated hashes are included.
+    """Return the positions of the hashes that `winnowed` keeps, and the hashes, including repetitions.
 
     A position is the index of the first word under a hash. Both arrays have shape (n,): int64, ascending, and uint64.
     """
@@ -161,14 +160,14 @@ def kept_of(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDArray[np
 
     Args:
         hashes: Hashes of the runs of words of one or several texts, concatenated; uint64 array.
-        is_window: Mask of the positions where a window starts; False if it would span two texts.
+        is_window: Mask of the positions where a window starts; False if the window would span two texts.
     """
     if not is_window.size:
         return np.empty(0, np.int64)
     window = hashes.size - is_window.size + 1
     smallest = np.where(is_window, _across(np.minimum, hashes, window), np.uint64(0))
-    # A hash is kept if it is the minimum of a window: then it equals the largest minimum of all windows that contain
-    # it.
+    # A hash is kept if it is the minimum of a window: then it is equal to the largest minimum of all windows that
+    # contain it.
     padding = np.zeros(window - 1, np.uint64)
     around = _across(np.maximum, np.concatenate((padding, smallest, padding)), window)
     return np.flatnonzero(around == hashes)
@@ -214,7 +213,7 @@ def word_hashes(texts: Sequence[JoinedWords]) -> Numbers:
 
 
 def _pieces(words: JoinedWords) -> Iterator[JoinedWords]:
-    """Cut the words of a text into pieces of at most `_BYTES_AT_ONCE` bytes; a longer word is a piece by itself."""
+    """Cut the words of a text into pieces of at most `_BYTES_AT_ONCE` bytes; a longer word is a piece of its own."""
     starts, first = words.starts, 0
     while first < starts.size - 1:
         end = int(np.searchsorted(starts, starts[first] + _BYTES_AT_ONCE, side="right")) - 1
@@ -258,7 +257,7 @@ def _polynomials(units: Numbers, starts: npt.NDArray[np.int64], lengths: npt.NDA
 
 
 def mixed(numbers: Numbers) -> Numbers:
-    """Mix the bits of each number by the finaliser of 64-bit murmur3."""
+    """Mix the bits of each number with the finaliser of 64-bit murmur3."""
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         numbers = (numbers ^ numbers >> np.uint64(33)) * np.uint64(factor)
     return numbers ^ numbers >> np.uint64(33)

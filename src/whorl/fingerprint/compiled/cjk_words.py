@@ -1,7 +1,7 @@
 """Compiled loop that splits Chinese and Japanese text into words, with the same result as `dictionary.LeastCost`.
 
-The loop reads ICU's serialized dictionary. It leaves three kinds of rare characters to the Python code: those changed
-by compatibility normalization, beyond the first Unicode plane, or in other dictionaries.
+The loop reads ICU's serialized dictionary. It leaves three kinds of rare characters to the Python code: characters that
+compatibility normalization changes, characters beyond the first Unicode plane, and characters of other dictionaries.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from whorl.fingerprint.words.dictionary import (
 
 _COSTS = np.array(KATAKANA_COSTS, np.int64)
 _UNREACHED = 1 << 31
-#: Marks a unit (a 16-bit number of UTF-16) in the first cache that has not been looked up yet.
+#: Marks a unit (a 16-bit number of UTF-16) that has not been looked up yet, in the first cache.
 _UNKNOWN = -2
 #: Binary logarithm of the number of slots in the cache for pairs of units.
 PAIR_BITS = 15
@@ -34,8 +34,8 @@ PAIR_BITS = 15
 def nothing_known() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Allocate empty caches of dictionary look-ups.
 
-    The dictionary is a trie of UTF-16 units. The first cache has, for each first unit of a word, the result of
-    `_advance` from the root; the second has the result for some pairs of a first and a second unit.
+    The dictionary is a trie of UTF-16 units. For each first unit of a word, the first cache has the result of
+    `_advance` from the root. The second cache has the result for some pairs of a first and a second unit.
     """
     # -1 marks an empty slot. As a pair of units it would be U+FFFF twice, which no word contains.
     return np.full((1 << 16, 4), _UNKNOWN, np.int32), np.full((1 << PAIR_BITS, 4), -1, np.int32)
@@ -72,7 +72,7 @@ def _branch(trie: Any, place: int, size: int, unit: int) -> Any:
 
 @loop
 def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
-    """Advance by one unit in the trie, from a node, or within a linear run of units (`stretch` units are left of it).
+    """Advance by one unit in the trie, from a node, or within a linear run of units with `stretch` units left.
 
     Returns:
         Value of the word that ends after the unit, or -1; next position, or -1; and number of units left in a linear
@@ -119,7 +119,7 @@ def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
 
 @inlined
 def _lower(cost: Any, before: Any, start: int, length: int, value: int) -> None:
-    """Note a word of cost `value` from `start` as the last word before its end, if this lowers the cost up to there."""
+    """Record a word of cost `value` from `start` as the last word before its end, if the cost up to its end falls."""
     if value >= 0 and cost[start] + value < cost[start + length]:
         cost[start + length] = cost[start] + value
         before[start + length] = start
@@ -131,7 +131,8 @@ def _reach_by_words(
 ) -> Any:
     """Lower the cost of each position where a dictionary word from `start` ends; return whether one unit is a word.
 
-    Look-ups from the root with its 20,000 children are slow, so the caches hold results for units and pairs of units.
+    The root has 20,000 children, so look-ups from the root are slow. The caches hold results for units and pairs of
+    units.
     """
     ones, pairs = known
     first = int64(get(units, at))
@@ -165,7 +166,7 @@ def _is_katakana(code: int) -> Any:
 
 @loop
 def _least_cost(units: Any, origin: int, limit: int, trie: Any, known: Any, cost: Any, before: Any) -> None:
-    """Find the cheapest segmentation of a span: write to `before` the start of the word that ends at each position."""
+    """Find the cheapest segmentation of a span: write the start of the word that ends at each position to `before`."""
     cost[0] = 0
     for place in range(1, limit + 1):
         cost[place] = _UNREACHED
@@ -193,7 +194,7 @@ def _least_cost(units: Any, origin: int, limit: int, trie: Any, known: Any, cost
 
 @loop
 def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work: Any, ends: Any, count: int) -> Any:
-    """Write the positions where words of one segment end, like `Dictionaries.divide`.
+    """Write the positions where the words of one segment end, like `Dictionaries.divide`.
 
     Return the number of word ends written so far, or -1 to leave the segment to the Python code.
     """
@@ -235,7 +236,7 @@ def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work
 
 @cached
 def divide(units: Any, slow: Any, engines: Any, trie: Any, work: Any, ends: Any, counts: Any) -> Any:
-    """Divide into words the segments that contain only Chinese and Japanese.
+    """Divide the segments that contain only Chinese and Japanese into words.
 
     `slow` has the segments from `words.scan`. `ends` receives the word ends of the divided segments, `counts` the
     number of words of each segment, or -1 for a segment left to the Python code.

@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 
 from whorl.fingerprint.compiled.jit import cached, element, get, inlined, int64, load8, loop, uint64
 
-#: Number of shingles to sort by length at a time. Shingles of about equal length are hashed LANES at a time, in
-#: parallel lanes of the processor.
+#: Number of shingles to sort by length at a time. Shingles of about equal length are hashed in parallel lanes of the
+#: processor, LANES at a time.
 SHINGLE_BATCH = 2048
 LANES = 8
-#: Number of length classes. A class has the shingles with the same number of 16-byte blocks; the last, all longer ones.
+#: Number of length classes. The shingles of a class have the same number of 16-byte blocks; the last class has all
+#: longer shingles.
 LENGTH_CLASSES = 32
 _HASHES = SHINGLE_BATCH + LANES * LENGTH_CLASSES
-#: Average number of moves per number after which heap sort replaces insertion sort; only crafted input needs more.
+#: If a sort takes more moves per number on average, heap sort replaces insertion sort. Only crafted input needs that.
 _MOST_MOVES = 64
 
 #: murmur3 x64 128 (Austin Appleby, public domain).
@@ -177,16 +178,16 @@ def _hash_some(
 ) -> Any:
     """Hash the shingles that begin with the words from `batch` to `batch_end`; return the number of filled slots.
 
-    A slot is an index into the arrays of `scratch`: it gets the first word of a shingle, and both halves of its hash.
-    Slots are grouped by length class, not in text order. Some shingles have several slots, which pad each length class
-    to fill all lanes. A batch has at most SHINGLE_BATCH words.
+    A slot is an index into the arrays of `scratch`. It gets the first word of a shingle, and both halves of its hash.
+    Slots are grouped by length class, not in text order. Some shingles have several slots, so that each length class
+    fills all lanes. A batch has at most SHINGLE_BATCH words.
     """
     places, lengths, hashes, slots, begins = scratch
     slots[:] = 0
     for i in range(batch, batch_end):
         blocks = (int64(get(starts, i + size)) - 1 - int64(get(starts, i))) >> 3
         slots[uint64(min(blocks, LENGTH_CLASSES - 1) + 1)] += 1
-    # Pad each class with repeats of its shingles, to fill all lanes.
+    # Repeat shingles of each class, so that the class fills all lanes.
     for i in range(1, LENGTH_CLASSES + 1):
         slots[i] = slots[i - 1] + ((slots[i] + LANES - 1) & -LANES)
     for i in range(batch, batch_end):
@@ -216,7 +217,7 @@ def reduce(
     words: Any, starts: Any, counts: Any, size: int, numbers: Any, masks: Any, minima: Any, filled: Any, highs: Any,
     shingles: Any, scratch: Any,
 ) -> Any:  # fmt: skip
-    """Lower the bucket minima of texts by the hashes of their shingles; return the number of hashes written to `highs`.
+    """Update the bucket minima of texts with the hashes of their shingles; return the number of hashes in `highs`.
 
     Args:
         words: Units of the words, each word followed by a space, and PADDING more units.
@@ -245,7 +246,7 @@ def reduce(
                 high, low = get(hashes, i), get(hashes, _HASHES + i)
                 bucket = high >> shift if shift else (high >> uint64(32)) // bucket_size
                 old_high, old_low = smallest[bucket, 0], smallest[bucket, 1]
-                # Select without a branch; branches would often be mispredicted for short texts.
+                # Select without a branch: the processor would often mispredict branches for short texts.
                 is_lower = (high < old_high) | ((high == old_high) & (low < old_low))
                 smallest[bucket, 0] = high if is_lower else old_high
                 smallest[bucket, 1] = low if is_lower else old_low
@@ -276,7 +277,7 @@ def ordered_halves(
 ) -> None:
     """Write one half of each shingle's hash to `out`, at the index of the shingle's first word.
 
-    Shingles that cross the border of two texts are included. `half` is 0 for the high half, 1 for the low half. `out`
+    This includes shingles that cross the border of two texts. `half` is 0 for the high half, 1 for the low half. `out`
     is a uint64 array with an element for each word. The other arguments are as in `reduce`.
     """
     _hash_in_order(words, starts, counts, size, numbers, masks, half, out, scratch)
@@ -286,8 +287,9 @@ def ordered_halves(
 def put_in_order(numbers: Any, first: int, count: int, lead: int, out: Any, at: int, heads: Any) -> None:
     """Write numbers[first : first + count] to out[at:] in ascending order.
 
-    The numbers have `lead` high bits in common, and should be evenly distributed below. A bucket sort puts each number
-    near its place, and an insertion sort completes the order. `heads` is scratch space of about `count` + 1 elements.
+    The numbers have `lead` high bits in common; the other bits should be evenly distributed. A bucket sort puts each
+    number near its position, and an insertion sort completes the order. `heads` is scratch space of about `count` + 1
+    elements.
     """
     buckets = min(count, heads.size - 1)
     for i in range(buckets + 1):
@@ -328,7 +330,7 @@ def _bucket(number: Any, lead: int, count: int) -> Any:
 @loop
 def _heap_sort(numbers: Any, at: int, count: int) -> None:
     for end in range(count + count // 2, 0, -1):
-        # Build a heap with the largest number on top; then move the largest to the end, one by one.
+        # Build a heap with the largest number on top. Then move the largest number to the end, again and again.
         root, size = (end - count - 1, count) if end > count else (0, end - 1)
         if end <= count:
             numbers[at], numbers[at + end - 1] = numbers[at + end - 1], numbers[at]
@@ -349,11 +351,11 @@ def distinct(
 ) -> Any:  # fmt: skip
     """Write the distinct hashes of each text's shingles in ascending order, text by text; return their number.
 
-    `highs`, a uint64 array with an element per word, receives the high halves; `sizes`, int64 of shape (texts,), the
-    number of hashes of each text. `aside` is scratch space like `out` of `ordered_halves`, `heads` int64 scratch space,
-    one element longer than `highs`. The other arguments are as in `reduce`.
+    `highs`, a uint64 array with an element per word, receives the high halves. `sizes`, an int64 array of shape
+    (texts,), receives the number of hashes of each text. `aside` is scratch space like `out` of `ordered_halves`.
+    `heads` is int64 scratch space, one element longer than `highs`. The other arguments are as in `reduce`.
     """
-    # This also hashes shingles that cross the border of two texts; the following loop skips them.
+    # This also hashes shingles that cross the border of two texts; the loop below skips them.
     _hash_in_order(words, starts, counts, size, numbers, masks, 0, aside, scratch)
     total = 0
     for text in range(counts.size - 1):
@@ -373,7 +375,7 @@ def distinct(
 
 @cached
 def rotate(minima: Any, filled: Any) -> None:
-    """Copy to each empty bucket the hash of the next filled one, wrapping around; skip texts without any hash."""
+    """Copy the hash of the next filled bucket to each empty one, wrapping around; skip texts without any hash."""
     for text in range(minima.shape[0]):
         buckets = minima.shape[1]
         following = 0

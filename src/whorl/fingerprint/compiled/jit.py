@@ -23,8 +23,8 @@ from numba.core import cgutils
 from numba.core.caching import FunctionCache, NullCache
 from numba.extending import intrinsic
 
-#: Options for numba. The loops allocate no arrays, so they need no reference counting (`_nrt`), which would make
-#: threads wait for each other.
+#: Options for numba. The loops allocate no arrays, so they need no reference counting (`_nrt`); it would make threads
+#: wait for each other.
 _OPTIONS = {"_nrt": False, "nogil": True}
 
 #: numpy's types as Any, because mypy and numba infer different types for arithmetic.
@@ -37,7 +37,7 @@ _CACHED: list[Any] = []
 
 #: Matches a non-writable mapping in `/proc/self/smaps`: start, end, file name, and further lines of the mapping.
 _MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) .-.. .*/(.*)\n((?:\w+:.*\n)+)", re.MULTILINE)
-#: Matches a line of a mapping that says that it has no private pages, in memory or in swap space.
+#: Matches a line which states that a mapping has no private pages, in memory or in swap space.
 _NOTHING_OWN = re.compile(r"^(?:Anonymous|Swap): +0 kB$", re.MULTILINE)
 
 loop = njit(**_OPTIONS)
@@ -55,7 +55,7 @@ _DIGEST = _sources_digest()
 
 
 class _Cache(FunctionCache):
-    """On-disk cache of a compiled function that skips the set-up of numba's compiler on a hit.
+    """On-disk cache of a compiled function. If the function is in the cache, numba's compiler is not set up.
 
     The set-up takes four times as long as loading all loops.
     """
@@ -69,14 +69,14 @@ class _Cache(FunctionCache):
 
 
 def release_llvm_pages() -> None:
-    """Release the memory of LLVM's code and constants, 45 MB for all loops; later compilations read the pages again."""
+    """Release the memory of LLVM's code and constants, 45 MB; a later compilation reads the pages again."""
     for address, size in _pages_of_llvm():
         ctypes.CDLL(None).madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), mmap.MADV_DONTNEED)
 
 
 @cache
 def _pages_of_llvm() -> list[tuple[int, int]]:
-    """Return address and size of the memory mappings of LLVM's code and constants; empty without /proc."""
+    """Return address and size of the memory mappings of LLVM's code and constants; an empty list without /proc."""
     try:
         return pages_as_in_file(Path("/proc/self/smaps").read_text(), get_library_name())
     except OSError:
@@ -84,9 +84,9 @@ def _pages_of_llvm() -> list[tuple[int, int]]:
 
 
 def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
-    """Return address and number of bytes of the mappings whose content still equals the file.
+    """Return address and number of bytes of the mappings whose content is still equal to the file.
 
-    Releasing mappings changed by the linker would lose the changes.
+    The linker has changed other mappings. Releasing them would lose the changes.
     """
     return [
         (int(begin, 16), int(end, 16) - int(begin, 16))
@@ -96,10 +96,10 @@ def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
 
 
 def cached(function: Callable[..., Any]) -> Any:
-    """Decorate a loop to be compiled on first use, and its compiled code to be stored on disk if possible.
+    """Decorate a loop: it is compiled on first use, and its compiled code is stored on disk if possible.
 
-    numba checks only the function's own module for changes, so the compiled function's name contains a digest of all
-    modules.
+    numba checks only the function's own module for changes, so the name of the compiled function contains a digest of
+    all modules.
     """
     function.__qualname__ += f"_{_DIGEST}"
     compiled = loop(function)
@@ -129,7 +129,7 @@ def _cached_functions(package: str) -> list[Any]:
 def _is_on_disk(function: Any) -> bool:
     if isinstance(function._cache, NullCache):
         return False
-    # numba's cache has no public look-up. A key is a signature, the processor, and the code's hash.
+    # numba's cache has no public look-up. A key consists of a signature, the processor, and the code's hash.
     processor = function.targetdescr.target_context.codegen().magic_tuple()
     return any(key[1] == processor for key in function._cache._cache_file._load_index())
 
@@ -156,7 +156,7 @@ def element(context: Any, builder: Any, array_type: Any, array: Any, index: Any)
 
 @intrinsic
 def get(typing: Any, array: Any, index: Any) -> Any:
-    """Return array[index]; unlike numba's indexing, negative indexes are not supported."""
+    """Return array[index]. Unlike numba's indexing, this does not support negative indices."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load(element(context, builder, signature.args[0], *arguments))

@@ -1,15 +1,15 @@
 """Runs the compiled loops that turn text into words, hashes and bucket minima, and decides when to load them.
 
-A `Kernel` holds the working memory of the loops, so each thread needs its own. Creating the first one imports numba.
-Compiling the loops takes 10 to 15 seconds, once per machine, in a background process that `kernel_if_ready` starts.
-Until it has finished, and for small amounts of text, `shingling` gives the same results.
+A `Kernel` holds the working memory of the loops, so each thread needs its own kernel. Creating the first kernel imports
+numba. Compiling the loops takes 10 to 15 seconds, once per machine, in a background process that `kernel_if_ready`
+starts. Until it has finished, and for small amounts of text, `shingling` gives the same results.
 
-The compiled code is stored in ``NUMBA_CACHE_DIR``, next to this file, or in the user's cache folder. If none is
+The compiled code is stored in ``NUMBA_CACHE_DIR``, next to this file, or in the user's cache folder. If no folder is
 writable, every process warns and compiles the loops again.
 
-The loops split most text by tables, Chinese and Japanese by a dictionary. The Python code splits *slow* segments, and
-caches their words: segments of Thai, Lao, Khmer and Burmese, and segments with interacting characters, such as a letter
-and a combining mark.
+The loops split most text by tables, and Chinese and Japanese by a dictionary. The Python code splits *slow* segments,
+and caches their words. Slow segments are segments of Thai, Lao, Khmer and Burmese, and segments with characters that
+affect each other, such as a letter and a combining mark.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from whorl.request_context import require_time
 if TYPE_CHECKING:
     from subprocess import Popen
 
-#: Number of characters of text (a window) to read at a time; bounds the memory. With smaller windows, threads would
-#: compete more often for the interpreter's lock.
+#: Number of characters of text to read at a time (a window), which limits the memory. With smaller windows, threads
+#: would compete for the interpreter's lock more often.
 WINDOW = 1 << 18
 #: Limits of the cache of slow segments: length of a segment in units, and number of segments.
 LONGEST_CACHED, MOST_CACHED = 64, 1 << 17
@@ -50,7 +50,7 @@ DEFAULT_SCHEME = Scheme()
 _compiled = Event()
 
 _NOTHING = np.empty(0, np.uint64)
-#: Factor that undoes Lucene's multiplication of murmur hashes by 37, modulo 2**64.
+#: Factor that reverses Lucene's multiplication of murmur hashes by 37, modulo 2**64.
 _INVERSE_OF_37 = np.uint64(pow(37, -1, 1 << 64))
 #: Masks of the first and of the second eight bytes, for the last 0 to 7 units of a shingle.
 _MASKS = np.array(
@@ -68,7 +68,7 @@ class Work(NamedTuple):
         folded: Folded units of the current buffer.
         runs: One bit for each unit of the buffer that may be in a word.
         care: Flags of each block of 64 units of the buffer.
-        edges: Positions in the buffer where runs of such bits begin and end.
+        edges: Positions in the buffer where runs of set bits in `runs` begin and end.
         at: Numbers of units, words and slow segments written so far.
         ends, counts: Ends of the words in slow segments, and their number for each segment, from `cjk_words.divide`.
         cost, before: Cost of the cheapest segmentation up to each position of a span, and the start of its last word.
@@ -134,7 +134,7 @@ class Kernel:
         self._compile()
 
     def _compile(self) -> None:
-        """Call every loop once; if the compiled code cannot be stored, warn and work without the cache on disk."""
+        """Call every loop once. If the compiled code cannot be stored, warn and work without the cache on disk."""
         try:
             self._call_each()
         except OSError as problem:  # the folder exists, but is full or no longer writable
@@ -183,11 +183,11 @@ class Kernel:
     def many_hashed(
         self, texts: Sequence[str], *, with_words: bool = False
     ) -> tuple[npt.NDArray[np.uint64], list[npt.NDArray[np.uint64]], list[JoinedWords]]:
-        """Return each text's bucket minima, ascending distinct shingle hashes, and with `with_words` its words."""
+        """Return each text's bucket minima, its ascending distinct shingle hashes, and with `with_words` its words."""
         minima, filled = self._nothing(len(texts))
         hashes: list[npt.NDArray[np.uint64]] = []
         texts_words: list[JoinedWords] = []
-        # Results for the current text.
+        # Results of the current text.
         parts: list[npt.NDArray[np.uint64]] = []
         nothing, overlap = join([]), 0
         read = nothing
@@ -217,7 +217,7 @@ class Kernel:
         """
         hashes: list[npt.NDArray[np.uint64]] = [_NOTHING]
         sizes = np.zeros(len(texts), np.int64)
-        # Hashes of the current text so far, if it does not fit into one window.
+        # If the current text does not fit into one window: its hashes so far.
         parts: list[npt.NDArray[np.uint64]] = []
         read: list[JoinedWords] = []
         first = overlap = 0
@@ -253,7 +253,7 @@ class Kernel:
         return np.full((*shape, 2), np.iinfo(np.uint64).max, np.uint64), np.zeros(shape, np.bool_)
 
     def murmur_firsts(self, texts: Sequence[str]) -> Iterator[tuple[int, npt.NDArray[np.uint64]]]:
-        """Yield, piece by piece, a text's index and the first halves of the murmur hashes of its shingles."""
+        """Yield a text's index and the first halves of the murmur hashes of its shingles, piece by piece."""
         finished, size = 0, self.scheme.shingle_size
         for window, words, starts, before in self._scanned_windows(texts):
             halves = self._ordered_halves(words, starts, before, 1)
@@ -279,7 +279,7 @@ class Kernel:
         return halves
 
     def words_and_spans(self, text: str) -> tuple[list[str], npt.NDArray[np.int64]] | None:
-        """Return a text's words and their ranges of characters; None with surrogates or characters beyond U+FFFF."""
+        """Return a text's words and their character ranges; None if it has surrogates or characters beyond U+FFFF."""
         if not text.isascii() and tokenizer.SURROGATE_OR_PAIR.search(text):
             return None
         words, spans = list[str](), [np.empty((0, 2), np.int64)]
@@ -305,7 +305,8 @@ class Kernel:
     def _scanned_windows(self, texts: Sequence[str]) -> Iterator[tuple[_Window, _Words, _Starts, _Before]]:
         """Yield windows of the texts, with words, start of each word, and number of words before each text.
 
-        Windows of a text of shingle size n overlap by n - 1 words, so that each shingle is in exactly one window.
+        With shingles of n words, windows of a text overlap by n - 1 words, so that each shingle is in exactly one
+        window.
         """
         unread, carried, lengths = b"", np.empty(0, np.uint16), np.empty(0, np.int64)
         for window in _windows(texts, self._window):
@@ -391,7 +392,8 @@ class _Window(NamedTuple):
     Attributes:
         raw: UTF-16LE encoding of the texts.
         ends: Start of the first text, and end of each text, in units.
-        finished: Number of texts that end in this window: all texts, or 0 for a part of a long text before its end.
+        finished: Number of texts that end in this window: all texts, or 0 if the window is an inner part of a long
+            text.
     """
 
     raw: bytes
@@ -416,7 +418,7 @@ def _windows(texts: Sequence[str], window: int) -> Iterator[_Window]:
             continue
         for start in range(0, len(text) - window, window):
             yield _window_of([text[start : start + window]])._replace(finished=0)
-        # The last part of a long text gets a separate window.
+        # The last part of a long text gets a window of its own.
         yield _window_of([text[start + window :]])
     if together:
         yield _window_of(together)
@@ -466,7 +468,7 @@ class _SlowWords:
     ) -> tuple[list[str], npt.NDArray[np.int64]]:
         """Merge the words of slow segments into the other words, in text order; return all words and their ranges.
 
-        Every character of the text is one unit. Positions in `slow` start at `offset`.
+        Every character of the text takes one unit. Positions in `slow` start at `offset`.
         """
         merged, done, positions, counts = list[str](), 0, list[int](), list[int]()
         for place, start, end, bits in slow.tolist():
@@ -521,7 +523,7 @@ def loops_at_hand() -> Loops | None:
 
 
 def for_loops(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Copy numbers into the array layout of the compiled loops; another layout would recompile them."""
+    """Copy numbers into the array layout of the compiled loops; any other layout would recompile them."""
     return np.array(numbers, np.int64, order="C")
 
 
@@ -538,13 +540,13 @@ class Loops(NamedTuple):
 
 @cache
 def load_loops() -> Loops:
-    """Import the loops; raise ImportError without a working numba, MemoryError if LLVM lacks memory."""
+    """Import the loops; raise ImportError if numba does not work, MemoryError if LLVM lacks memory."""
     if not is_available():
         raise ImportError("it is not installed; pip install numba")
     try:
         import llvmlite.binding  # noqa: F401
     except OSError as error:
-        # llvmlite raises this if it cannot map its library.
+        # llvmlite raises this error if it cannot map its library.
         raise MemoryError("the compiled loops cannot be loaded: there is too little memory for LLVM") from error
     from whorl.fingerprint.compiled import cjk_words, hashes, jit, sketch_comparison, text_comparison, words
 
@@ -553,20 +555,20 @@ def load_loops() -> Loops:
 
 #: Maximum number of idle kernels in memory; each takes some megabytes.
 MOST_IDLE = 4
-#: Number of similarity searches that lose as much time without the loops as loading the loops takes.
+#: After this number of similarity searches without the loops, loading the loops would have saved time.
 WORTH_LOADING = 1000
 _searches = count(1)
 #: The child process that compiles the loops, once started.
 _started: list[Popen[bytes]] = []
 #: Idle kernels by scheme. Creating a kernel takes longer than reading most texts.
 _idle: dict[Scheme, list[Kernel]] = {}
-#: Lock held while this process loads the loops, and the maximum time that a fork waits for it. A child forked while the
-#: lock is held would wait forever.
+#: Lock that is held while this process loads the loops, and the maximum time that a fork waits for it. If a child were
+#: forked while the lock is held, it would wait forever.
 _loading, _FORK_WAITS_SECONDS = RLock(), 10.0
 
 
 def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kernel | None:
-    """Return a kernel from the pool, or a new one; None if the caller must use `shingling`.
+    """Return a kernel from the pool, or a new one. Return None if the caller must use `shingling`.
 
     The result is None if
     - numba is missing or does not work, for example with this version of numpy; this warns once,
@@ -595,7 +597,7 @@ def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kerne
 
 
 def give_back(one: Kernel) -> None:
-    """Put a kernel back into the pool of idle kernels; do not call this after an error has interrupted it."""
+    """Put a kernel back into the pool of idle kernels. Do not call this after an error has interrupted the kernel."""
     if sum(map(len, list(_idle.values()))) < MOST_IDLE:
         _idle.setdefault(one.scheme, []).append(one)
 
@@ -603,8 +605,8 @@ def give_back(one: Kernel) -> None:
 def count_search(scheme: Scheme, weight: int = 1) -> None:
     """Count a search. After every `WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
 
-    If the compiled code cannot be stored, do not load them: compiling would take longer than it saves. `weight` is the
-    number of similarity searches that would together gain as much from the loops as this search.
+    If the compiled code cannot be stored, do not load the loops: compiling would take longer than it saves. `weight` is
+    the number of similarity searches that together gain as much from the loops as this search.
     """
     is_due = 0 in [next(_searches) % WORTH_LOADING for _ in range(weight)]
     if is_due and is_available() and not is_loaded():
@@ -631,7 +633,7 @@ def _start_compiler() -> None:
     code = f"import sys; sys.path[:] = {sys.path!r}; from whorl.fingerprint.compiled.kernel import Kernel; Kernel()"
     nothing = subprocess.DEVNULL
     with suppress(OSError):
-        # In a new session, the child survives Ctrl-C and the end of this process.
+        # In a session of its own, the child survives Ctrl-C and the end of this process.
         command = [sys.executable, "-c", code]
         _started.append(
             subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
@@ -639,7 +641,7 @@ def _start_compiler() -> None:
 
 
 def _before_fork() -> None:
-    # Limit the wait: with other fork handlers, this thread and the loading thread could wait for each other.
+    # Other fork handlers might make this thread and the loading thread wait for each other, so limit the wait.
     _loading.acquire(timeout=_FORK_WAITS_SECONDS)
 
 
@@ -650,7 +652,8 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # Logging, imported at the top of this module, has a lock and a fork handler, and handlers run in reverse order.
+    # Logging has a lock and a fork handler. Handlers run in reverse order, so logging is imported first, at the top of
+    # this module.
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 

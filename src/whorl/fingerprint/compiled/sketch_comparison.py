@@ -1,6 +1,6 @@
 """Compiled loops that decode sketches, count the hashes two sketches share, and estimate the shared shingles.
 
-The loops process one pair at a time: for a few candidates, calling numpy takes a hundred times as long as the
+The loops process one pair at a time. For a few candidates, calling numpy would take a hundred times as long as the
 arithmetic.
 """
 
@@ -11,13 +11,13 @@ from typing import Any
 
 from whorl.fingerprint.compiled.jit import cached, get, inlined, int64, load8, loop, lowest_bit, uint64
 
-#: Size of an encoded sketch's head and checksum; see `sketch.sketch`.
+#: Size of the head and of the checksum of an encoded sketch, in bytes; see `sketch.sketch`.
 _HEAD, _CHECK = 12, 4
 _ONES = uint64(0xFFFF_FFFF_FFFF_FFFF)
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
-#: Terms below this fraction of the first term are left out: a sum has fewer than 2**41 terms, so they do not matter.
+#: Terms below this fraction of the first term are left out. A sum has fewer than 2**41 terms, so they do not matter.
 _LEAST_TERM = 1e-30
-#: Number of steps of a merge between two checks that the pair can still reach its element of `least`.
+#: Number of steps of a merge before it checks again that the pair can still reach its element of `least`.
 _STEPS = 16
 
 
@@ -30,9 +30,9 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
     Args:
         raw: The sketches, and at least eight more bytes.
         starts: Start of each sketch, and the end of the last.
-        low_bits: Number of bits of each low part, by sketch.
+        low_bits: For each sketch, the number of bits of its low parts.
         counts: Number of hashes of each sketch, from its head.
-        firsts: First output index of each sketch.
+        firsts: Index of each sketch's first hash in the output.
     """
     for sketch in range(counts.size):
         at, low, count, first = starts[sketch] + _HEAD, low_bits[sketch], counts[sketch], firsts[sketch]
@@ -41,7 +41,7 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
         if not _unary(raw, unary, end, low, count, first, hashes):
             return sketch
         done = uint64(0)
-        # Unsigned indexes are faster; numba does not check whether they are negative.
+        # Unsigned indices are faster, because numba does not check whether they are negative.
         for size in (8, 4, 2, 1):
             if whole & size:
                 mask = _ONES >> uint64(64 - 8 * size)
@@ -82,8 +82,8 @@ def count_shared(
 ) -> None:
     """Count the hashes that the two documents of each pair share, by merging their ranges of `hashes`.
 
-    Starts and counts give the range of each document's ascending hashes. If a pair cannot reach the number in `least`
-    any more, the loop stops early and writes a smaller count to `shared`.
+    Starts and counts give the range of each document's ascending hashes. If a pair can no longer reach its number in
+    `least`, the loop stops early and writes a smaller count to `shared`.
     """
     for pair in range(shared.size):
         at_a, at_b = starts_a[pair], starts_b[pair]
@@ -93,7 +93,7 @@ def count_shared(
         while left > 0 and count + left >= least[pair]:
             for _ in range(min(left, _STEPS)):
                 one, other = get(hashes, at_a), get(hashes, at_b)
-                # Add comparisons instead of branching; the branch would often be mispredicted.
+                # Add comparisons instead of branching: the processor would often mispredict the branch.
                 count += one == other
                 at_a += one <= other
                 at_b += other <= one
@@ -103,9 +103,9 @@ def count_shared(
 
 @cached
 def upper_tails(population: Any, good: Any, drawn: Any, least: Any, tails: Any) -> None:
-    """Compute P(X >= least) of several hypergeometric distributions; `tails` is the output.
+    """Compute P(X >= least) of several hypergeometric distributions, and write the results to `tails`.
 
-    The other arguments are as for `hypergeometric.upper_tail`, as arrays with an element per distribution.
+    The other arguments are those of `hypergeometric.upper_tail`, as arrays with one element per distribution.
     """
     for i in range(tails.size):
         tails[i] = _tail(population[i], good[i], drawn[i], least[i])
@@ -117,9 +117,9 @@ def overlap_intervals(
 ) -> None:
     """Find the ends of intervals of the number of shared shingles, like `estimate.overlap_interval`.
 
-    All arguments except `tail` are arrays of shape (hits,), and `most` is at least `shared`. A number is compatible
-    with a count of shared hashes if the probabilities of at least and of at most this count exceed `tail`. `low` and
-    `high` are the output.
+    All arguments except `tail` are arrays of shape (hits,), and `most` is at least `shared`. A number of shingles is
+    compatible with a count of shared hashes if two probabilities exceed `tail`: of at least this count, and of at most
+    this count. `low` and `high` are the output.
     """
     for i in range(shared.size):
         low[i] = _least_possible(total[i], is_union[i], drawn[i], shared[i], most[i], tail)
@@ -132,8 +132,8 @@ def likeliest(
 ) -> None:
     """Find the likeliest number of shared shingles of each pair, like `estimate.shared_shingles`.
 
-    All arguments are arrays of shape (pairs,). `alone_a` and `alone_b` have the numbers of compared hashes that are
-    only in one sketch, `lost` the fraction of hashes that the sketches lack; `middle` is the output.
+    All arguments are arrays of shape (pairs,). `alone_a` and `alone_b` have the numbers of compared hashes that are in
+    one sketch only. `lost` has the fraction of hashes that the sketches lack. `middle` is the output.
     """
     for i in range(middle.size):
         middle[i] = _last_rise(sizes_a[i], sizes_b[i], alone_a[i], alone_b[i], shared[i], low[i], high[i], lost[i])
@@ -159,7 +159,7 @@ def _largest_possible(total: int, takes_overlap: int, drawn: int, seen: int, mos
     while first < last:
         overlap = (first + last + 1) // 2
         population = total - takes_overlap * overlap
-        # At most x good items is equivalent to at least drawn - x bad items.
+        # At most x good items are drawn if at least drawn - x bad items are drawn.
         if _tail(population, population - overlap, drawn, drawn - seen) > tail:
             first = overlap
         else:
@@ -171,7 +171,7 @@ def _largest_possible(total: int, takes_overlap: int, drawn: int, seen: int, mos
 def _last_rise(a: int, b: int, alone_a: int, alone_b: int, seen: int, low: int, high: int, lost: float) -> Any:
     """Return the likeliest number of shared shingles, from `low` to `high`.
 
-    The likelihood rises up to it, and then falls.
+    The likelihood rises up to this number, and falls after it.
     """
     first, last = low, high
     while first < last:
@@ -194,7 +194,7 @@ def _tail(population: int, good: int, drawn: int, least: int) -> Any:
     n, k, m, x = float(population), float(good), float(drawn), float(least)
     if x * n > m * k:
         return _outward(n, k, m, x)
-    # Below the mean, count the bad items: X < x is equivalent to drawing more than m - x bad items.
+    # Below the mean, count the bad items: X < x if more than m - x bad items are drawn.
     return 1.0 - _outward(n, n - k, m, m - x + 1)
 
 

@@ -1,7 +1,7 @@
-"""Compiled loops that number shingles, find passages that two texts share, and choose few texts that cover one.
+"""Compiled loops that number shingles, find passages that two texts share, and choose few texts that cover a text.
 
-They give the same results as the numpy code in `fingerprint.compare` and `search.attribution.cover`. For short texts
-they are faster, because calling numpy takes many times as long as the arithmetic.
+They give the same results as the numpy code in `fingerprint.compare` and `search.attribution.cover`. They are faster
+for short texts, because calling numpy takes many times as long as the arithmetic.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def number_runs(
     """Number the runs of `size` consecutive items, so that equal runs get equal numbers; return how many differ.
 
     Args:
-        known: Items of another sequence, whose runs are numbered already, and keep their numbers.
+        known: Items of another sequence. Its runs are numbered already, and keep their numbers.
         known_runs: The numbers of these runs, 0 to `kinds` - 1; new runs get the next numbers.
         known_slots: Hash table of these runs, filled by an earlier call.
         slots: Hash table to fill with the positions of distinct runs, -1 in empty slots; its size is a power of two
@@ -67,10 +67,10 @@ def matches(a: Any, positions: Any, b: Any, candidates: int, first: Any, places:
     Args:
         positions: Position in the text of each item of `a`.
         candidates: Number of positions to try by rule 2, in addition to the first position.
-        first: Zeros, one more than the number of item values; receives the start of each value's range in `places`.
-        places: Room for the positions of `b`, grouped by value.
-        found: Room for start in `a`, start in `b` and length of a passage for each item of `a`. Passages of rule 1 come
-            first; each group is in the order of `a`.
+        first: Zeros, one more than there are item values; receives the start of each value's range in `places`.
+        places: Receives the positions of `b`, grouped by value.
+        found: Receives the start in `a`, the start in `b` and the length of each passage; it has room for one passage
+            per item of `a`. Passages of rule 1 come first, then passages of rule 2; each group is in the order of `a`.
     """
     _group(b, first, places)
     anchored = _anchored(a, b, first, places, found)
@@ -86,7 +86,7 @@ def _group(numbers: Any, first: Any, places: Any) -> None:
     for at in range(numbers.size):
         places[first[numbers[at]]] = at
         first[numbers[at]] += 1
-    # Each start has advanced to the end of the range.
+    # Each start is now the end of its range.
     for number in range(first.size - 1, 0, -1):
         first[number] = first[number - 1]
     first[0] = 0
@@ -115,7 +115,7 @@ def _anchored(a: Any, b: Any, first: Any, places: Any, found: Any) -> Any:
 def _nearest(
     a: Any, positions: Any, b: Any, candidates: int, first: Any, places: Any, found: Any, anchored: int
 ) -> Any:
-    """Add the passages that cover the other shared items of `a` (rule 2); return the number of all passages."""
+    """Add passages that cover the other shared items of `a` (rule 2); return the number of all passages."""
     count, before, reach, shift, latest, at = anchored, 0, 0, 0, -1, 0
     while at < a.size:
         while before < anchored and found[before, 0] <= at:
@@ -179,8 +179,9 @@ def _agreement(a: Any, at: int, b: Any, place: int) -> Any:
 def greedy_cover(ranges: Any, ends: Any, totals: Any, is_open: Any, gains: Any, chosen: Any) -> Any:
     """Choose few sets that together have all open items that any set has; return the number of chosen sets.
 
-    Each step chooses the set with most open items (which no chosen set has yet), of these the largest, then the first.
-    The number of a set's open items never grows, so most sets are not counted again in each step.
+    An open item is an item that no chosen set has. Each step chooses the set with most open items; of equally good sets
+    it chooses the largest, then the first. The number of a set's open items never grows, so most sets are not counted
+    again in each step.
 
     Args:
         ranges: Ranges of items of all sets, grouped by set; the ranges of a set do not overlap.
@@ -188,7 +189,7 @@ def greedy_cover(ranges: Any, ends: Any, totals: Any, is_open: Any, gains: Any, 
         totals: Number of items of each set.
         is_open: Mask of the items to cover; the items of the chosen sets are cleared.
         gains: Number of open items of each set; for a chosen set, the number of items that it has added.
-        chosen: Room for the chosen sets, in order.
+        chosen: Receives the chosen sets, in order.
     """
     count = 0
     while True:
@@ -212,7 +213,7 @@ def greedy_cover(ranges: Any, ends: Any, totals: Any, is_open: Any, gains: Any, 
             return count
         chosen[count] = best
         count += 1
-        # Store the negative number, so that the set is not counted again.
+        # Store the number as a negative one, so that the set is not counted again.
         gains[best] = -most
         for at in range(ends[best - 1] if best else 0, ends[best]):
             for item in range(ranges[at, 0], ranges[at, 1]):
@@ -221,7 +222,7 @@ def greedy_cover(ranges: Any, ends: Any, totals: Any, is_open: Any, gains: Any, 
 
 @loop
 def _is_first(totals: Any, place: int, other: int) -> Any:
-    """Check whether a set goes before another with the same gain."""
+    """Check whether a set goes before another set with the same number of open items."""
     return totals[place] > totals[other] or (totals[place] == totals[other] and place < other)
 
 

@@ -1,4 +1,4 @@
-"""Unicode tables for splitting text into words and folding these, as arrays for the compiled loops."""
+"""Unicode tables for splitting text into words and folding the words, as arrays for the compiled loops."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from whorl.fingerprint.words.dictionary import load_trie
 from whorl.fingerprint.words.wordbreak import CODE_POINTS, FIRST_PLANE, INHERITED, JAPANESE, START, STOP, StateMachine
 
 #: Flags of a unit in `LoopTables.units`: it may be part of a word; it is unusual, so the state machine decides; it may
-#: begin a word; a word ends before it for certain; it may be of another script than Latin; it is a space. Bits 16 to 31
+#: begin a word; a word certainly ends before it; it may be of another script than Latin; it is a space. Bits 16 to 31
 #: of the number hold the folded unit, bits 8 to 13 the category.
 RUN, CARE, START_WORD, HARD_END, OTHER_SCRIPT, SPACE = 1, 2, 4, 8, 16, 32
 CATEGORY_SHIFT, FOLD_SHIFT = 8, 16
-#: Flags of a character in `LoopTables.characters`: its folded form is not a single independent unit; it is an emoji, or
-#: only before U+FE0F or U+20E3; it is a combining mark; it continues runs of certain other scripts.
+#: Flags of a character in `LoopTables.characters`: its folded form is not a single independent unit; it is an emoji; it
+#: is an emoji only before U+FE0F or U+20E3; it is a combining mark; it continues runs of certain other scripts.
 SLOW, EMOJI, EMOJI_IF_MARKED, COMBINING, JOINING = 1, 2, 4, 8, 16
 #: Flag of a segment, in addition to SLOW: a dictionary must divide it into words.
 DIVIDED = 2
@@ -28,11 +28,11 @@ DIVIDED_WORD = 1 | DIVIDED << 1 | 8
 #: Bits in an entry of `LoopTables.engines`: the engine's number, whether the unit needs a dictionary, and whether the
 #: compiled loop leaves the unit to the Python code.
 ENGINE, ASKS, RARE = 7, 8, 16
-#: Flags of a state of the state machine: a segment may end here, and such a segment is a word.
+#: Flags of a state of the state machine: a segment may end here, and a segment that ends here is a word.
 ACCEPTS, IS_WORD = 1, 2
 #: Indexes into `LoopTables.numbers`.
 STRIDE, DICTIONARY_0, DICTIONARY_1, JAPANESE_SCRIPT, BUFFER = range(5)
-#: Number of units after the end of a text's words that the loops may read or write.
+#: Number of units that the loops may read or write after the end of a text's words.
 PADDING = 64
 
 
@@ -44,8 +44,8 @@ class LoopTables(NamedTuple):
         unit_scripts: uint8 array of shape (65536,): script of each unit, 255 for a surrogate.
         joins: Ascending int64 array of `code point << 8 | script`, as in WordBreakTables.
         begins: int64 array of shape (2,): start state of each machine.
-        soft_ends: uint64 array of shape (64,): for each category of the unit after a word, a mask of the categories of
-            the following unit for which the word certainly ends; 62 stands for no following unit.
+        soft_ends: uint64 array of shape (64,). The word certainly ends if the unit after it has the category of an
+            element, and the unit after that has a category in the element's mask; 62 stands for no second unit.
         engines: uint8 array of shape (65536,): dictionary engine of each unit, by the rules of the second machine.
         trie: uint16 array: ICU's dictionary of Chinese and Japanese.
         numbers: int64 array, indexed by STRIDE and the constants after it.
@@ -143,7 +143,7 @@ def tables_for_loops(profile: str) -> LoopTables:
 
 
 class _Kinds:
-    """Sorts character categories into kinds that let the loops find words without the state machine.
+    """Sorts character categories into kinds, so that the loops find words without the state machine.
 
     Attributes:
         starts: Categories that begin words. Any sequence of their characters is one word.
@@ -157,7 +157,7 @@ class _Kinds:
         self._machine = machine
         following = machine.following
         plain_categories = range(machine.dictionary_start)
-        # `gaps` excludes emoji modifiers and joiners. `starts` excludes letters that are also emoji, because they can
+        # `gaps` has no emoji modifiers and joiners. `starts` has no letters that are also emoji, because they can
         # follow a joiner.
         joiners = {int(machine.categories[code]) for code in (0x200D, 0x20E3, 0xFE0F)}
         letter_emoji = int(machine.categories[0x2139])
@@ -188,7 +188,7 @@ class _Kinds:
                 self.soft_ends[category] = sum(1 << c for c in (*sure, 62))
 
     def _reached(self, begin: Sequence[int], go_on: Sequence[int]) -> set[int]:
-        """Return the states that a text can reach if its first category is in `begin`, and all others in `go_on`."""
+        """Return the states that a text can reach if its first category is in `begin` and all others in `go_on`."""
         following = self._machine.following
         reached: set[int] = set()
         waiting = set(following[START, list(begin)].tolist())

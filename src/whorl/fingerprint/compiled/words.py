@@ -1,7 +1,7 @@
 """Compiled loops that split text into folded words, with the Unicode data of `unicode_tables`.
 
-The first pass, without branches, writes the folded form of each unit of a buffer, and a bit: whether it may be part of
-a word. Words are then the runs of set bits, found 64 bits at a time.
+The first pass, without branches, writes two things for each unit of a buffer: its folded form, and a bit that is set if
+the unit may be part of a word. Words are then the runs of set bits, found 64 bits at a time.
 
 Three cases are left to Lucene's state machine, which starts at the last certain word boundary: a run with an unusual
 unit, a run whose first unit cannot begin a word, and a run with an uncertain end (``don't``).
@@ -62,7 +62,7 @@ def _buffer_end(units: Any, start: int, end: int, table: Any, size: int) -> Any:
 
 @loop
 def _look_up(units: Any, start: int, end: int, table: Any, folded: Any, runs: Any, care: Any) -> Any:
-    """Fold the units of a buffer, write a bit for each that may be in a word, and return the union of all flags."""
+    """Fold the units of a buffer, set a bit for each that may be in a word, and return the union of all flags."""
     together = uint32(0)
     length = end - start
     for block in range((length + 63) >> 6):
@@ -174,8 +174,8 @@ def _by_machine(
 def _by_bits(units: Any, origin: int, start: int, end: int, layout: Any, work: Any, at: Any) -> None:
     """Split a run of one script (not Japanese) into words, and write them.
 
-    The bits of `_look_up` give the ranges that may be words. Where they cannot decide a boundary, the state machine
-    does.
+    The bits of `_look_up` give the ranges that may be words. The state machine decides the boundaries that the bits
+    cannot decide.
     """
     table, words, starts, folded, edges = layout.units, work.words, work.starts, work.folded, work.edges
     firsts = work.firsts
@@ -277,7 +277,7 @@ def scan(units: Any, bounds: Any, is_whole: bool, layout: Any, work: Any, before
     Args:
         units: UTF-16 units of the texts, concatenated.
         bounds: Start of each text, and end of the last.
-        is_whole: Whether `units` has the last text to its end; otherwise, only its complete buffers are read.
+        is_whole: Whether `units` has the whole last text. If not, only complete buffers of the last text are read.
         layout: `unicode_tables.LoopTables`.
         work: `kernel.Work`. The loop writes `words`, `starts`, `firsts` and `slow`. Each row of `slow` describes a
             segment whose words do not follow from the tables alone, by four values:
@@ -328,9 +328,9 @@ def put_in(
     """Copy words, and insert the words of the slow segments; return the number of units and the number of words.
 
     `starts`, `before`, `slow` and `units` are as in `scan`. The loop adds the inserted words to the counts in `before`.
-    `divided` has `ends` and `counts` of `cjk_words.divide`. `python_words` has four arrays for the segments split by
-    the Python code: the units of the words, the end of each segment's units, the length of each word without its space,
-    and the end of each segment's lengths. `filled` must have room for PADDING extra units.
+    `divided` has `ends` and `counts` of `cjk_words.divide`. `python_words` has four arrays for the segments that the
+    Python code has split: the units of the words, the end of each segment's units, the length of each word without its
+    space, and the end of each segment's lengths. `filled` must have room for PADDING additional units.
     """
     ends, counts = divided
     found_units, unit_ends, lengths, length_ends = python_words

@@ -1,8 +1,8 @@
 """Estimates the overlap of two documents from MinHash tokens alone, for indexes without sketches.
 
-Such an index keeps the smallest hash of every bucket of a document, but not its size. Two documents are compared bucket
-by bucket; an empty bucket counts as infinity, even if rotation filled it. The number of shared buckets then has these
-distributions, exactly and for any sizes:
+The index keeps the smallest hash of every bucket of a document, but not the document's size. Two documents are compared
+bucket by bucket. An empty bucket counts as infinity, even if rotation filled it. For any sizes, the number of shared
+buckets then has exactly these distributions:
 
     given the M buckets of A that are filled and not above B's    shared ~ Hypergeometric(a, I, M)
     given the M of B that are filled and not above A's            shared ~ Hypergeometric(b, I, M)
@@ -12,13 +12,13 @@ The reason: the smallest hash of each of the M buckets is a uniform choice from 
 union, and is shared if both documents have the shingle. So shared / M is an unbiased estimate of I / a, of I / b, and
 of the Jaccard similarity; the usual shared / 512 is biased.
 
-Sizes are estimated from the tokens: if v is the position of a hash in its bucket, from 0 to 1, and 1 for an empty
-bucket, then buckets * filled / sum(v) has a standard deviation of 3 to 4.5 % (512 buckets). The size matters only for
-small documents, whose tokens are a large sample. A tenth is added to estimated sizes, to be safe.
+Sizes are estimated from the tokens. Let v be the position of a hash in its bucket, from 0 to 1, and 1 for an empty
+bucket. The estimate is buckets * filled / sum(v); its standard deviation is 3 to 4.5 % (512 buckets). The size matters
+only for small documents, whose tokens are a large sample. To be safe, a tenth is added to an estimated size.
 
-If B has the shingle of a token of A, it has the token unless one of its b - I other shingles has a smaller hash in that
-bucket: with probability (1 - v / buckets) ** (b - I). So a search looks up tokens with small positions first, and the
-plan limits the size of B, because most tokens of A are lost in a much larger document.
+Suppose that B has the shingle of a token of A. Then it has the token with probability (1 - v / buckets) ** (b - I):
+none of its b - I other shingles may have a smaller hash in the bucket. So a search looks up tokens with small positions
+first. The plan limits the size of B, because a much larger document has lost most tokens of A.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from whorl.fingerprint.statistics.hypergeometric import Bools, Counts, Floats, r
 from whorl.fingerprint.statistics.metric import Metric, Shares, least_overlap, require_fraction
 from whorl.fingerprint.statistics.overlap_estimates import CONFIDENCE, Estimate, overlap_interval
 
-#: Factor that increases estimated sizes, to be safe: about two standard deviations.
+#: Safety factor for estimated sizes: about two standard deviations more.
 MARGIN = 1.1
 _EMPTY = np.iinfo(np.uint64).max
 _WORD_BITS = 32
@@ -63,10 +63,10 @@ class Buckets:
 
 
 def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) -> Buckets:
-    """Return the buckets of a signature, given one hash for each bucket.
+    """Return the buckets of a signature that has one hash for each bucket.
 
-    `minima` has 64-bit hashes; the hash of an empty bucket belongs to another bucket, for example by rotation.
-    `is_known` marks the buckets whose content is known, by default all; an index may have lost some hashes.
+    `minima` has 64-bit hashes. The hash of an empty bucket belongs to another bucket, for example because of rotation.
+    `is_known` marks the buckets whose content is known, by default all: an index may have lost some hashes.
     """
     if not minima.size:
         raise ParameterError("a text of fewer words than one shingle has no buckets; it cannot be compared")
@@ -81,7 +81,7 @@ def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) ->
 
 @dataclass(frozen=True, slots=True)
 class StockOverlaps:
-    """What a source's buckets have in common with the buckets of each hit; int64 arrays of shape (hits,).
+    """Comparison of a source's buckets with the buckets of each hit; int64 arrays of shape (hits,).
 
     Args:
         source_size: Number of distinct shingles of the source; an estimate unless `is_source_size_known`.
@@ -131,7 +131,7 @@ def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int |
 
 
 def judge_buckets(overlaps: StockOverlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> Bools:
-    """Return a mask of the candidates to keep; one just at the threshold is kept with about this probability."""
+    """Return a mask of the candidates to keep. A candidate just at the threshold has about the chance `recall`."""
     require_fraction("threshold", threshold)
     population, drawn = _law(overlaps, metric)
     needed = np.array(
@@ -141,7 +141,7 @@ def judge_buckets(overlaps: StockOverlaps, metric: Metric, threshold: Fraction, 
 
 
 def estimate_buckets(overlaps: StockOverlaps, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
-    """Estimate the shares of a source and its hits; the sizes, and the confidence of the intervals, are approximate."""
+    """Estimate the shares of a source and its hits. The sizes and the confidence of the intervals are approximate."""
     columns: list[list[list[float]]] = []
     for metric in (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A):
         population, drawn = _law(overlaps, metric)
@@ -160,7 +160,7 @@ def estimate_buckets(overlaps: StockOverlaps, confidence: float = CONFIDENCE) ->
 
 
 def _law(overlaps: StockOverlaps, metric: Metric) -> tuple[Counts, Counts]:
-    """Return the population and the sample size of the hypergeometric distribution that estimates the metric."""
+    """Return population and sample size of the hypergeometric distribution that estimates the metric."""
     if metric is Metric.CONTAINMENT:
         # Containment is the share of the smaller text.
         is_hit = overlaps.sizes < overlaps.source_size

@@ -1,14 +1,15 @@
 """Computes MinHash signatures, encodes them as tokens of an index, rebuilds them from tokens, and cuts them into bands.
 
-A signature is a one-permutation MinHash: the hashes of a text's shingles fall into buckets by their top bits, and the
-signature has the smallest hash of each bucket, as computed by Lucene's MinHashFilter (identical in Lucene 8, 9 and 10).
-By rotation, an empty bucket repeats the hash of the next filled bucket. A token is such a hash, encoded for an index.
+A signature is a one-permutation MinHash. The hashes of a text's shingles fall into buckets by their top bits, and the
+signature has the smallest hash of each bucket. Lucene's MinHashFilter computes the same hashes (identical in Lucene 8,
+9 and 10). By rotation, an empty bucket repeats the hash of the next filled bucket. A token is a hash of the signature,
+encoded for an index.
 
-An index keeps each token once, without its bucket, which follows from the first unit of the token (or the first two, if
-the number of buckets is not a power of two). A token repeated by rotation belongs to its own bucket and to the run of
-empty buckets before that. An index writes U+FFFD for a unit that is a lone surrogate; so the order of tokens that begin
-with U+FFFD (buckets 432 to 447 of 512, sometimes 511) is unknown, and the number of their repeats uncertain. Alfresco
-drops the leading zeros of units, and so loses the borders between them.
+An index keeps each token once, without its bucket. The bucket follows from the first unit of the token (or the first
+two, if the number of buckets is not a power of two). A token repeated by rotation belongs to its own bucket and to the
+run of empty buckets before it. An index writes U+FFFD for a unit that is a lone surrogate. So the order of tokens that
+begin with U+FFFD (buckets 432 to 447 of 512, sometimes 511) is unknown, and the number of their repetitions is
+uncertain. Alfresco drops the leading zeros of units, and so loses the borders between units.
 
 Computations that decide about hits use exact fractions.
 
@@ -37,16 +38,16 @@ from whorl.fingerprint.minhash.bucket_estimates import Buckets, buckets_of
 from whorl.fingerprint.shingling import Scheme, murmur_pieces, numbered, pieces
 from whorl.fingerprint.statistics.metric import require_fraction
 
-#: Smallest and largest length of Alfresco's tokens: eight units of up to four digits, few of them shorter.
+#: Smallest and largest length of Alfresco's tokens: eight units of up to four digits, and few units are shorter.
 ALFRESCO_LENGTHS = (20, 32)
 ALFRESCO_TOKEN = re.compile(rf"[0-9a-f]{{{ALFRESCO_LENGTHS[0]},{ALFRESCO_LENGTHS[1]}}}")
 
-#: The character that an index writes in place of a lone surrogate.
+#: Character that an index writes for a lone surrogate.
 _LOST = 0xFFFD
 
 
 class Spelling(Enum):
-    """How an index encodes tokens: number of bits kept, and form of each 16-bit unit."""
+    """Encoding of tokens in an index: number of bits kept, and form of each 16-bit unit."""
 
     UNITS_4 = "64-bit tokens, four UTF-16 units"
     UNITS_8 = "128-bit tokens, eight UTF-16 units"
@@ -60,13 +61,13 @@ _BYTES = {Spelling.UNITS_4: 8, Spelling.UNITS_8: 16, Spelling.HEX: 32}
 def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4) -> tuple[str, ...]:
     """Encode hashes as tokens of an index; `read_tokens` is the inverse.
 
-    `hashes` has both halves of each hash, or only the high half. The encodings are
+    `hashes` has both halves of each hash, or only the high half. The encodings are:
 
     - UNITS_4: MinHashFilter's term, cut by TruncateTokenFilter(prefixLength=4)
     - UNITS_8: MinHashFilter's whole term
     - HEX: the form that Alfresco stores (SolrInformationServer: Integer.toHexString of each unit)
 
-    The first two have U+FFFD for lone surrogates, as in an index (UnicodeUtil.UTF16toUTF8).
+    The first two encodings have U+FFFD for lone surrogates, as in an index (UnicodeUtil.UTF16toUTF8).
     """
     if not len(hashes):
         return ()
@@ -91,13 +92,13 @@ def _units(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np
 def _kept_units(
     hashes: npt.NDArray[np.uint64], spelling: Spelling
 ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.bool_]]:
-    """Return the 16-bit units of tokens with U+FFFD for lone surrogates, and a mask: where a surrogate pair starts."""
+    """Return the 16-bit units of tokens (U+FFFD for lone surrogates), and a mask of the starts of surrogate pairs."""
     units = _units(hashes, spelling)
     if not ((units & 0xF800) == 0xD800).any():
         # Tokens from an index rarely have surrogates.
         return units, np.zeros((len(units), units.shape[1] - 1), np.bool_)
     is_high, is_low = (units & 0xFC00) == 0xD800, (units & 0xFC00) == 0xDC00
-    # A high surrogate at the end of a token does not pair with the next token's first unit.
+    # A high surrogate at the end of a token does not form a pair with the next token's first unit.
     is_pair = is_high[:, :-1] & is_low[:, 1:]
     is_lone = is_high | is_low
     is_lone[:, :-1] &= ~is_pair
@@ -107,7 +108,7 @@ def _kept_units(
 
 
 def as_indexed(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint64]:
-    """Return hashes with the losses of an index, as `read_tokens` after `spell` does: both halves for UNITS_8."""
+    """Return hashes with the losses of an index, like `read_tokens` after `spell`: both halves for UNITS_8."""
     if spelling is Spelling.HEX or not len(hashes):
         return read_tokens(spell(hashes, spelling), spelling)
     words = _kept_units(hashes, spelling)[0].view(">u8").astype(np.uint64)
@@ -118,21 +119,22 @@ def read_tokens(tokens: Sequence[str], spelling: Spelling = Spelling.UNITS_4) ->
     r"""Decode an index's tokens to distinct numbers; `spell` is the inverse.
 
     Returns:
-        uint64 array of shape (tokens,) for UNITS_4, (tokens, 2) for UNITS_8: the part of each hash in the index. For
-        HEX, the hash is uncertain; the array has shape (tokens, 4) and contains the letters of each token in ASCII.
+        uint64 array of shape (tokens,) for UNITS_4, (tokens, 2) for UNITS_8: the part of each hash that the index has.
+            For HEX, the hash is uncertain, so the array has shape (tokens, 4) and contains the letters of each token in
+            ASCII.
 
     >>> [hex(number) for number in read_tokens(["ab\U0001f600"])]
     ['0x610062d83dde00']
     """
     size, encoding = _BYTES[spelling], "utf-8" if spelling is Spelling.HEX else "utf-16-be"
-    # Cut or pad tokens of other lengths; no document has such a token.
+    # No document has a token of another length, so cut or pad it.
     raw = b"".join([token.encode(encoding, "surrogatepass")[:size].ljust(size, b"\0") for token in tokens])
     words = np.frombuffer(raw, ">u8").astype(np.uint64)
     return words if size == _BYTES[Spelling.UNITS_4] else words.reshape(len(tokens), size // 8)
 
 
 def integers(hashes: npt.NDArray[np.uint64]) -> tuple[int, ...]:
-    """Return each token as one integer, with the bits of the first column on top."""
+    """Return each token as one integer; the bits of the first column are the highest."""
     if hashes.ndim == 1:
         return tuple(hashes.tolist())
     raw, size = hashes.astype(">u8").tobytes(), 8 * hashes.shape[1]
@@ -144,9 +146,9 @@ def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...
 
 
 def spelled_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tuple[str, str]:
-    """Join the tokens of hashes, given as integers, into one string; return it and its separator.
+    """Join the tokens of hashes, given as integers, into one string; return the string and its separator.
 
-    The separator is the first of `marks` that no token contains. If every mark occurs in a token, or for HEX, both are
+    The separator is the first of `marks` that no token contains. If tokens contain all marks, or for HEX, both are
     empty.
     """
     if spelling is Spelling.HEX:
@@ -168,10 +170,10 @@ def _hashes(numbers: Sequence[int], spelling: Spelling) -> npt.NDArray[np.uint64
     return np.frombuffer(raw, ">u8").reshape(-1, size // 8)
 
 
-#: Range of surrogates. An index replaces a lone surrogate by U+FFFD.
+#: Range of surrogates. An index writes U+FFFD for a lone surrogate.
 _SURROGATES = (0xD800, 0xDFFF)
 _REPLACEMENT = "\ufffd"
-#: Largest value of a hash's top 32 bits for which the first unit has fewer than four digits in Alfresco.
+#: If a hash's top 32 bits have this value or a smaller one, the first unit has fewer than four digits in Alfresco.
 _UNPADDED = 0x0FFF_FFFF
 #: Base of Alfresco's digits, and the shifts that combine the first sixteen digits into a 64-bit number.
 _BASE, _WORD = 16, np.arange(60, -1, -4, dtype=np.uint64)
@@ -182,12 +184,12 @@ class Signature:
     """A document's tokens, in Lucene's order.
 
     Args:
-        hashes: uint64 array of shape (tokens,), with the top 64 bits of each token; or an array as from `read_tokens`
-            for `spelling`. Most schemes have a token for each bucket, in order, empty buckets filled by rotation. The
-            array is empty for a text with fewer words than a shingle.
-        spelling: Token encoding of the index that the signature comes from or is compared with, which loses parts of
-            tokens; None if nothing is lost.
-        is_exact: False if the order or the repeats of some tokens are guesses.
+        hashes: uint64 array of shape (tokens,) with the top 64 bits of each token, or an array from `read_tokens` for
+            `spelling`. Most schemes have one token for each bucket, in order; rotation fills empty buckets. The array
+            is empty for a text with fewer words than a shingle.
+        spelling: Token encoding of the index that the signature comes from or is compared with. An encoding loses parts
+            of tokens; None if nothing is lost.
+        is_exact: False if the order or the repetitions of some tokens are guesses.
     """
 
     scheme: Scheme
@@ -209,7 +211,7 @@ class Signature:
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """Tokens in the encoding of the index; without an index, terms of four UTF-16 units."""
+        """Tokens in the encoding of the index; terms of four UTF-16 units if there is no index."""
         return spell(self.hashes, self.spelling or Spelling.UNITS_4)
 
     @property
@@ -225,7 +227,7 @@ def signature_of(minima: npt.NDArray[np.uint64], scheme: Scheme, spelling: Spell
 
 
 def shared_tokens(source: Signature, other: Signature) -> int:
-    """Count the tokens of the source that the other signature also has; each repeat in the source counts."""
+    """Count the tokens of the source that the other signature also has; each repetition in the source counts."""
     source.scheme.require(other.scheme)
     if len(other) and source.hashes.ndim == other.hashes.ndim == 1:
         ascending = np.sort(other.hashes)
@@ -238,19 +240,19 @@ def shared_tokens(source: Signature, other: Signature) -> int:
 def from_distinct(
     repeats: Mapping[str, int], scheme: Scheme, spelling: Spelling, *, has_repeats: bool, order_matters: bool
 ) -> Signature:
-    """Rebuild a document's signature from its distinct tokens in an index, where the order and the buckets are lost.
+    """Rebuild a document's signature from its distinct tokens in an index, which has lost their order and buckets.
 
-    `repeats` counts each token in the signature if `has_repeats` (an index with rotation), otherwise 1. With
-    `order_matters`, as for bands, a guessed order makes the signature inexact.
+    If `has_repeats`, `repeats` counts each token in the signature (an index with rotation), otherwise each count is 1.
+    If `order_matters`, as for bands, a guessed order makes the signature inexact.
     """
     tokens, is_exact = _in_order(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
     return Signature(scheme, read_tokens(tokens, spelling), spelling, is_exact)
 
 
 def smallest_in_buckets(tokens: Iterable[str], scheme: Scheme) -> list[str]:
-    """Combine the tokens of the parts of a text into the tokens of the whole text: the smallest of each bucket.
+    """Combine the tokens of a text's parts into the tokens of the whole text: the smallest of each bucket.
 
-    Tokens whose bucket is unreadable are all kept, and so are all tokens of a scheme with several tokens per bucket.
+    A token whose bucket is unreadable is kept. If the scheme has several tokens per bucket, all tokens are kept.
     """
     if not scheme.fills_every_bucket:
         return list(tokens)
@@ -270,7 +272,7 @@ def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
     buckets = (top // width).astype(np.int64)
     if signature.spelling is None:
         return buckets
-    # A lost unit can be any surrogate; assume the lowest, which is farthest from U+FFFD.
+    # A lost unit can be any surrogate. Assume the lowest, which is farthest from U+FFFD.
     farthest = np.where(top & np.uint64(0xFFFF) == _LOST, top - np.uint64(_LOST - _SURROGATES[0]), top)
     is_sure = (top >> np.uint64(16) != _LOST) & (farthest // width == top // width)
     return np.where(is_sure, buckets, -1)
@@ -279,10 +281,10 @@ def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
 def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], bool]:
     """Return the buckets of Alfresco's tokens (-1 if unreadable), their top 64 bits, and whether all are exact.
 
-    In a complete ordered list, the position of a token gives its bucket, and so the length of its first unit. In other
-    lists, first units are assumed to have four letters; one token in sixteen has fewer, and is misread, which shows if
-    its bucket has another token. Undetected errors do little harm, because a token is misread in the same way in every
-    document. Later units are read as if no zero were missing.
+    In a complete ordered list, the position of a token gives its bucket, and so the length of its first unit. In any
+    other list, first units are assumed to have four letters. One token in sixteen has fewer and is misread; the error
+    is detected if its bucket has another token. Undetected errors do little harm, because a token is misread in the
+    same way in every document. Later units are read as if no zero were missing.
     """
     count, letters = signature.scheme.bucket_count, _letters(signature)
     digits, lengths = _digits(letters), (letters != 0).sum(axis=1)
@@ -305,7 +307,7 @@ def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[
 
 
 def _ends_of_runs(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Return the bucket of each token of a complete list in order: the last position of the run of equal tokens."""
+    """Return the bucket of each token of a complete ordered list: the last position of the run of equal tokens."""
     places = np.arange(len(letters))
     ends = np.flatnonzero((letters != np.roll(letters, -1, axis=0)).any(axis=1))
     # The last run may continue at the start of the list. If all tokens are equal, the bucket is unknown.
@@ -315,14 +317,14 @@ def _ends_of_runs(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
 def buckets_from(signature: Signature) -> Buckets:
     """Return the buckets of a signature; a bucket whose token an index may lose is marked as unknown.
 
-    An index can lose the first unit of a token, if it is a surrogate or has leading zeros. Such buckets are unknown in
-    every document, because the readable tokens alone would be a biased sample. Losses in later units do no harm,
+    An index can lose the first unit of a token, if it is a surrogate or has leading zeros. Then the bucket is unknown
+    in every document, because the readable tokens alone would be a biased sample. Losses in later units do no harm,
     because they are the same in every document.
     """
     scheme, count = signature.scheme, signature.scheme.bucket_count
     if not scheme.fills_every_bucket:
         raise ParameterError(f"documents under {scheme.name} have no buckets of one hash each to be compared by")
-    # The value of an empty bucket is outside its range: the start of the next bucket.
+    # An empty bucket has a value outside its range: the start of the next bucket.
     minima = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(-(-(1 << 32) // count)) << np.uint64(32)
     is_known = np.ones(count, dtype=np.bool_)
     if signature.spelling is Spelling.HEX:
@@ -348,7 +350,7 @@ def _letters(signature: Signature) -> npt.NDArray[np.uint8]:
 
 
 def _digits(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return the values of letters as digits: 0 to 9, then a, b and so on from 10; 0 for padding."""
+    """Return the values of letters as digits: 0 to 9, then 10 and more for a, b and so on; 0 for padding."""
     is_letter = letters >= ord("a")
     return np.where(letters == 0, 0, letters - np.where(is_letter, ord("a") - 10, ord("0"))).astype(np.uint8)
 
@@ -356,7 +358,7 @@ def _digits(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 def _in_order(
     repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
 ) -> tuple[tuple[str, ...], bool]:
-    """Put distinct tokens in the order of their buckets, with their repeats; return also whether the order is exact."""
+    """Put distinct tokens in the order of their buckets, with repetitions; also return whether the order is exact."""
     if not repeats:
         return (), True
     if scheme.hash_count > 1 or scheme.hash_set_size > 1:
@@ -380,7 +382,7 @@ def _in_order(
     is_whole = len(repeats) == scheme.bucket_count and not order_matters
     is_exact = is_one_signature and (not unsure or is_whole)
     ordered = [token for token in placed for _ in range(repeats[token])]
-    # Rotation wraps around: the empty buckets after the last filled one repeat the first token.
+    # Rotation wraps around: the empty buckets after the last filled bucket repeat the first token.
     behind = max(0, repeats[placed[0]] - buckets[placed[0]] - 1)
     return (*ordered[behind:], *ordered[:behind]), is_exact
 
@@ -400,7 +402,7 @@ def _in_order_of_terms(
     if scheme.hash_set_size > 1 or not is_exact or not order_matters:
         return tuple(token for token in placed for _ in range(repeats[token])), is_exact
     tokens: list[str] = []
-    # Rotation wraps around within the buckets of each hash function, the first two units.
+    # Rotation wraps around within the buckets of each hash function; the first two units name the function.
     for _, group in groupby(placed, key=lambda token: _raw(token)[:4]):
         same = list(group)
         ordered = [token for token in same for _ in range(repeats[token])]
@@ -434,7 +436,7 @@ def _bucket(token: str, bucket_count: int) -> int | None:
 
 
 def _guessed(tokens: list[str], taken: set[int], bucket_count: int) -> dict[str, int]:
-    """Guess the buckets of tokens with an unreadable bucket: free ones (not in `taken`), preferably possible ones."""
+    """Guess the buckets of tokens whose bucket is unreadable: buckets not in `taken`, preferably possible ones."""
     free = dict.fromkeys(bucket for bucket in range(bucket_count) if bucket not in taken)
     guessed = {}
     for token in sorted(tokens):
@@ -475,20 +477,20 @@ def text_minima(text: str, scheme: Scheme) -> npt.NDArray[np.uint64]:
 
 
 def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.NDArray[np.uint64]:
-    """Return the smallest hash or hashes of each bucket; by rotation, empty buckets get those of the next filled one.
+    """Return the smallest hash or hashes of each bucket; rotation fills empty buckets from the next filled bucket.
 
     `murmur` yields both halves of the murmur hash of all shingles, in pieces.
 
     Returns:
-        uint64 array of shape (tokens, 2) with the tokens' 128 bits, in Lucene's order: usually `bucket_count` tokens;
-        fewer without rotation, more with several hash functions or several hashes per bucket, none for a text with
-        fewer words than a shingle.
+        uint64 array of shape (tokens, 2) with the tokens' 128 bits, in Lucene's order. It usually has `bucket_count`
+            tokens: fewer without rotation, more with several hash functions or several hashes per bucket, none for a
+            text with fewer words than a shingle.
 
     Source: MinHashFilter.incrementToken.
     """
     kind = _Smallest if scheme.hash_set_size == 1 else _SmallestSeveral
     functions = [kind(scheme, number) for number in range(scheme.hash_count)]
-    # Keep only one piece of a long text's hashes in memory.
+    # Only one piece of a long text's hashes is in memory at a time.
     for piece in murmur:
         for function in functions:
             function.add(piece)
@@ -498,7 +500,7 @@ def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.N
 
 
 def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np.intp]:
-    """Return the bucket of each hash: buckets are equal ranges of its top 32 bits, the last may be smaller."""
+    """Return the bucket of each hash. Buckets are equal ranges of its top 32 bits; the last may be smaller."""
     bucket_size = -(-(1 << 32) // bucket_count)
     return ((high >> np.uint64(32)) // np.uint64(bucket_size)).astype(np.intp)
 
@@ -542,10 +544,11 @@ class _Smallest:
 
 
 class _SmallestSeveral:
-    """Collects the smallest hashes of each bucket for one hash function, as in Lucene's FixedSizeTreeSet.
+    """Collects the smallest hashes of each bucket for one hash function, like Lucene's FixedSizeTreeSet.
 
-    If a hash is smaller than the largest member of a full set, Lucene first drops that member, and then checks whether
-    the set already has the hash. So a repeated shingle shrinks the set, and hashes must be processed one by one.
+    If a set is full and a hash is smaller than its largest member, Lucene first drops this member, and then checks
+    whether the set already has the hash. So a repeated shingle shrinks the set, and hashes must be processed one by
+    one.
     """
 
     def __init__(self, scheme: Scheme, number: int) -> None:
@@ -580,7 +583,7 @@ def _with_number(hashes: npt.NDArray[np.uint64], number: int) -> npt.NDArray[np.
 
 
 def rotate(smallest: npt.NDArray[np.uint64], filled: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
-    """Copy to every empty bucket the hash of the next filled one, wrapping around; `filled` has the filled buckets."""
+    """Copy the hash of the next filled bucket to every empty one, wrapping around; `filled` has the filled buckets."""
     following = filled[np.searchsorted(filled, np.arange(len(smallest))) % filled.size]
     return smallest[following]
 
@@ -591,7 +594,7 @@ Item = TypeVar("Item")
 def min_should_match(token_count: int, overlap: Fraction) -> int:
     """Return the minimum number of a source's tokens that a hit must share: ceil(count * overlap).
 
-    This is exact; Alfresco computes it in 32-bit floats, and sometimes requires one token too many. Source:
+    The number is exact. Alfresco computes it in 32-bit floats, and sometimes requires one token too many. Source:
     Solr4QueryParser.createFingerPrintQuery.
 
     >>> min_should_match(512, Fraction(7, 10))
@@ -604,8 +607,8 @@ def min_should_match(token_count: int, overlap: Fraction) -> int:
 def band_match_probability(similarity: float, bands: int, rows: int) -> float:
     """Return the probability that two documents have equal tokens in at least one whole band.
 
-    The tokens of a signature are cut into `bands` bands of `rows` tokens; documents of this similarity share a token
-    with this probability.
+    The tokens of a signature are cut into `bands` bands of `rows` tokens. The probability that two documents share one
+    token is their similarity.
 
     Source: Mining of Massive Datasets, section 3.4.2.
 
@@ -621,12 +624,12 @@ def band_match_probability(similarity: float, bands: int, rows: int) -> float:
 
 @lru_cache
 def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int:
-    """Return the number of tokens per band, for the fewest bands that find an `overlap` with more than `probability`.
+    """Return the number of tokens per band: the fewest bands that find an `overlap` with more than `probability`.
 
     Args:
-        token_count: Number of the source's tokens, with repeats, at least 1.
+        token_count: Number of the source's tokens, with repetitions, at least 1.
         overlap: Fraction in (0, 1].
-        probability: Fraction in (0, 1]; for 1, which nothing exceeds, the result is one row.
+        probability: Fraction in (0, 1]. No probability exceeds 1, so for 1 the result is one row.
 
     Source: Solr4QueryParser.computeBandSize and MinHashQParser.computeBandSize: integer division, a strict comparison,
         and one row if no number of bands is enough.

@@ -1,34 +1,35 @@
 """Computes, compares and encodes sketches (FracMinHash): the smallest shingle hashes of a text.
 
 A sketch holds the hashes in the lowest fraction 2**-level of the hash space. The level depends only on the document's
-number of distinct shingles. Up to k shingles, a sketch holds all hashes, so small documents are compared exactly. Most
-larger documents keep the fraction 2**-floor of their hashes, enough to find a short text inside a long one. The largest
-documents keep about `cap` hashes.
+number of distinct shingles. The sketch of a document of up to k shingles holds all hashes, so small documents are
+compared exactly. Most larger documents keep the fraction 2**-floor of their hashes, enough to find a short text inside
+a long one. The largest documents keep about `cap` hashes.
 
 Two sketches are compared at the larger of their levels: below its bound, both have all hashes of their documents. The
 level does not depend on the hashes, so the hashes below the bound, or the m smallest hashes, are a uniform sample of
 the document's shingles, and the counts have hypergeometric distributions (`statistics.hypergeometric`).
 
-Finding a document takes fewer hashes than estimating its overlap. So the index of a store, which finds documents by
-their hashes, has fewer of them: the hashes below the bound of the document's look-up level, which is computed like its
+Finding a document takes fewer hashes than estimating its overlap. So the index of a store has fewer hashes of a
+document than its sketch: those below the bound of the document's look-up level. The look-up level is computed like the
 level, but from a smaller k (`lookup_k`).
 
-A sketch keeps only the top bits of each hash, as a number. Two shingles of a document may have the same number.
-Comparisons count repeats (a number that occurs twice in both sketches counts twice), so they never miss a shared
-shingle. By chance, a document with n shingles shares the fraction n / 2**bits of another one's hashes: 0.0008 % for
-1,024 shingles and 27 bits, 0.1 % for 131,072.
+A sketch keeps only the top bits of each hash, as a number. Two shingles of a document may have the same number. A
+comparison counts a number twice if it occurs twice in both sketches, so it never misses a shared shingle. By chance, a
+document with n shingles shares the fraction n / 2**bits of another document's hashes: 0.0008 % for 1,024 shingles and
+27 bits, 0.1 % for 131,072.
 
 An encoded sketch takes few bytes, to be stored with each document:
 
     version  bits  level  low bits | size  count | low parts | high parts | CRC-32 of all before
        1       1     1       1     |   4     4   |           |            |          4
 
-The hashes ascend (Elias-Fano code): each has a low part, stored verbatim, and a high part of about log2(count) bits,
-stored in unary: bit (high part + index) of a bit string is set. A hash of 27 bits takes about 29 - level - log2(count)
-bits: 2.5 bytes in a sketch of 400 hashes, 1.5 in one of 12,500 at level 3.
+The hashes ascend, and are stored in an Elias-Fano code. Each hash has a low part, stored verbatim, and a high part of
+about log2(count) bits, stored in unary: bit (high part + index) of a bit string is set. A hash of 27 bits takes about
+29 - level - log2(count) bits: 2.5 bytes in a sketch of 400 hashes, 1.5 in one of 12,500 at level 3.
 
-The low parts are stored in planes of 8, 4, 2 or 1 bytes of each hash (the binary digits of the number of whole bytes)
-and a last plane of the remaining bits, so that a few array operations decode them. All numbers are little-endian.
+The low parts are stored in planes, so that a few array operations decode them. A plane has 8, 4, 2 or 1 bytes of each
+hash (the binary digits of the number of whole bytes); the last plane has the remaining bits. All numbers are
+little-endian.
 
 Source of the code: P. Elias, Efficient storage and retrieval by content and address of static files (1974).
 """
@@ -52,13 +53,13 @@ from whorl.fingerprint.compiled.kernel import Loops, loops_at_hand
 from whorl.fingerprint.shingling import differing_fields
 from whorl.request_context import require_time, timely
 
-#: 64 characters in the order of their codes, without special meaning in Solr's query syntax.
+#: 64 characters in the order of their codes. None has a special meaning in Solr's query syntax.
 _ALPHABET = b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 _LETTER_BITS = 6
 _LETTERS = np.frombuffer(_ALPHABET, dtype=np.uint8)
 #: Number of sketches compared between two checks of the deadline.
 _COMPARED_AT_ONCE = 256
-#: Sketches of up to this number of hashes are compared together; for larger ones, merging one by one is faster.
+#: Sketches with fewer hashes are compared together. For larger ones, merging one by one is faster.
 _SMALL = 256
 _PARTS = {"k": "k", "floor_level": "f", "cap": "c", "lookup_k": "l", "bits": "b"}
 
@@ -68,10 +69,10 @@ class SketchScheme:
     """Sketch parameters, in addition to the token scheme. Sketches of different schemes cannot be compared.
 
     Args:
-        k: Number of shingles up to which a document keeps every hash, at least 1.
-        floor_level: Level of documents of k * 2**floor_level shingles and more, until `cap` is reached, 0 to 20.
+        k: Largest number of shingles for which a document keeps every hash, at least 1.
+        floor_level: Level of documents with k * 2**floor_level shingles or more, until `cap` is reached, 0 to 20.
         cap: Approximate maximum number of hashes of a document, at least k.
-        lookup_k: Number of shingles up to which the index holds every hash of a document, 1 to k.
+        lookup_k: Largest number of shingles for which the index holds every hash of a document, 1 to k.
         bits: Number of top bits of each hash that are kept, looked up and compared, 24 to 64.
         version: Version of the arithmetic.
 
@@ -162,12 +163,12 @@ class SketchScheme:
         return (self.lookup_k if lookup_level < self.floor_level else self.cap) << lookup_level
 
     def bound(self, level: int) -> int:
-        """Return the bound of a level: sketches of this level have the hashes below it."""
+        """Return the bound of a level: a sketch of this level has the hashes below the bound."""
         return 1 << max(0, self.bits - level)
 
 
 def level_beyond(sizes: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
-    """Return the level at which documents of these sizes have about `most` hashes or less: ceil(log2(sizes / most))."""
+    """For documents of these sizes, return the level with about `most` hashes or fewer: ceil(log2(sizes / most))."""
     # The exponent of a float is its bit length, exact up to 2**53.
     return np.asarray(np.frexp(np.maximum(sizes - 1, 0) // most)[1], np.int64)
 
@@ -178,7 +179,7 @@ class Sketch:
 
     Args:
         size: Number of distinct shingles of the document.
-        hashes: The top `bits` bits of each hash below the bound of the level, ascending and rarely repeated; uint64
+        hashes: The top `bits` bits of each hash below the bound of the level, ascending, with rare repetitions; uint64
             array.
     """
 
@@ -221,7 +222,7 @@ def sketch_of_distinct(hashes: npt.NDArray[np.uint64], scheme: SketchScheme) -> 
 
 
 def lookup_numbers(sketch: Sketch) -> npt.NDArray[np.uint64]:
-    """Return the hashes that the index of a store has, to find the document, ascending and distinct."""
+    """Return the hashes that a store's index has of a document, ascending and distinct."""
     count = sketch.count_at(sketch.scheme.lookup_level(sketch.size))
     return ascending_distinct(sketch.hashes[:count])
 
@@ -245,12 +246,12 @@ def lookup_tokens(sketch: Sketch) -> tuple[str, ...]:
 
 
 def spelled(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]:
-    """Encode numbers of `bits` bits as tokens of a text index; numbers and tokens sort in the same order.
+    """Encode numbers of `bits` bits as tokens of a text index. Numbers and tokens sort in the same order.
 
     A token has ceil(bits / 6) characters, so 5 for 27 bits. The first character stands for the top bits.
     """
     length = -(-bits // _LETTER_BITS)
-    # The last character may have fewer bits, padded with zeros on the right.
+    # The last character may have fewer bits; zeros on the right fill it.
     padding = np.uint64(length * _LETTER_BITS - bits)
     shifts = np.arange(length - 1, -1, -1, dtype=np.uint64) * np.uint64(_LETTER_BITS)
     shifts[:-1] -= padding
@@ -264,7 +265,7 @@ def spelled(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Overlaps:
-    """What the sketch of a source shares with the sketch of each hit, in int64 arrays of shape (hits,).
+    """Comparison of a source's sketch with the sketch of each hit, in int64 arrays of shape (hits,).
 
     Args:
         source_size: Number of distinct shingles of the source.
@@ -298,7 +299,7 @@ class Overlaps:
         )
 
     def put(self, which: Sequence[int], others: Overlaps) -> None:
-        """Replace the overlaps with the hits at these positions."""
+        """Replace the overlaps of the hits at these positions."""
         for name in ("sizes", "levels", "source_counts", "counts", "shared"):
             getattr(self, name)[which] = getattr(others, name)
 
@@ -388,7 +389,7 @@ _HEADS = np.dtype(
 )
 _CHECK = struct.Struct("<I")
 _PLANES: Final = tuple((size, np.dtype(f"<u{size}")) for size in (8, 4, 2, 1))
-#: Values of the eight bits of a byte, the lowest first.
+#: Value of each of the eight bits of a byte, the lowest first.
 _WORTH = np.array([1 << at for at in range(8)], np.uint8)
 _DEFAULT_SCHEME = SketchScheme()
 
@@ -399,7 +400,7 @@ def encode(sketch: Sketch) -> bytes:
     if sketch.size >= 1 << 32:
         raise ParameterError(f"a sketch can say sizes below 2**32, got {sketch.size}; cut the document into parts")
     bits = max(0, scheme.bits - sketch.level)
-    # The code is shortest if the number of possible high parts is between one and two times the number of hashes.
+    # The code is shortest if there are one to two times as many possible high parts as hashes.
     low_bits = max(0, bits - max(0, hashes.size - 1).bit_length())
     high_parts = _shifted(hashes, low_bits).astype(np.int64)
     positions = high_parts + np.arange(hashes.size)
@@ -435,7 +436,7 @@ def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) ->
     """Decode several sketches, in order, with the compiled loops if possible."""
     loops = loops_at_hand()
     sketches = _decode_in_loops(raws, scheme, loops) if loops and len(raws) > 1 else None
-    # Let `decode` raise the error for an invalid sketch.
+    # If a sketch is invalid, `decode` raises the error.
     return [decode(raw, scheme) for raw in raws] if sketches is None else sketches
 
 
@@ -467,7 +468,7 @@ def _decode_in_loops(raws: Sequence[bytes], scheme: SketchScheme, loops: Loops) 
 
 
 def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch | None]:
-    """Decode sketches from base64 texts; the result is None for a missing or invalid one."""
+    """Decode sketches from base64 texts. The result for a missing or invalid text is None."""
     distinct = [text for text in dict.fromkeys(texts) if text is not None]
     try:
         raws = [a2b_base64(text, strict_mode=True) for text in distinct]

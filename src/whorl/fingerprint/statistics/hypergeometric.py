@@ -1,12 +1,12 @@
 """Computes exact tail probabilities of the hypergeometric and binomial distributions.
 
-A population has `population` items, `good` of them good. `drawn` items are drawn without replacement; X is the number
-of good items among them. A tail is summed from its first term outwards, and each term is computed from the previous
-one, so even the smallest tail keeps its leading digits. The other tail is the complement.
+A population has `population` items, and `good` of them are good. `drawn` items are drawn without replacement; X is the
+number of good items drawn. A tail is summed from its first term outwards, and each term is computed from the previous
+term. So even the smallest tail keeps its leading digits. The other tail is the complement.
 
 Source of the first term: C. Loader, Fast and accurate computation of binomial probabilities (2000), the method of R's
-dbinom and dhyper. The relative error is about 1e-12, for populations up to 2**40. The loops of
-`fingerprint.compiled.sketch_comparison` compute the same if they are loaded.
+dbinom and dhyper. The relative error is about 1e-12, for populations up to 2**40. If the loops of
+`fingerprint.compiled.sketch_comparison` are loaded, they compute the same tails.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 #: Tolerance for rounding errors: a tail that equals the requested probability reaches it.
 SLACK = 1e-12
-#: Maximum number of terms in memory; each takes 8 bytes, in a few copies.
+#: Maximum number of terms in memory. Each takes 8 bytes, in a few copies.
 _CELLS = 1 << 19
 _LARGEST = 1 << 40
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
@@ -51,7 +51,7 @@ def upper_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayL
     inside = (start > lowest) & (start <= highest)
     n, k, m, x = (part[inside].astype(np.float64) for part in (sizes, marked, taken, start))
     is_upper = x * n > m * k
-    # Below the mean, count the bad items: X < x is more than m - x bad items.
+    # Below the mean, count the bad items: X < x if more than m - x bad items are drawn.
     part = _outward(n, np.where(is_upper, k, n - k), m, np.where(is_upper, x, m - x + 1))
     tail[inside] = np.where(is_upper, part, 1.0 - part)
     return tail
@@ -87,8 +87,8 @@ def binomial_upper_tail(trials: npt.ArrayLike, chance: npt.ArrayLike, least: npt
 class Tails:
     """Table of the upper tails P(X >= x) of several hypergeometric distributions, for repeated queries.
 
-    There is a row per distribution and a column per x; the columns extend about nine standard deviations of the widest
-    distribution to both sides of each distribution's likeliest value.
+    The table has a row per distribution and a column per x. Around each distribution's likeliest value, the columns
+    extend to both sides by about nine standard deviations of the widest distribution.
 
     >>> tails = Tails(10, 9, [5, 10])
     >>> tails.largest_least(Fraction(1, 2)).tolist(), tails.from_least([5, 10]).round(9).tolist()
@@ -103,7 +103,7 @@ class Tails:
         terms = np.arange(_terms(np.maximum(np.minimum(k, m) - middle, middle), _spread(n, k, m)), dtype=np.float64)
         tails = _around(n, k, m, middle, terms)
         self._tails = tails / tails[:, -1:]
-        # Value of X in the first column.
+        # The value of X in the first column.
         self._largest = (middle + terms.size).astype(np.int64)
 
     def largest_least(self, recall: Fraction) -> Counts:
@@ -126,7 +126,7 @@ def min_should_match_for(
     """Return the largest number of shared tokens that a search can require with this recall.
 
     The population is the source's shingles. A hit just at the threshold shares `good` shingles, and X of the `drawn`
-    tokens. The result is the largest c with P(X >= c) >= recall, or 0; for a recall of 1, the minimum of X.
+    tokens. The result is the largest c with P(X >= c) >= recall, or 0. For a recall of 1, it is the minimum of X.
 
     >>> int(min_should_match_for(10, 9, 5, Fraction(1, 2))), int(min_should_match_for(10, 9, 5, Fraction(51, 100)))
     (5, 4)
@@ -159,7 +159,8 @@ def reaches(
 def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.ArrayLike, recall: Fraction) -> Counts:
     """Return the smallest number of good items with P(X >= least) >= recall, or population + 1.
 
-    `good` and `drawn` are exchangeable, so with `good` in place of `drawn`, the result is the smallest number to draw.
+    `good` and `drawn` are exchangeable. If the argument `drawn` is a number of good items, the result is the smallest
+    number to draw.
 
     >>> least_good_for(10, [5, 4, 0], 1, Fraction(1, 2)).tolist()
     [1, 2, 11]
@@ -176,7 +177,7 @@ def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.A
 
 
 def first_that(holds: Callable[[Counts], Bools], low: Counts, high: Counts) -> Counts:
-    """Return the first number from `low` to `high` that meets a monotonic condition, by bisection in each row.
+    """For each row, return the first number from `low` to `high` that meets a monotonic condition, by bisection.
 
     `high` must meet the condition.
     """
@@ -188,7 +189,7 @@ def first_that(holds: Callable[[Counts], Bools], low: Counts, high: Counts) -> C
 
 
 def draws_to_meet(population: int, good: int, recall: Fraction, most: int) -> int:
-    """Return the smallest number of draws with P(X >= 1) >= recall, but at most `most`.
+    """Return the smallest number of draws with P(X >= 1) >= recall, or `most` if that is smaller.
 
     >>> draws_to_meet(10, 5, Fraction(3, 4), 4), draws_to_meet(10, 1, Fraction(1), 4)
     (2, 4)
@@ -205,10 +206,10 @@ def draws_to_meet(population: int, good: int, recall: Fraction, most: int) -> in
 
 
 def _counts(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
-    """Convert population, good, drawn and further numbers to arrays of one shape; raise ParameterError if invalid."""
+    """Convert population, good, drawn and other numbers to arrays of one shape; raise ParameterError if invalid."""
     counts = [np.asarray(part, dtype=np.int64) for part in parts]
     shape = np.broadcast(*counts).shape
-    # numpy's broadcasting takes longer than the computations on a few numbers.
+    # numpy's broadcasting would take longer than the computations on a few numbers.
     counts = [part if part.shape == shape else part + np.zeros(shape, np.int64) for part in counts]
     population, good, drawn = counts[:3]
     valid = (good >= 0) & (good <= population) & (drawn >= 0) & (drawn <= population) & (population <= _LARGEST)
@@ -222,7 +223,7 @@ def _counts(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
 def _outward(n: Floats, k: Floats, m: Floats, x: Floats) -> Floats:
     """Return P(X >= x) of Hypergeometric(n, k, m) for a possible value x above the mean."""
     p, q = m / n, (n - m) / n
-    # Use one array for all parts, because calls of numpy take most of the time.
+    # Calls of numpy take most of the time, so use one array for all parts.
     whole, part = np.array([k, n - k, n]), np.array([x, m - x, m])
     of_marked, of_others, of_all = _log_choices(whole, part)
     seen, expected = np.array([*part[:2], *(whole - part)[:2]]), np.array([k * p, (n - k) * p, k * q, (n - k) * q])
@@ -239,11 +240,11 @@ def _likeliest(n: Floats, k: Floats, m: Floats) -> Floats:
 
 
 def _around(n: Floats, k: Floats, m: Floats, middle: Floats, terms: Floats) -> Floats:
-    """Return the tails P(X >= x) as multiples of P(X = middle), from middle + terms.size down to middle - terms.size.
+    """Return tails P(X >= x) divided by P(X = middle), for x from middle + terms.size down to middle - terms.size.
 
     The result has shape (distributions, 2 * terms.size + 1); the last column is the sum of all terms.
     """
-    # Compute both sides in one call, because calls of numpy take most of the time.
+    # Calls of numpy take most of the time, so compute both sides in one call.
     good, at = np.concatenate([k, n - k]), np.concatenate([middle, m - middle])
     twice = np.concatenate([n, n]), np.concatenate([m, m])
     above, below = _falling(twice[0], good, twice[1], at, terms).reshape(2, n.size, -1)
@@ -253,9 +254,9 @@ def _around(n: Floats, k: Floats, m: Floats, middle: Floats, terms: Floats) -> F
 
 
 def _falling(n: Floats, k: Floats, m: Floats, x: Floats, terms: Floats) -> Floats:
-    """Return P(X = x + 1), P(X = x + 2), … of Hypergeometric(n, k, m) as multiples of P(X = x)."""
+    """Return P(X = x + 1), P(X = x + 2), … of Hypergeometric(n, k, m), divided by P(X = x)."""
     at = x[:, None] + terms
-    # For values beyond the largest possible one, ratios and products are 0.
+    # For impossible values, ratios and products are 0.
     ratios = (k[:, None] - at) * (m[:, None] - at) / ((at + 1) * ((n - k - m + 1)[:, None] + at))
     return np.asarray(ratios.cumprod(axis=1))
 
@@ -266,7 +267,7 @@ def _spread(n: Floats, k: Floats, m: Floats) -> Floats:
 
 
 def _portions(left: Floats, spread: Floats) -> list[tuple[slice, Floats]]:
-    """Divide distributions (rows) into portions whose terms fit into memory; return their rows and term numbers."""
+    """Divide distributions (rows) into portions whose terms fit into memory; return the rows and the term numbers."""
     portions: list[tuple[slice, Floats]] = []
     if not left.size:
         return portions
@@ -279,7 +280,7 @@ def _portions(left: Floats, spread: Floats) -> list[tuple[slice, Floats]]:
 def _terms(left: Floats, spread: Floats) -> int:
     """Return the number of terms on one side of the mean that are large enough to count.
 
-    Beyond nine standard deviations and some terms for skew, a term is below 1e-16 of the first.
+    Nine standard deviations from the mean, and some terms further for skew, a term is below 1e-16 of the first.
     """
     return int(min(left.max(initial=0), math.ceil(9 * spread.max(initial=0)) + 24))
 
@@ -300,7 +301,7 @@ def _stirling(n: Floats) -> Floats:
     return np.where(n < len(_SMALL), small, large)
 
 
-#: Exact values for numbers below 16; for larger numbers, the series has full precision.
+#: Exact values for numbers below 16. For larger numbers, the series has full precision.
 _SMALL = np.array([0.0, *(math.lgamma(n + 1) - n * math.log(n) + n for n in range(1, 16))])
 
 
@@ -313,7 +314,7 @@ def _deviance(x: Floats, expected: Floats) -> Floats:
     for power in range(17, 1, -2):
         series = (series + 1.0 / power) * square
     near = (x - expected) * v + 2.0 * x * v * series
-    # Divide by 1 where the quotient is not needed, to avoid a division by 0.
+    # If the quotient is not needed, divide by 1, to avoid a division by 0.
     is_far = (np.abs(v) >= 0.1) & (x > 0) & (expected > 0)
     quotient = np.where(is_far, x, 1.0) / np.where(is_far, expected, 1.0)
     far = x * np.log(quotient) + expected - x

@@ -2,10 +2,8 @@
 
 A is the source or the first text, B is the hit or the second text. With a shingles in A, b in B and I in both:
 
-    jaccard       I / (a + b - I)   how similar the two are
-    a_in_b        I / a             how much of A is in B
-    b_in_a        I / b             how much of B is in A
-    containment   I / min(a, b)     the larger of the two above: how much of the smaller one is in the other
+    jaccard I / (a + b - I) how similar the two are a_in_b I / a how much of A is in B b_in_a I / b how much of B is in
+    A containment I / min(a, b) the larger of these two: how much of the smaller one is in the other
 
 Searches for one source use all four metrics. Searches for all pairs, which have no direction, use jaccard and
 containment. Decisions about hits use fractions, never floats.
@@ -22,19 +20,19 @@ from typing import Annotated, ClassVar, NamedTuple, TypeAlias
 
 from whorl.errors import ParameterError
 
-#: A percentage; a number up to 1 is a fraction, as in the query clause FINGERPRINT.
+#: A percentage. A number up to 1 is a fraction, as in the query clause FINGERPRINT.
 Percent: TypeAlias = int | float | str | Fraction
-#: Marks numbers that JSON and CSV show with six decimals: shares are rounded down, intervals outward.
+#: Marks numbers that JSON and CSV show with six decimals. Shares are rounded down, intervals outward.
 SHARE, INTERVAL = "share", "interval"
 #: A share from 0 to 1, and an end of the interval of a share.
 Share: TypeAlias = Annotated[float, SHARE]
 Interval: TypeAlias = Annotated[tuple[float, float], INTERVAL]
-#: Maximum length of the exponent of a percentage, including the sign; enough for every float.
+#: Maximum length of the exponent of a percentage, including the sign. It is enough for every float.
 _EXPONENT = 4
 
 
 class Metric(Enum):
-    """Metric that a threshold applies to; docs/accuracy.md compares the metrics."""
+    """Metric of a threshold; docs/accuracy.md compares the metrics."""
 
     JACCARD = "jaccard"
     A_IN_B = "a_in_b"
@@ -43,12 +41,12 @@ class Metric(Enum):
 
     @property
     def allows_smaller(self) -> bool:
-        """Whether a hit may be smaller than the source by any factor and still reach a threshold."""
+        """Whether a hit can be smaller than the source by any factor and still reach a threshold."""
         return self in (Metric.B_IN_A, Metric.CONTAINMENT)
 
     @property
     def allows_larger(self) -> bool:
-        """Whether a hit may be larger than the source by any factor and still reach a threshold."""
+        """Whether a hit can be larger than the source by any factor and still reach a threshold."""
         return self in (Metric.A_IN_B, Metric.CONTAINMENT)
 
 
@@ -74,7 +72,7 @@ def metric_named(word: Metric | str, choices: Sequence[Metric]) -> Metric:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How much two documents share, as fractions of their distinct shingles in [0, 1]; 0 if a document has none.
+    """Shares of two documents, as fractions of their distinct shingles in [0, 1]; 0 if a document has no shingles.
 
     Args:
         jaccard: Shared shingles as a fraction of the union.
@@ -119,15 +117,15 @@ class Intervals(NamedTuple):
 
 def require_fraction(name: str, value: Fraction) -> None:
     """Raise ParameterError unless a value is a fraction above 0 and at most 1."""
-    # Compare integers, here and below: comparing fractions takes a microsecond each.
+    # Compare integers, here and below: comparing fractions takes a microsecond each time.
     if not 0 < value.numerator <= value.denominator:
         raise ParameterError(f"{name} must be a fraction above 0 and at most 1, got {value}")
 
 
 def least_overlap(metric: Metric, threshold: Fraction, source_size: int, hit_size: int) -> int:
-    """Return the smallest number of shared shingles that reaches a threshold, at least 1, perhaps more than a size.
+    """Return the smallest number of shared shingles that reaches a threshold: at least 1, perhaps more than a size.
 
-    For a threshold of 0 or less, return 0.
+    If the threshold is 0 or less, return 0.
 
     >>> least_overlap(Metric.JACCARD, Fraction(1, 2), 30, 30)
     20
@@ -137,7 +135,7 @@ def least_overlap(metric: Metric, threshold: Fraction, source_size: int, hit_siz
         return 0
     match metric:
         case Metric.JACCARD:
-            # I >= t (a + b - I), solved for I.
+            # Solve I >= t (a + b - I) for I.
             needed = -(-numerator * (source_size + hit_size) // (denominator + numerator))
         case Metric.A_IN_B:
             needed = -(-numerator * source_size // denominator)
@@ -161,9 +159,9 @@ def sizes_for(metric: Metric, threshold: Fraction, source_size: int) -> tuple[in
 
 
 def fraction_of(name: str, percent: Percent) -> Fraction:
-    """Convert a percentage to a fraction in (0, 1]; a number up to 1 already is a fraction.
+    """Convert a percentage to a fraction in (0, 1]. A number up to 1 is already a fraction.
 
-    This is the rule of FINGERPRINT (docs/afts.md), for every threshold and recall: 0.8 is 80 %, 1 is 100 %.
+    The rule of FINGERPRINT (docs/afts.md) holds for every threshold and recall: 0.8 is 80 %, 1 is 100 %.
 
     Raises:
         ParameterError: The value is not a percentage; the message contains `name`.

@@ -1,8 +1,9 @@
 """Estimates how many shingles a source and its hits share, from their sketches, with confidence intervals.
 
-A source has a shingles, a hit b shingles, and they share I. Below the bound of level L, x hashes are in both sketches,
-ya only in the source's, and yb only in the hit's. A shingle is below the bound with probability r = 2**-L, so x, ya and
-yb are independently binomial, with I, a - I and b - I trials, and the likelihood of I has the ratio
+A source has a shingles, a hit has b shingles, and they share I. Below the bound of level L, x hashes are in both
+sketches, ya only in the source's sketch, and yb only in the hit's sketch. A shingle is below the bound with probability
+r = 2**-L, so x, ya and yb are independently binomial, with I, a - I and b - I trials, and the likelihood of I has the
+ratio
 
     L(I) / L(I - 1) = I / (I - x) * (a - I + 1 - ya) / (a - I + 1) * (b - I + 1 - yb) / (b - I + 1) / (1 - r)
 
@@ -53,7 +54,7 @@ class Estimate:
     """Estimated overlap of a source (A) and a hit (B).
 
     Args:
-        low, high: Ends of the confidence intervals of the shares; equal to the shares if these are exact.
+        low, high: Ends of the confidence intervals of the shares; equal to exact shares.
         shared_hashes: Number of hashes in both sketches.
         source_hashes: Number of hashes of the source that were compared with the hit.
         is_exact: Whether all hashes were compared.
@@ -86,12 +87,12 @@ def estimate(source: Sketch, hits: Sequence[Sketch], confidence: float = CONFIDE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates(Sequence[Estimate]):
-    """Estimates of a source with several hits, in arrays. Each `Estimate` takes microseconds, so it is made when read.
+    """Estimates of a source with several hits, in arrays. An `Estimate` takes microseconds, so it is made when read.
 
     The int64 arrays have shape (hits,).
 
     Args:
-        overlaps: The counts of hashes that the estimates are based on.
+        overlaps: Counts of hashes, the basis of the estimates.
         middle, low, high: Likeliest numbers of shared shingles, and the ends of their intervals.
     """
 
@@ -189,7 +190,7 @@ def shared_shingles(
         return middle, low, high
 
     def falls(overlaps: Counts) -> Bools:
-        """For each pair, check whether this number of shared shingles is more likely than one more."""
+        """For each pair, check that one more shared shingle would be less likely than `overlaps`."""
         in_a, in_b = sizes_a - overlaps, sizes_b - overlaps
         # Cross-multiplied form of the ratio in the module docstring. If the overlap equals a size, 0 / 0 counts as 0.
         gain = (overlaps + 1) * ((in_a - alone_a) / np.maximum(in_a, 1)) * ((in_b - alone_b) / np.maximum(in_b, 1))
@@ -203,24 +204,24 @@ def overlap_interval(
 ) -> tuple[Counts, Counts]:
     """Return the smallest and the largest number of shared shingles compatible with the counted hashes.
 
-    The ends lie between `shared` and `most`. The population that the hashes are a sample of is the shingles of one
-    document (`total`) or, if `is_union`, the union of both; then `total` is the sum of both sizes, which exceeds the
-    population by the shared shingles. The sample has `drawn` hashes, `shared` of them shared.
+    The ends lie between `shared` and `most`. The hashes are a sample of a population: the shingles of one document
+    (`total`) or, if `is_union`, the union of both documents. Then `total` is the sum of both sizes, which counts the
+    shared shingles twice. The sample has `drawn` hashes, and `shared` of them are shared.
     """
     _require_confidence(confidence)
-    # A rounding error could make a probability that equals the tail too small.
+    # Rounding could make a probability that is equal to the tail too small.
     tail = (1 - confidence) / 2 * (1 - SLACK)
     if loops := loops_at_hand():
         low, high = np.empty((2, *shared.shape), np.int64)
         counts = map(for_loops, (total, is_union, drawn, shared, np.maximum(shared, most)))
         loops.sketch_comparison.overlap_intervals(*counts, tail, low, high)
         return low, high
-    # Search for both ends at once: the first half of each array holds the lower ends.
+    # Search for both ends at once. The first half of each array holds the lower ends.
     total, drawn, shared, most = (
         np.tile(part, 2).astype(np.int64) for part in (total, drawn, shared, np.maximum(shared, most))
     )
     is_union, is_lower = np.tile(is_union, 2).astype(np.bool_), np.arange(total.size) < total.size // 2
-    # From each end inwards, numbers are impossible up to a certain one, which a bisection finds.
+    # From each end inwards, numbers are impossible up to a certain number, which a bisection finds.
     outer, inwards = np.where(is_lower, shared, most), np.where(is_lower, 1, -1)
 
     def is_possible(steps: Counts) -> Bools:
@@ -241,7 +242,7 @@ def _require_confidence(confidence: float) -> None:
 
 
 def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> npt.NDArray[np.bool_]:
-    """Return a mask of the candidates to keep as hits; one just at the threshold is kept with probability `recall`."""
+    """Return a mask of the candidates to keep as hits. A candidate just at the threshold has the chance `recall`."""
     require_fraction("threshold", threshold)
     source_size, sizes, shared = overlaps.source_size, overlaps.sizes, overlaps.shared
     needed = np.array([least_overlap(metric, threshold, source_size, size) for size in sizes.tolist()], dtype=np.int64)
@@ -265,6 +266,9 @@ def population_and_draws(
     source_counts: npt.NDArray[np.int64],
     counts: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """For each hit, return population and sample size of the distribution of its shared hashes (module docstring)."""
+    """For each hit, return the population and sample size of the distribution of its shared hashes.
+
+    The module docstring explains the choice.
+    """
     is_of_hit = (sizes < source_size) & metric.allows_smaller
     return np.where(is_of_hit, sizes, source_size), np.where(is_of_hit, counts, source_counts)

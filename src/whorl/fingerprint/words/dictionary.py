@@ -22,13 +22,13 @@ THAI, LAO, KHMER, BURMESE, CJK, HANGUL = range(1, 7)
 #: Bits of ``WordBreakTables.role``.
 BEGINS_WORD, ENDS_WORD, MARK, SUFFIX = 1, 2, 4, 8
 
-#: From ICU4J's CjkBreakEngine: the longest word looked up, the cost of a character without a word, and the cost of a
-#: run of Katakana by its length; longer runs cost as much as one character.
+#: From ICU4J's CjkBreakEngine: the longest word to look up, the cost of a character without a word, and the cost of a
+#: run of Katakana by its length. A longer run costs as much as one character.
 LONGEST_WORD, UNKNOWN_COST = 20, 255
 KATAKANA_COSTS, KATAKANA_COST_LONG, KATAKANA_LIMIT = (8192, 984, 408, 240, 204, 252, 300, 372, 480), 8192, 20
 
 #: From ICU4J's ThaiBreakEngine and its siblings. A word of at least this length is not extended by following characters
-#: that form no word. No word is extended by characters that share a prefix of at least this length with a dictionary
+#: that form no word. A word is not extended by characters that share a prefix of at least this length with a dictionary
 #: word.
 ROOT_COMBINE_THRESHOLD = PREFIX_COMBINE_THRESHOLD = 3
 #: From ICU4J's DictionaryBreakEngine.PossibleWord: maximum number of words to consider at one position.
@@ -37,13 +37,13 @@ PAIYANNOI, MAIYAMOK = "\u0e2f", "\u0e46"
 
 
 class BreakEngine(Protocol):
-    """Finds words in a span of characters of one engine: of Thai, Lao, Khmer, Burmese, or Chinese and Japanese."""
+    """Finds words in a span of characters of one engine: Thai, Lao, Khmer, Burmese, or Chinese and Japanese."""
 
     def breaks(self, span: str) -> list[int]: ...
 
 
 class Dictionaries:
-    """The dictionary engines of one profile, which divide segments into words; each is created on first use."""
+    """The dictionary engines of one profile, which divide segments into words. An engine is created on first use."""
 
     def __init__(self, tables: WordBreakTables, compose: Callable[[str], str]) -> None:
         self.tables, self.compose = tables, compose
@@ -59,8 +59,8 @@ class Dictionaries:
         A span begins at a character whose category needs a dictionary, and ends before a character unknown to its
         engine. A character without an engine is skipped with the following characters of its script.
 
-        ICU4J then skips that script in all later texts of the process. Here, the words of a text depend only on that
-        text; the results differ only if a span begins with the prolonged sound mark (U+30FC, U+FF70).
+        ICU4J then skips this script in all later texts of the process. Here, the words of a text depend only on the
+        text itself. The results differ only if a span begins with the prolonged sound mark (U+30FC, U+FF70).
         """
         number = [self._number[ord(character)] for character in segment]
         breaks: list[int] = []
@@ -145,7 +145,7 @@ class LeastCost:
         return ends[::-1]
 
     def normalize(self, span: str) -> tuple[str, Sequence[int]]:
-        """Return the span in Unicode's form NFKC, and for each position in it the position in the span.
+        """Return the span in Unicode's form NFKC, and for each position in the result the position in the span.
 
         As in ICU4J's Normalizer, all positions inside a normalized piece map to its start.
         """
@@ -198,7 +198,7 @@ class LookAhead:
         return ends[:-1]
 
     def plausible_end(self, words: _Words, roles: Sequence[int], start: int) -> int:
-        """Return the next position where one word may end and a dictionary word may begin, or the end of the span."""
+        """Return the next position where a word may end and a dictionary word may begin, or the end of the span."""
         for place in range(start + 1, len(roles)):
             if roles[place - 1] & ENDS_WORD and roles[place] & BEGINS_WORD and words.at(place)[0]:
                 return place
@@ -206,10 +206,10 @@ class LookAhead:
 
 
 def suffixed(span: str, roles: Sequence[int], end: int) -> int:
-    """Return the end of a word including its suffixes at `end`: Thai's sign of abbreviation, then of repetition."""
+    """Return the end of a word with the suffixes at `end`: Thai's sign of abbreviation, then of repetition."""
     if span[end] == PAIYANNOI and not roles[end - 1] & SUFFIX:
         end += 1
-    # Include at most one repetition sign, and none after a sign of abbreviation outside the word.
+    # Include at most one repetition sign. Include none if a sign of abbreviation is before it, outside the word.
     if span[end : end + 1] == MAIYAMOK and span[end - 1] != MAIYAMOK:
         end += 1
     return end
@@ -223,7 +223,7 @@ class _Words:
         self._known: dict[int, tuple[list[int], int]] = {}
 
     def at(self, start: int) -> tuple[list[int], int]:
-        """Return the lengths of the words that begin at a position, shortest first, and the length examined."""
+        """Return the lengths of the words that begin at a position, shortest first, and the examined length."""
         known = self._known.get(start)
         if known is None:
             words, prefix = self.trie.words(self.units, start, self.limit)
@@ -233,8 +233,8 @@ class _Words:
     def best(self, start: int) -> int:
         """Return the end of the best word at a position, or the position itself if no word begins there.
 
-        The best word is the longest word that two more words can follow (or the span's last word), otherwise the
-        shortest word that one word can follow, otherwise the longest word.
+        The best word is the longest word that two more words, or the span's last word, can follow. If no word is, it is
+        the shortest word that one word can follow, or else the longest word.
         """
         ends = [start + length for length in self.at(start)[0]]
         if len(ends) < 2 or ends[-1] >= self.limit:
@@ -272,7 +272,7 @@ class Trie:
     def units(self, text: str) -> Sequence[int]:
         """Convert a text to the units of the dictionary: BytesDictionaryMatcher.transform.
 
-        Spans contain no joiners, which ICU4J handles separately. Characters of other scripts get units that no word
+        ICU4J handles joiners separately, but spans contain none. Characters of other scripts get units that no word
         contains.
         """
         return [ord(character) - self.offset for character in text]
@@ -280,7 +280,7 @@ class Trie:
     def words(self, units: Sequence[int], start: int, limit: int) -> tuple[list[tuple[int, int]], int]:
         """Return length and value of each word that begins at a position, shortest first, and the number of units read.
 
-        Like ICU4J's matches(), the units read include the mismatch.
+        As in ICU4J's matches(), the number includes the unit that does not match.
         """
         words: list[tuple[int, int]] = []
         nodes, data = self.nodes, self.data

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-#: A hyphen, or a soft hyphen, at the end of a line, up to the next line's first word.
+#: A hyphen, or a soft hyphen, at the end of a line, up to the first word of the next line.
 _HYPHEN = re.compile("[-\u00ad\u2010][ \t\r]*\n[ \t]*")
 
 

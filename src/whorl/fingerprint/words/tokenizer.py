@@ -1,7 +1,7 @@
 """Splits text into folded words and shingles, like Solr's ICUTokenizerFactory and ICUNormalizer2FilterFactory.
 
 The words of a text determine its fingerprint. A *profile* stands for all Lucene releases that split text into the same
-words, and is named after their ICU version:
+words. Its name is their ICU version:
 
 =======  ===================  ==================  ====================
 profile  Lucene               Solr                ``a:b`` is
@@ -54,13 +54,13 @@ CHARACTERS = "characters"
 BUFFER_UNITS = 4096
 #: Number of characters to convert to UTF-16 at a time, and number of ranges of characters to convert at a time.
 _ENCODED_AT_ONCE = 1 << 18
-#: White space after which ICUTokenizer.findSafeEnd cuts a buffer, as defined by ICU4J's UCharacter.isWhitespace.
+#: White space where ICUTokenizer.findSafeEnd may cut a buffer, by the definition of ICU4J's UCharacter.isWhitespace.
 SAFE_ENDS = re.compile("[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
 _SAFE_END = re.compile(f"(?s:.*){SAFE_ENDS.pattern}")
-#: Characters that take two UTF-16 units, or may be half of such a pair: after them, positions in characters and in
-#: units differ.
+#: Characters that take two UTF-16 units, or may be half of a pair. After them, positions in characters and in units
+#: differ.
 SURROGATE_OR_PAIR = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
-#: Maximum number of chunks of text whose words are cached, in at most about 20 MB.
+#: Maximum number of chunks of text whose words are cached; they take at most about 20 MB.
 _MOST_CACHED = 1 << 16
 
 
@@ -68,7 +68,7 @@ def tokens(text: str, profile: str = DEFAULT_PROFILE) -> list[str]:
     """Return the folded words of a text, in order.
 
     Lucene's ``ICUTokenizer`` followed by ``ICUNormalizer2Filter`` (nfkc_cf) gives the same words. A word may be empty,
-    because folding removes a lone Hangul filler. Lone surrogates stay.
+    because folding removes a Hangul filler that stands alone. Lone surrogates stay.
 
     Raises:
         ParameterError: The profile does not exist.
@@ -132,7 +132,7 @@ def buffers(text: str) -> Iterator[str]:
     encoding, width = ("ascii", 1) if text.isascii() else ("utf-16-le", 2)
     units = b""
     for start in range(0, len(text), _ENCODED_AT_ONCE):
-        # Buffers are cut by UTF-16 units, possibly inside a surrogate pair.
+        # Buffers are cut by UTF-16 units, perhaps inside a surrogate pair.
         units += text[start : start + _ENCODED_AT_ONCE].encode(encoding, "surrogatepass")
         begin = 0
         while len(units) - begin >= BUFFER_UNITS * width:
@@ -149,8 +149,8 @@ def buffers(text: str) -> Iterator[str]:
 def _as_typed(spans: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
     """Convert ranges within the buffers of a text to ranges in the text itself, in place.
 
-    Positions can differ: a buffer may contain only half of a surrogate pair, and joins halves that are separate in a
-    string.
+    Positions can differ: a buffer may contain only half of a surrogate pair, and it joins two halves that are separate
+    in the string.
     """
     pairs_in_buffers, pairs = _pairs("".join(buffers(text))), _pairs(text)
     second_halves = pairs + np.arange(len(pairs)) + 1
@@ -165,7 +165,7 @@ def _as_typed(spans: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
 
 
 def _pairs(text: str) -> npt.NDArray[np.int64]:
-    """Return the indexes of the characters that take two UTF-16 units."""
+    """Return the indices of the characters that take two UTF-16 units."""
     parts = [np.empty(0, np.int64)]
     for at in range(0, len(text), _ENCODED_AT_ONCE):
         require_time()
@@ -182,7 +182,7 @@ def segmenter_of(profile: str) -> Segmenter:
 
 
 class _Placed:
-    """Words with their positions: the start of each chunk, its number of words, and their ranges relative to it."""
+    """Words with positions: start of each chunk, number of its words, and ranges of the words relative to its start."""
 
     __slots__ = ("counts", "relative", "starts", "words")
 
@@ -232,8 +232,8 @@ class Segmenter:
 class _ChunkPatterns:
     """Regular expressions that cut a text into chunks.
 
-    A chunk is the text between two separators (see `StateMachine.separators`). It includes separators before a joiner,
-    such as a combining mark, because both form one segment.
+    A chunk is the text between two separators (see `StateMachine.separators`). A separator before a joiner, such as a
+    combining mark, is part of the chunk, because both form one segment.
     """
 
     def __init__(self, separator: str, joiner: str) -> None:
@@ -252,7 +252,7 @@ class _ChunkPatterns:
 class _Chunks(dict[str, tuple[str, ...]]):
     """Splits runs of text into folded words by one state machine, and caches the words of each chunk.
 
-    A chunk is the text between separators, so its words do not depend on other text.
+    The words of a chunk do not depend on other text.
     """
 
     def __init__(self, tables: WordBreakTables, machine: StateMachine, dictionaries: Dictionaries, fold: _Fold) -> None:
@@ -265,7 +265,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
 
     @cached_property
     def ascii_patterns(self) -> _ChunkPatterns:
-        """Patterns for ASCII text; patterns for any text take much longer to compile."""
+        """Patterns for ASCII text. Patterns for any text take much longer to compile."""
         return _ChunkPatterns(*(character_class(mask[:128]) for mask in self.masks))
 
     @cached_property
@@ -312,7 +312,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
         ]
 
     def divide(self, segment: str) -> list[int]:
-        """Return the word ends inside a segment that a dictionary may divide."""
+        """Return the word ends in a segment that a dictionary may divide."""
         return self.dictionaries.divide(segment, self.machine.asks)
 
 
@@ -378,7 +378,7 @@ class _Fold:
         return "".join(composed)
 
     def in_order(self, text: str) -> list[str]:
-        """Return the characters in canonical order: marks between two starters by combining class."""
+        """Return the characters in canonical order: marks between two starters are sorted by combining class."""
         classes = self.tables.classes
         keys, starters = [], 0
         for character in text:

@@ -1,7 +1,7 @@
 """Finds word boundaries by the break rules and Unicode tables of a Lucene release.
 
-``tools/wordbreak/build_tables.py`` extracts the tables from the jars of Lucene and ICU4J, so a profile breaks text
-exactly as its release does.
+``tools/wordbreak/build_tables.py`` extracts the tables from the jars of Lucene and ICU4J. So a profile breaks text in
+exactly the same way as its release.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 from whorl.arrays import ranges_of
 
 CODE_POINTS, FIRST_PLANE = 0x110000, 0x10000
-#: From ICU4J's UScript: COMMON is 0 and INHERITED is 1; neither begins a script run. JAPANESE stands for Han, Hiragana
-#: and Katakana together (Lucene's ScriptIterator with combineCJ).
+#: From ICU4J's UScript: COMMON is 0 and INHERITED is 1; neither begins a script run. JAPANESE means Han, Hiragana and
+#: Katakana together (Lucene's ScriptIterator with combineCJ).
 INHERITED, JAPANESE = 1, 105
 #: From ICU4J's RBBIDataWrapper: state 0 ends a match, state 1 begins one.
 STOP, START = 0, 1
 
 TABLES = Path(__file__).with_name("tables")
-#: Maximum length in characters of a text whose segments or words are cached.
+#: Maximum length, in characters, of a text whose segments or words are cached.
 LONGEST_CACHED = 32
 
 #: Start and end of a segment, and whether it is a word.
@@ -43,7 +43,7 @@ class StateMachine:
         beyond: Categories of characters beyond the first plane.
         following: The next state, by state and category.
         accepting: 1 for each possible end state of a segment.
-        word: 1 for each accepting state with a non-zero rule status; Lucene's ICUTokenizer emits a token there.
+        word: 1 for each accepting state with a non-zero rule status, where Lucene's ICUTokenizer emits a token.
         dictionary_start: First category whose characters need a dictionary.
     """
 
@@ -65,7 +65,7 @@ class StateMachine:
     def segments(self, text: str, divide: Callable[[str], list[int]]) -> Sequence[Segment]:
         """Return the segments of a text: start, end, and whether the segment is a word.
 
-        The text is a script run, or a part of it between separators. `divide` returns the word ends inside a segment
+        The text is a script run, or a part of one between separators. `divide` returns the word ends inside a segment
         that needs a dictionary.
         """
         if text.isascii():
@@ -109,11 +109,11 @@ class StateMachine:
     def separators(self, emoji: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return two masks of the characters of the first plane: separators, and joiners.
 
-        A *separator* is never part of a word. It has a boundary before it, unless another separator precedes it, and a
-        boundary after it, unless a separator or a *joiner* follows. So a text can be cut there. Both sets follow from
-        the table: two categories have a boundary between them if no state after the first continues with the second.
-        All characters beyond the first plane count as joiners, because regular expressions are faster within the first
-        plane.
+        A *separator* is never part of a word. Before it is a boundary, unless another separator precedes it. After it
+        is a boundary, unless a separator or a *joiner* follows. So a text can be cut at these boundaries. Both sets
+        follow from the table: two categories have a boundary between them if no state after the first continues with
+        the second. All characters beyond the first plane count as joiners, because regular expressions are faster
+        within the first plane.
         """
         following, categories = self.following, range(self.following.shape[1])
         reached = list(reachable(following))
@@ -137,7 +137,7 @@ class WordBreakTables:
     """Character data of one Lucene release.
 
     Attributes:
-        about: Releases that the tables were made from, with their SHA-256.
+        about: Releases that the tables come from, with their SHA-256.
         default: Rules of Lucene's Default.brk, for every script except Japanese.
         cjk: Rules of ICU4J's root word.brk, for Han, Hiragana and Katakana (Lucene's DefaultICUTokenizerConfig).
         script: Script code of each code point, as seen by Lucene's ScriptIterator.
@@ -229,8 +229,8 @@ class WordBreakTables:
     def script_runs(self, text: str) -> list[tuple[int, int, int]]:
         """Return start, end and script of each run of one script: Lucene's ScriptIterator.
 
-        The first character with a script determines the script of the run. Common and inherited characters, combining
-        marks, and characters whose Script_Extensions name the run's script continue it.
+        The first character with a script determines the script of the run. Three kinds of characters continue the run:
+        common and inherited characters, combining marks, and characters whose Script_Extensions name the script.
         """
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
         scripts = self.script[codes]
@@ -258,7 +258,7 @@ class WordBreakTables:
         return array
 
     def _arrays(self, name: str) -> dict[str, NDArray[Any]]:
-        """Return the arrays of one table by the second part of their names."""
+        """Return the arrays of one table, named by the second part of their names."""
         with np.load(BytesIO(self._packed)) as archive:
             return {key.removeprefix(f"{name}_"): archive[key] for key in archive if key.startswith(f"{name}_")}
 
