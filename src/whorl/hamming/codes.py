@@ -1,8 +1,8 @@
 """Makes 64-bit SimHash codes from hashes by voting, checks codes, and permutes their bits.
 
 Each hash votes with its weight for or against every bit of the code. The codes of two texts differ in a bit with
-probability t / pi, where t is the angle between their weighted feature vectors. `loops` chooses between numpy and the
-loops compiled by numba, with the same results.
+probability t / pi; t is the angle between their weighted feature vectors. `loops` chooses between numpy and the loops
+compiled by numba. Both give the same results.
 
 Source: M. Charikar, Similarity estimation techniques from rounding algorithms (STOC 2002); G. Manku, A. Jain and A. Das
 Sarma, Detecting near-duplicates for web crawling (WWW 2007).
@@ -37,7 +37,7 @@ _Code = TypeVar("_Code", int, Codes)
 
 
 def as_distance(distance: int) -> int:
-    """Check and return a distance; raise ParameterError unless it is an integer from 0 to 64."""
+    """Return a distance; raise ParameterError unless it is an integer from 0 to 64."""
     if isinstance(distance, bool) or not isinstance(distance, int) or not 0 <= distance <= BITS:
         raise ParameterError(f"distance is a number of bits from 0 to {BITS}, got {distance!r}")
     return distance
@@ -58,9 +58,9 @@ def bits_of(mask: int) -> list[int]:
 
 
 def blocks_of(mask: int, count: int) -> list[int]:
-    """Split the set bits of a mask into blocks of nearly equal size; return a mask of each, the lowest bits first.
+    """Split the set bits of a mask into blocks of nearly equal size; return a mask for each, the lowest bits first.
 
-    Source: simhash-py and simhash-cpp cut 64 bits at ``i * 64 // count``; with all bits set, these are their blocks.
+    Source: simhash-py and simhash-cpp cut 64 bits at ``i * 64 // count``. If all bits are set, the blocks are the same.
     """
     bits = bits_of(mask)[::-1]
     cuts = [i * len(bits) // count for i in range(count + 1)]
@@ -72,7 +72,7 @@ class Permutation:
 
     def __init__(self, order: Sequence[int]) -> None:
         moved = sorted((place - source, source) for place, source in zip(range(BITS - 1, -1, -1), order, strict=True))
-        #: Groups of bits that move by the same distance, as (mask, distance).
+        #: Groups of bits that move by the same distance, each as (mask, distance).
         self._moves = [
             (sum(1 << source for _, source in moves), by) for by, moves in groupby(moved, key=lambda move: move[0])
         ]
@@ -81,7 +81,7 @@ class Permutation:
     def leading(cls, mask: int) -> Permutation:
         """Return a permutation that moves the masked bits to the top.
 
-        The other bits keep their cyclic order, so many of them move by the same distance.
+        The other bits keep their cyclic order, so that many of them move by the same distance.
         """
         top = bits_of(mask)
         last = top[-1] if top else BITS
@@ -99,7 +99,7 @@ class Permutation:
         return moved
 
 
-#: Number of objects created since the last garbage collection above which they are marked as old.
+#: If more objects than this were created since the last garbage collection, they are marked as old.
 _MANY_OBJECTS = 10_000
 
 
@@ -122,7 +122,7 @@ def uncollected() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Codes in groups: results of several queries, or clusters.
+    """Groups of codes: results of several queries, or clusters.
 
     Args:
         codes: All groups, concatenated; uint64.
@@ -151,7 +151,7 @@ class Groups:
 def in_ranges(
     starts: NDArray[np.int64], ends: NDArray[np.int64], at_once: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield all indices in ranges, about `at_once` at a time, as two arrays: numbers of the ranges, and indices."""
+    """Yield all indices in ranges, about `at_once` at a time: an array of range numbers, and an array of indices."""
     live = np.flatnonzero(starts < ends)
     starts, sizes = starts[live], ends[live] - starts[live]
     before = np.concatenate(([0], np.cumsum(sizes)))
@@ -182,7 +182,7 @@ def as_codes(values: CodesLike, called: str = "codes") -> Codes:
     if isinstance(values, bytes | bytearray):
         raise CodeTypeError(f"{allowed}, got bytes; numpy.frombuffer(values, 'uint64') makes numbers of them")
     try:
-        # For a list, this is faster than numpy, and rejects all but 64-bit numbers.
+        # This is faster than numpy for a list, and rejects all but 64-bit numbers.
         return np.frombuffer(array("Q", values), np.uint64)
     except TypeError as problem:
         raise CodeTypeError(f"{allowed}: {problem}") from problem
@@ -191,7 +191,6 @@ def as_codes(values: CodesLike, called: str = "codes") -> Codes:
 
 
 def as_code(code: int) -> int:
-    """Convert one number, like `as_codes`."""
     if type(code) is int and 0 <= code <= LARGEST:
         return code
     try:
@@ -206,21 +205,21 @@ def as_code(code: int) -> int:
 Hashes = NDArray[np.uint64]
 Tally = NDArray[np.int64]
 
-#: Bits of each byte value, the lowest bit first; shape (256, 8).
+#: The bits of each byte value, the lowest bit first; shape (256, 8).
 _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float64)
 
 
 def tally(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) -> Tally:
-    """Return for each text and bit the votes for the bit minus those against it, the lowest bit first.
+    """For each text and bit, return the votes for the bit minus the votes against it, the lowest bit first.
 
-    The hashes are grouped by text. Each has one vote, or an integer weight; the total is at most 2**53 votes.
+    The hashes are grouped by text. Each hash has one vote, or an integer weight; all votes together are at most 2**53.
     """
     counts = np.asarray(sizes, np.int64)
     shares = None if weights is None else np.asarray(weights, np.float64)
     rows = np.repeat(np.arange(counts.size) * 256, counts)
     values = np.ascontiguousarray(hashes, "<u8").view(np.uint8).reshape(-1, 8)
     votes = np.empty((counts.size, 8, 8), np.float64)
-    # Count byte values, and derive the frequencies of the bits from them.
+    # Count byte values, and compute the frequencies of the bits from them.
     for byte in range(8):
         histogram = np.bincount(rows + values[:, byte], shares, counts.size * 256)
         votes[:, byte] = histogram.reshape(-1, 256) @ _BITS_OF_BYTE
@@ -243,8 +242,8 @@ _spent_seconds = 0.0
 def loops(plain_seconds: float) -> Any:
     """Return the module of compiled loops, or None to use numpy.
 
-    Load the loops when numpy has taken about as long as loading takes, so that a process takes at most twice as long as
-    with the better choice. `plain_seconds` is the estimated time of the current work with numpy.
+    The loops are loaded when numpy has taken about as long as loading takes. So a process takes at most twice as long
+    as with the better choice. `plain_seconds` is the estimated time of the current work with numpy.
     """
     global _spent_seconds
     loaded = sys.modules.get(_LOOPS)

@@ -1,6 +1,6 @@
-"""Compiled loops over 64-bit codes: sort them, find those near a query, find pairs, read and write decimal text.
+"""Compiled loops over 64-bit codes: sort them, find codes near a query, find pairs, read and write decimal text.
 
-Some loops read eight codes at a time, so their arrays need PADDING extra codes.
+Some loops read eight codes at a time, so their arrays need PADDING additional codes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LANES = ir.VectorType(ir.IntType(64), 8)
 
 @intrinsic
 def _near(typing: Any, array: Any, index: Any, code: Any, distance: Any) -> Any:
-    """Return eight bits: which codes of array[index : index + 8] are within a distance of a code.
+    """Return eight bits: whether each of the codes array[index : index + 8] is within a distance of a code.
 
     Each step is one instruction on processors that count the bits of a vector.
     """
@@ -72,7 +72,7 @@ def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> N
 
     `scratch` is as long as `codes`, and `counts` has room for 2**11 numbers.
     """
-    # An even number of passes ends in `codes`. A pass sorts whole codes by 8 bits, blocks by up to 11 bits.
+    # An even number of passes ends in `codes`. A pass sorts whole codes by 8 bits, and blocks by up to 11 bits.
     passes = 2 if width <= 22 else 2 * ((width + 15) // 16)
     digit = (width + passes - 1) // passes
     done = 0
@@ -99,8 +99,8 @@ def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> N
 def bucket_ends(codes: Any, low: int, width: int, ends: Any) -> None:
     """Write the index of each bucket's first code, and the end of the last bucket, to `ends`.
 
-    A bucket has the codes with equal values of `width` bits from bit `low` on; the codes are sorted by these bits.
-    `ends` has 2**width + 1 numbers.
+    The codes of a bucket have equal values of `width` bits from bit `low` on. The codes are sorted by these bits.
+    `ends` has room for 2**width + 1 numbers.
     """
     shift, mask = uint64(low), (uint64(1) << uint64(width)) - uint64(1)
     filled = 0
@@ -114,7 +114,7 @@ def bucket_ends(codes: Any, low: int, width: int, ends: Any) -> None:
         filled += 1
 
 
-#: Number of queries between prefetching a bucket into the processor's cache and searching it.
+#: A bucket is prefetched into the processor's cache this number of queries before it is searched.
 _AHEAD = 4
 
 
@@ -127,15 +127,15 @@ def find(
 
     Args:
         begin: First query to answer.
-        tables: All tables concatenated, and PADDING extra codes.
+        tables: All tables concatenated, and PADDING additional codes.
         ends: For each table, the results of `bucket_ends`, concatenated.
-        lows: For each table, the position of the lowest bit of a bucket number.
+        lows: For each table, the position of the lowest bit of the bucket number.
         masks: For each table, a mask of the bits of a code that form the bucket number.
         flips: XOR masks from a query's bucket number to the buckets to search.
         numbers: Distance, radius (of bucket numbers), number of codes per table, and highest bucket number.
         output: Receives the codes.
-        counts: Receives, for each query, the number of codes found for the queries before it, and finally that of all
-            codes found.
+        counts: Receives for each query the number of codes found for all earlier queries, and at the end the number of
+            all codes found.
 
     Returns:
         First unanswered query, if `output` is full; otherwise the number of queries.
@@ -190,7 +190,7 @@ def pairs(codes: Any, begin: int, numbers: Any, differing: Any, output: Any, sta
     """Find the near pairs within runs of codes that agree on some bits; return where the next call begins.
 
     Args:
-        codes: Codes, with the codes of a run next to each other, and PADDING extra codes.
+        codes: Codes, with the codes of a run next to each other, and PADDING additional codes.
         begin: First code to pair with later codes.
         numbers: Mask of the bits that the codes of a run agree on; distance; maximum length of a run.
         differing: Masks; only pairs that differ in at least one bit of each mask are found.
@@ -240,7 +240,7 @@ def pairs(codes: Any, begin: int, numbers: Any, differing: Any, output: Any, sta
 def read_numbers(text: Any, codes: Any) -> Any:
     """Read one decimal number per line, ignoring blanks around it; the last line ends in a newline.
 
-    Return the number of lines read, and the offset of the first invalid line, or the end.
+    Return the number of lines read, and the offset of the first invalid line, or of the end.
     """
     most, count, i = uint64(0xFFFFFFFFFFFFFFFF), 0, 0
     while i < text.size:
@@ -298,7 +298,7 @@ def write_groups(codes: Any, ends: Any, text: Any) -> Any:
 
 
 def warm_up() -> None:
-    """Call every loop once; if the compiled code cannot be stored, warn and work without the cache on disk."""
+    """Call every loop once. If the compiled code cannot be stored, warn and work without the cache on disk."""
     try:
         _call_all()
     except OSError as problem:  # the folder exists, but is full or no longer writable

@@ -13,11 +13,10 @@ from whorl.errors import StoreError
 from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, without
 from whorl.hamming.lookup_tables import Layout, Tables, sort_codes
 
-#: Rebuild the lookup tables after this number of single insertions or removals, or after one per this number of codes,
-#: if that is more.
+#: Rebuild the lookup tables after this number of single insertions or removals, or after one insertion or removal per
+#: this number of codes, if that is more.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
-#: A bulk operation changes codes one by one if it has less than one code per this number of all codes; otherwise, it
-#: rebuilds the tables.
+#: A bulk operation rebuilds the tables, unless it has less than one code per this number of all codes.
 _SMALL_PART = 32
 #: Maximum number of bits of a bucket number in the hash chains of recent codes (`_Recent`).
 _RECENT_WIDTH = 16
@@ -53,13 +52,13 @@ class HammingIndex:
         self._rebuild(sort_codes(as_codes(codes).copy()))
 
     def _rebuild(self, codes: Codes) -> None:
-        """Build the lookup tables from sorted distinct codes, and begin without recent or removed codes."""
+        """Build the lookup tables from sorted distinct codes, without recent or removed codes."""
         self._tables = Tables(codes, self._distance)
         self._recent = _Recent(self._tables.layout, max(_FEWEST_RECENT, codes.size // _RECENT_PART))
         self._removed: set[int] = set()
 
     def _merge_recent(self) -> None:
-        """Move codes inserted or removed one by one into the tables."""
+        """Move the codes that were inserted or removed one by one into the tables."""
         if self._recent.size or self._removed:
             self._rebuild(self.codes())
 
@@ -69,7 +68,7 @@ class HammingIndex:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the arrays in bytes."""
+        """Size of the arrays in memory, in bytes."""
         return self._tables.nbytes + self._recent.nbytes
 
     def __len__(self) -> int:
@@ -197,21 +196,21 @@ class HammingIndex:
 
 
 class _Recent:
-    """Codes inserted one by one since the tables were built, in hash chains: one set of chains for each table.
+    """Codes inserted one by one since the tables were built, in hash chains: a set of chains for each table.
 
     Insertions and queries move no data. For more than some thousand codes, `Tables` are faster and smaller.
     """
 
     def __init__(self, layout: Layout, capacity: int) -> None:
-        # With a radius above 0, a search would visit too many chains, so it compares all recent codes.
+        # If the radius is above 0, a search would visit too many chains, so it compares all recent codes.
         is_chained = layout.radius == 0 and layout.width > 0
         self._distance, self._capacity, self.size = layout.distance, capacity if is_chained else _FEWEST_RECENT, 0
         width = min(layout.width, _RECENT_WIDTH)
         self._last = (1 << width) - 1
         lows = [low + layout.width - width for low in layout.lows] if is_chained else []
         self._lows = np.array(lows, np.int64)
-        #: The codes, the head of each chain, and the next code in each chain; -1 ends a chain. The last
-        #: chains are keyed by a hash of the code, for membership tests.
+        #: The codes, the head of each chain, and the next code in each chain; -1 ends a chain. The keys of the last
+        #: chains are hashes of the codes, for membership tests.
         self._codes, self._heads, self._nexts = _NO_CODES, _NO_PLACES, _NO_PLACES
 
     def _make_room(self) -> None:
@@ -279,5 +278,5 @@ class _Recent:
 
 
 def _hash(code: int) -> int:
-    """Return a Fibonacci hash of _RECENT_WIDTH bits. Even codes that share many bits rarely collide."""
+    """Return a Fibonacci hash of _RECENT_WIDTH bits. Codes that share many bits rarely collide."""
     return (code * 0x9E3779B97F4A7C15 & LARGEST) >> BITS - _RECENT_WIDTH

@@ -14,12 +14,12 @@ simhash-1e0ng-2  none: letters, lower case,    MD5, its last 8 bytes,    four ch
 
 All schemes count each occurrence of a feature, and leave a bit unset on a tie. The two schemes with lookup3 store the
 bits in reverse order. In simhash-py 0.4, the caller chooses words and features. This module uses the words and features
-of its tests; `shingle`, `unsigned_hash` and `codes.elect` make codes from other features.
+of that library's tests; `shingle`, `unsigned_hash` and `codes.elect` make codes from other features.
 
 Sources: Bob Jenkins, lookup3.c (May 2006, public domain), the function hashlittle2. It adds a string to three 32-bit
-    numbers, twelve bytes at a time, and mixes them after each block. This module processes strings with equal numbers
-    of blocks together. seomoz/simhash-py 0.4.0 and 0.1.1, seomoz/simhash-cpp v0.1.0 (all MIT), 1e0ng/simhash 2.1.2
-    (MIT).
+    numbers, twelve bytes at a time, and mixes the numbers after each block. This module processes strings with equal
+    numbers of blocks together. seomoz/simhash-py 0.4.0 and 0.1.1, seomoz/simhash-cpp v0.1.0 (all MIT), 1e0ng/simhash
+    2.1.2 (MIT).
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def rolling_unicode_words(texts: Sequence[str]) -> Hashes:
 def rolling_ascii_words(texts: Sequence[str]) -> Hashes:
     """Compute codes under simhash-cpp-0.1.
 
-    The original reads past the end of a text that ends in a letter; this function does not.
+    The original reads past the end of a text that ends in a letter, but this function does not.
     """
     return _rolling([[word.encode() for word in _LETTERS.findall(text)] for text in texts])
 
@@ -147,7 +147,7 @@ def _rolling(words: Sequence[Sequence[bytes]]) -> Hashes:
 _BLOCK = 12  # bytes
 _START = 0xDEADBEEF
 _MOST = 0xFFFFFFFF
-#: Mixing steps of lookup3.c: the indexes of two numbers, and the rotation of the second in bits.
+#: Mixing steps of lookup3.c: the indices of two numbers, and the number of bits to rotate the second number by.
 _MIX = ((0, 2, 4), (1, 0, 6), (2, 1, 8), (0, 2, 16), (1, 0, 19), (2, 1, 4))
 _FINAL = ((2, 1, 14), (0, 2, 11), (1, 0, 25), (2, 1, 16), (0, 2, 4), (1, 0, 14), (2, 1, 24))
 

@@ -1,13 +1,13 @@
 """Immutable tables that find the codes within a Hamming distance of a query (Multi-Index Hashing).
 
-The 64 bits are split into blocks. If two codes differ in at most `distance` bits, one block differs in at most
-``distance // blocks`` bits, the `radius` (pigeonhole principle). So a search examines only codes within the radius in a
-block. A table holds all codes, sorted by one block. A bucket is the codes with the same leading bits of the block (the
-bucket number); the table has the first position of each bucket.
+The 64 bits are split into blocks. If two codes differ in at most `distance` bits, they differ in at most ``distance //
+blocks`` bits of some block (pigeonhole principle). This number is the `radius`. So a search examines only codes within
+the radius in a block. A table holds all codes, sorted by one block. The codes of a bucket have the same leading bits of
+the block, the bucket number. The table has the first position of each bucket.
 
 Source: M. Norouzi, A. Punjani, D. J. Fleet, Fast Exact Search in Hamming Space with Multi-Index Hashing
-(arXiv:1307.2982). With a radius of 0, these are the tables of G. S. Manku, A. Jain, A. Das Sarma, Detecting
-Near-Duplicates for Web Crawling (WWW 2007), for one more block than differing bits.
+(arXiv:1307.2982). With a radius of 0, and one more block than differing bits, these are the tables of G. S. Manku, A.
+Jain, A. Das Sarma, Detecting Near-Duplicates for Web Crawling (WWW 2007).
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from numpy.typing import NDArray
 from whorl.arrays import ascending_distinct
 from whorl.hamming.codes import BITS, Codes, Groups, Permutation, bits_of, in_ranges, loops
 
-#: Number of codes that the compiled loops read at a time, so they may read past the end.
+#: The compiled loops read this number of codes at a time, so they may read past the end.
 PADDING = 8
-#: Maximum number of bits of a bucket number, so that the first positions of a table's buckets fit into the processor
+#: Maximum number of bits of a bucket number: the first positions of a table's buckets then fit into the processor
 #: cache.
 _WIDEST = 22
 _LARGEST_RADIUS = 2
-#: Time in nanoseconds to visit a bucket and to compare a code in it; used to choose the layout.
+#: Time in nanoseconds to visit a bucket, and to compare a code in it. The choice of the layout uses both.
 _PROBE, _CODE = 25.0, 0.3
-#: Time in nanoseconds without numba: per code in a batch, per query in a batch, and to sort a code into a table.
+#: Times in nanoseconds without numba: per code in a batch, per query in a batch, and to sort a code into a table.
 _PLAIN_CODE, _PLAIN_QUERY, _PLAIN_SORT = 15, 500, 60
-#: Time in seconds to visit four buckets for a single query without numba.
+#: Time in seconds to visit four buckets for a single query, without numba.
 _PLAIN_LOOK = 8e-6
 #: Number of codes that numpy compares at a time.
 _AT_ONCE = 1 << 18
-#: Maximum number of codes in a bucket for which Python's integers are faster than numpy.
+#: If a bucket has more codes than this, numpy is faster than Python's integers.
 _FEW = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the bits of codes are divided into blocks; there is a table for each block.
+    """Division of the bits of codes into blocks. Each block has a table.
 
     Args:
         lows: Lowest bit of the bucket number in each table's block, from the highest block down.
         width: Number of bits of a bucket number; with 0, a search compares all codes.
-        radius: Maximum number of bits in which the bucket numbers of a query and of a searched bucket differ.
+        radius: Maximum number of bits that differ between the bucket numbers of a query and of a searched bucket.
     """
 
     distance: int
@@ -77,7 +77,7 @@ class Layout:
 
     @property
     def flips(self) -> list[int]:
-        """The numbers to combine by XOR with a bucket number, to get all bucket numbers within the radius."""
+        """Numbers that give all bucket numbers within the radius when combined with a bucket number by XOR."""
         return [
             sum(1 << bit for bit in changed)
             for size in range(self.radius + 1)
@@ -86,12 +86,12 @@ class Layout:
 
     @property
     def expected(self) -> float:
-        """Expected number of codes in a thousand that a query compares, for uniformly distributed codes."""
+        """Number of codes in a thousand that a query compares on average, for uniformly distributed codes."""
         return 1000.0 * len(self.lows) * len(self.flips) / (1 << self.width)
 
 
 def sort_codes(codes: Codes) -> Codes:
-    """Return the sorted distinct codes; the array may be modified."""
+    """Sort codes and remove repeated ones; the argument may be modified."""
     compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
         codes = codes if codes.flags.writeable else codes.copy()
@@ -102,7 +102,7 @@ def sort_codes(codes: Codes) -> Codes:
 
 
 def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
-    """Sort codes in place by the bits of a mask; with several blocks of bits, only bring equal bits together."""
+    """Sort codes in place by the bits of a mask. With several blocks of bits, only equal bits come together."""
     compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
         scratch = np.empty_like(codes) if scratch is None else scratch
@@ -124,7 +124,7 @@ def _runs_of_bits(mask: int) -> list[tuple[int, int]]:
 
 
 class Tables:
-    """Lookup tables of a set of codes, which never changes; for one thread at a time."""
+    """Lookup tables of a set of codes that never changes, for one thread at a time."""
 
     def __init__(self, codes: Codes, distance: int) -> None:
         self.layout = layout = Layout.choose(distance, codes.size)
@@ -150,7 +150,7 @@ class Tables:
         self._flips = np.array(layout.flips, np.int64)
         self._lows = np.array(layout.lows, np.int64)
         self._numbers = np.array([distance, layout.radius, codes.size, buckets - 1], np.int64)
-        # A memoryview gives Python integers twice as fast as an array.
+        # A memoryview returns Python integers twice as fast as an array.
         self._view, self._ends_view = self._all.data, self._ends.data
         self._look_seconds = _PLAIN_LOOK * len(layout.lows) * len(layout.flips) / 4
         self._blocks = [

@@ -2,8 +2,8 @@
 
 The bits are split into more than `distance` blocks, so near codes agree on at least `blocks - distance` blocks. For
 each choice of this number of blocks, the search sorts the codes by the chosen blocks, and compares codes that agree on
-them. It reports a pair only for the first choice on which the two codes agree. If too many codes agree to compare all
-of their pairs, the search splits their other bits into blocks again.
+them. It reports a pair only for the first choice where its codes agree. If so many codes agree that comparing all pairs
+would take too long, the search splits their other bits into blocks again.
 
 Source: G. S. Manku, A. Jain, A. Das Sarma, Detecting Near-Duplicates for Web Crawling (WWW 2007), section 3.
 """
@@ -25,16 +25,17 @@ from whorl.request_context import report_progress
 
 #: Pairs of codes; uint64 of shape (pairs, 2), the smaller code first.
 Pairs = NDArray[np.uint64]
-#: Name of this step in progress reports, which count the codes sorted and compared.
+#: Name of this step in progress reports, which count the sorted and compared codes.
 _STEP = "comparing"
 
 #: Approximate number of pairs in a batch, and of codes that numpy compares at a time.
 _AT_ONCE = 1 << 18
-#: Maximum number of blocks beyond distance + 1, the minimum; each adds many choices of blocks to sort by.
+#: The minimum number of blocks is distance + 1. This is the maximum number of additional blocks; each adds many choices
+#: of blocks to sort by.
 _MOST_SPARE = 3
 #: Maximum depth of the recursion; at this depth, all pairs are compared.
 _DEEPEST = 4
-#: Time in seconds to sort a code and compare it with its neighbours without numba.
+#: Time in seconds to sort a code and compare it with its neighbours, without numba.
 _PLAIN_SECONDS = 60e-9
 
 
@@ -68,7 +69,7 @@ class _Costs:
 
     @cache  # noqa: B019
     def longest_run(self, bits: int, distance: int) -> int:
-        """Return the largest number of codes, differing in `bits` bits, whose pairs are best all compared."""
+        """Return the largest number of codes, differing in `bits` bits, for which comparing all pairs is fastest."""
         count = 128
         while not self.blocks(count, bits, distance) and count < 2**40:
             count *= 2
@@ -112,7 +113,7 @@ def stream_pairs(codes: CodesLike, distance: int) -> Iterator[Pairs]:
 def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iterator[Pairs]:
     """Yield the pairs of codes within `distance` bits that differ in at least one bit of every mask in `differing`.
 
-    `codes` is reordered, and ends with PADDING extra elements.
+    The function reorders `codes`, which ends with PADDING additional elements.
     """
     codes[codes.size - PADDING :] = 0
     count = codes.size - PADDING
@@ -170,8 +171,8 @@ def _pairs_in_runs(
 ) -> Iterator[tuple[int, Pairs]]:
     """Yield the near pairs of codes that agree on the bits of `lead`, and the number of codes processed so far.
 
-    Codes that agree are adjacent; `codes` ends with PADDING extra codes. A pair differs in at least one bit of each
-    mask in `differing`. Runs longer than `longest` are skipped; `long` receives their starts and ends.
+    Codes that agree are adjacent, and `codes` ends with PADDING additional codes. A pair differs in at least one bit of
+    each mask in `differing`. Runs longer than `longest` are skipped; `long` receives their starts and ends.
     """
     count = codes.size - PADDING
     compiled = loops(0)
@@ -188,7 +189,7 @@ def _pairs_in_runs(
     starts = _run_starts(codes[:count], lead)
     long += _long_runs(starts, longest)
     sizes = np.diff(starts)
-    # End of the run of each code; 0 in long runs.
+    # The end of each code's run; 0 in long runs.
     ends = np.repeat(np.where(sizes > longest, 0, starts[1:]), sizes)
     for first, second in in_ranges(np.arange(1, count + 1), ends, _AT_ONCE):
         one, other = codes[first], codes[second]
@@ -211,7 +212,7 @@ def find_clusters(codes: CodesLike, distance: int) -> Groups:
 
 
 def clusters_of(pairs: Iterable[Pairs]) -> Groups:
-    """Return the connected components of pairs, keeping at most about one pair per code in memory."""
+    """Return the connected components of pairs; at most about one pair per code is in memory."""
     forest, waiting, size = np.empty((0, 2), np.uint64), list[Pairs](), 0
     for batch in pairs:
         waiting.append(batch)
@@ -230,8 +231,8 @@ def clusters_of(pairs: Iterable[Pairs]) -> Groups:
 def _forest(pairs: Pairs) -> Pairs:
     """Return the connected components of pairs as stars: pairs of a group's smallest code with each other code.
 
-    Each round hooks the roots of trees to smaller roots, and points all nodes to their roots; the number of rounds is
-    logarithmic in a group's size.
+    Each round links the roots of trees to smaller roots, and then links all nodes to their roots. The number of rounds
+    is logarithmic in a group's size.
 
     Source: Y. Shiloach, U. Vishkin, An O(log n) parallel connectivity algorithm (Journal of Algorithms 3, 1982).
     """

@@ -1,7 +1,7 @@
 """Computes the SimHash of a text: a 64-bit code that differs in few bits between similar texts.
 
-whorl's own scheme is ``simhash1-icu74``, or has the name of another word-break profile. Its features are the folded
-words of a text, and its pairs of neighbouring words, hashed by murmur3. A pair has 4 votes per occurrence. A word that
+whorl's own scheme is ``simhash1-icu74``; another word-break profile may replace icu74. The features are the folded
+words of a text and the pairs of neighbouring words, hashed by murmur3. A pair has 4 votes per occurrence. A word that
 occurs n times has 4 * n ** 0.75 votes, rounded, so that the common words of a language have less weight.
 docs/decisions/0012-simhash-of-words-and-word-pairs.md has the measurements for this choice. `library_hashes.py` has the
 schemes of published libraries.
@@ -30,9 +30,9 @@ from whorl.hamming import library_hashes
 from whorl.hamming.codes import BITS, CodesLike, Hashes, Tally, as_code, as_codes, elect, tally
 
 DEFAULT_SCHEME = f"simhash1-{DEFAULT_PROFILE}"
-#: Votes of a feature that occurs once, enough to keep weights distinct after rounding.
+#: Votes of a feature that occurs once. This number is high enough to keep weights distinct after rounding.
 _VOTES = 4
-#: Maximum number of characters of the texts in a batch; a longer text is read alone, piece by piece.
+#: Maximum number of characters of the texts in a batch. A longer text is read alone, piece by piece.
 _TOGETHER = 1 << 16
 _MOST_VOTES = 1 << 53
 
@@ -54,8 +54,8 @@ def simhash(text: str, scheme: str = DEFAULT_SCHEME) -> int:
         scheme: A name from `SCHEMES`, or the name of a word-break profile for whorl's own scheme.
 
     Returns:
-        0 to 2**64 - 1; 0 for a text without words (except under simhash-1e0ng-2), or of fewer than four words under
-        simhash-py-0.4.
+        0 to 2**64 - 1. A text without words has the code 0 (except under simhash-1e0ng-2), and so has a text of fewer
+            than four words under simhash-py-0.4.
 
     Raises:
         ParameterError: The scheme does not exist.
@@ -73,7 +73,7 @@ def simhashes(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Hashes:
 
 
 def simhashes_of(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Iterator[int]:
-    """Yield the codes of many texts, in order; texts are read when needed, some 65,536 characters at a time.
+    """Yield the codes of many texts, in order. Texts are read when needed, some 65,536 characters at a time.
 
     Raises:
         ParameterError: The scheme does not exist, or `texts` is a single text.
@@ -149,14 +149,14 @@ class _WordCodes:
     def __call__(self, texts: Sequence[str]) -> Hashes:
         words, pairs = self._hashes(texts)
         if len(texts) == 1:
-            # Process a long text in pieces, so that it is never in memory as a whole.
+            # Process a long text in pieces: the whole text is never in memory.
             votes = sum((tally(hashes, [hashes.size]) for _, hashes in pairs), np.zeros((1, BITS), np.int64))
         else:
             votes = tally(*_together(pairs, len(texts)))
         return elect(_VOTES * votes + _damped_votes(*_together(words, len(texts))))
 
     def _hashes(self, texts: Sequence[str]) -> tuple[_Pieces, _Pieces]:
-        """Return the hashes of the words, and of the pairs of neighbouring words, of each text."""
+        """Return the hashes of each text's words, and of its pairs of neighbouring words."""
         kernels = [kernel_for(texts, Scheme(self.profile, shingle_size=size)) for size in (1, 2)]
         if kernels[0] and kernels[1]:
             return _read_by(kernels[0], texts), _read_by(kernels[1], texts)
@@ -164,7 +164,7 @@ class _WordCodes:
         return _read_plainly(read, 1), _read_plainly(read, 2)
 
 
-#: Arrays of hashes, each with the number of its text; a long text has several arrays.
+#: Arrays of hashes, each with the number of its text. A long text has several arrays.
 _Pieces = Iterable[tuple[int, Hashes]]
 
 
@@ -188,7 +188,7 @@ def _together(pieces: _Pieces, texts: int) -> tuple[Hashes, npt.NDArray[np.int64
 def _damped_votes(hashes: Hashes, sizes: npt.NDArray[np.int64]) -> Tally:
     """Return the votes of each text's words for and against each bit; a word's weight grows slower than its frequency.
 
-    The hashes are grouped by text, and sorted in place.
+    The hashes are grouped by text; this function sorts them in place.
     """
     bounds = np.concatenate(([0], np.cumsum(sizes)))
     is_first = np.ones(hashes.size + 1, np.bool_)

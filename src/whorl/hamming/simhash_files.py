@@ -29,7 +29,7 @@ def read_codes(stream: BinaryIO, name: str, ahead: bytes = b"") -> Codes:
 
     Args:
         name: Name of the file in error messages.
-        ahead: Bytes already read from the stream.
+        ahead: Bytes that were already read from the stream.
 
     Raises:
         ParameterError: A line has other content, or a number above 2**64 - 1.
@@ -84,7 +84,7 @@ def lines_of(groups: Groups) -> Iterator[bytes]:
         else:
             with uncollected():
                 lists = Groups(groups.codes[ends[0] : ends[-1]], ends - ends[0]).to_lists()
-                # Converting a list of ints to a string gives the format of a line.
+                # The string form of a list of ints is the format of a line.
                 yield "".join([f"{group}\n" for group in lists]).encode()
 
 

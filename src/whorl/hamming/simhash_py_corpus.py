@@ -1,7 +1,7 @@
 """Drop-in replacement for the class `Corpus` of simhash-py before 0.4: same method names, same results.
 
-A `HammingIndex` does the search. simhash-py has a table for each choice of blocks of bits; here, these only determine
-the order and the repeats of the answers. docs/hamming.md lists the differences.
+A `HammingIndex` does the search. simhash-py has a table for each choice of blocks of bits. Here, the tables only
+determine the order of the answers, and how often each is repeated. docs/hamming.md lists the differences.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from whorl.hamming.codes import (
 )
 from whorl.hamming.index import HammingIndex
 
-#: Maximum number of choices of blocks; simhash-py has a table of all codes for each.
+#: Maximum number of choices of blocks; simhash-py has a table of all codes for each choice.
 _MOST_TABLES = 1 << 16
 
 _Places = NDArray[np.int64]
@@ -43,8 +43,8 @@ class Corpus:
     Args:
         num_blocks: Blocks of bits, 1 to 64.
         diff_bits: Maximum number of differing bits, 0 to `num_blocks`.
-        repeats: Return a match from `find_all` once for each table that contains it, like simhash-py.
-        zero_is_none: Return 0 from `find_first` if no code matches, like simhash-py, instead of None. Then it cannot
+        repeats: Whether `find_all` returns a match once for each table that contains it, like simhash-py.
+        zero_is_none: Whether `find_first` returns 0 instead of None if no code matches, like simhash-py. It then cannot
             find the code 0, nor other matches in a table where the code 0 comes first.
 
     Raises:
@@ -149,7 +149,7 @@ class Table:
         self._index = index
         #: Mask of the leading blocks' bits in a code.
         self.lead = sum(leading)
-        #: Mask of the same bits in a permuted code, where they are at the top.
+        #: Mask of the same bits in a permuted code: they are the highest bits.
         self.search_mask = LARGEST >> BITS - self.lead.bit_count() << BITS - self.lead.bit_count()
         self.permutation = Permutation([bit for mask in (*leading, *others) for bit in bits_of(mask)])
 
@@ -160,7 +160,7 @@ class Table:
         return self.permutation.undo(query)
 
     def select(self, query: int, near: list[int]) -> list[int]:
-        """Return the codes near a query that match in this table, in its order."""
+        """Return the codes near a query that match in this table, in the order of the table."""
         shown = [code for code in near if not (code ^ query) & self.lead]
         return sorted(shown, key=self.permute) if len(shown) > 1 else shown
 
@@ -178,7 +178,7 @@ class Table:
 
 
 class _Hits:
-    """The codes near each of several queries, to distribute them to the tables that simhash-py would find them in."""
+    """The codes near each of several queries, and the tables where simhash-py would find them."""
 
     def __init__(self, queries: Codes, found: Groups) -> None:
         sizes = np.diff(found.ends)
