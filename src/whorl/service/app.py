@@ -1,6 +1,6 @@
 """Builds the HTTP application: whorl's own routes and Alfresco-compatible routes, on one store.
 
-FastAPI describes parameters and responses in OpenAPI; `describe` adds the checks of the middleware, and failures.
+FastAPI describes parameters and responses in OpenAPI. `describe` adds the checks of the middleware, and the failures.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _SECURITY: _Json = {
     "key": {"type": "http", "scheme": "bearer", "description": "A key of WHORL_API_KEY"},
     "password": {"type": "http", "scheme": "basic", "description": "WHORL_USER and WHORL_PASSWORD, or a ticket"},
 }
-#: Number of threads for the page's files and for log-ins, in addition to the settings' number.
+#: Number of threads for the page's files and for log-ins. They are added to the settings' number of threads.
 _FURTHER_THREADS = 8
 
 
@@ -101,8 +101,8 @@ def create_app(
 ) -> FastAPI:
     """Return the service over a store, which must stay open as long as the service runs.
 
-    Every route under /api and /alfresco requires the credentials. Without `hosts`, any host name is allowed; without
-    `state`, the service has its own.
+    Every route under /api and /alfresco requires the credentials. By default, any host name is allowed, and the service
+    has its own state.
     """
     settings = Settings() if settings is None else settings
     tickets, searches = Tickets(), DuplicateSearches(store)
@@ -138,7 +138,7 @@ def create_app(
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    # The router tries routes in this order, so put the most frequent first.
+    # The router tries routes in this order, so the most frequent ones come first.
     routers = [
         health_routes(store, metrics),
         search_routes(store),
@@ -150,9 +150,9 @@ def create_app(
         alfresco_routes(store, access, is_read_only=settings.is_read_only),
     ]
     routes = [*app.routes, *(route for router in routers for route in router.routes)]
-    # Starlette runs the middleware added last first.
+    # Starlette runs the middleware that was added last first.
     app.add_middleware(DirectRoutes, routes=routes)
-    # Requests to a server may wait for it at the same time.
+    # Requests to a server may wait for the server at the same time.
     turn = Turns().turn if store.engine.runs_in_process else nullcontext
     app.add_middleware(Admission, semaphore=requests, seconds=settings.request_timeout_seconds, turn=turn)
     app.add_middleware(Bodies, settings=settings, memory=memory)
@@ -169,7 +169,7 @@ def create_app(
             allow_origins=settings.allowed_origins,
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
-            # Alfresco's clients send credentials, which is allowed only for listed origins.
+            # Alfresco's clients send credentials, which are allowed only for listed origins.
             allow_credentials=True,
             expose_headers=[REQUEST_ID, "Retry-After"],
         )
@@ -224,7 +224,7 @@ def _failures() -> _Json:
 
 
 def _describe_failures(path: str, about: _Json) -> None:
-    """Describe the failures of a route; 400 for an invalid request instead of FastAPI's 422."""
+    """Describe the failures of a route: an invalid request gives 400, not FastAPI's 422."""
     statuses = {400} if about["responses"].pop("422", None) else set()
     if is_of_the_store(path):
         statuses |= {*_OF_THE_STORE}

@@ -16,9 +16,9 @@ from urllib.parse import parse_qs
 from whorl.errors import ParameterError
 from whorl.settings.settings import LOOPBACK
 
-#: Time in seconds after which an unused ticket expires, as in Alfresco.
+#: An unused ticket expires after this time in seconds, as in Alfresco.
 TICKET_SECONDS = 3600.0
-#: Maximum number of tickets; further tickets replace the least recently used.
+#: Maximum number of tickets. Another ticket replaces the least recently used one.
 MOST_TICKETS = 10_000
 _TICKET_USER = b"ROLE_TICKET"
 _TICKET = "TICKET_"
@@ -85,7 +85,7 @@ class Tickets:
             now = self._clock()
             if used is None or now - used > TICKET_SECONDS:
                 return False
-            # Move the ticket to the end of the dict; the first ticket is dropped next.
+            # Move the ticket to the end of the dict, because the first ticket is dropped next.
             self._tickets[ticket] = now, user
             return True
 
@@ -123,7 +123,7 @@ class Access:
         return kind.lower() == "basic" and self._is_user(_decoded(given))
 
     def log_in(self, user: str, password: str) -> str | None:
-        """Return a new ticket, or None if the password is wrong; an open service accepts any."""
+        """Return a new ticket, or None if the password is wrong. An open service accepts any password."""
         given = f"{user}:{password}".encode("utf-8", "surrogatepass")
         if not self.is_open and (":" in user or not self._is_user(given)):
             return None
@@ -173,7 +173,7 @@ def _decoded(given: str) -> bytes:
 
 
 def _spellings(text: str) -> set[bytes]:
-    """Encode a text as clients do: in Latin-1 (`btoa` in browsers) or UTF-8."""
+    """Encode a text in all encodings that clients use: Latin-1 (`btoa` in browsers) and UTF-8."""
     spelled = {text.encode()}
     with contextlib.suppress(UnicodeEncodeError):
         spelled.add(text.encode("latin-1"))

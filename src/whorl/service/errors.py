@@ -30,7 +30,7 @@ from whorl.request_context import trace
 from whorl.service.json_response import Json
 from whorl.service.request_paths import speaks_as_alfresco
 
-#: HTTP status by error class; the first match counts.
+#: HTTP status by class of error; the first class that fits counts.
 _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
     (QueryError, 400),
     (UnknownDocumentError, 404),
@@ -118,10 +118,10 @@ def failure(
     details: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Json:
-    """Return the response to a failed request in the format of its path; Alfresco's has no details."""
+    """Return the response to a failed request in the format of its path. Alfresco's format has no details."""
     if status in (429, 503):
         headers = {"Retry-After": _RETRY_SECONDS, **(headers or {})}
-    # A message from an engine may repeat the whole request.
+    # An engine's message may repeat the whole request.
     message = message if len(message) <= _MESSAGE_CHARACTERS else f"{message[:_MESSAGE_CHARACTERS]}…"
     if speaks_as_alfresco(path):
         return Json(_alfresco(status, message), status, headers)

@@ -1,6 +1,6 @@
 """Runs background jobs one at a time, with progress, result and cancellation.
 
-A job that no client asks about for a while is cancelled, so that the next one can start.
+If no client asks about a job for a while, it is cancelled, so that the next job can start.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from whorl.errors import WhorlError
 from whorl.request_context import Reporter, new_request, reporting, require_time
 from whorl.service.middleware.logs_and_metrics import LOGGER
 
-#: Time in seconds without a request before an unfinished job is cancelled, and before a finished job is forgotten.
-#: Browsers limit a page in the background to one request a minute.
+#: An unfinished job is cancelled after this time in seconds without a request, and a finished job is forgotten after
+#: the second time. Browsers limit a page in the background to one request a minute.
 WATCHED_SECONDS, KEPT_SECONDS = 90.0, 600.0
 #: Maximum number of running and waiting jobs, and maximum number of finished jobs to keep.
 MOST_WAITING, MOST_KEPT = 4, 4
@@ -40,7 +40,7 @@ class Job(Generic[Result]):
         id: Random id, too long to guess.
         doing: Current step, as one word.
         count: Progress of the current step.
-        error: Error of a failed job; other exceptions than WhorlError are defects.
+        error: Error of a failed job. Any exception other than WhorlError is a defect.
     """
 
     asked_at: float
@@ -85,7 +85,7 @@ class Jobs(Generic[Result]):
         self._thread: ThreadPoolExecutor | None = None
 
     def start(self, work: Callable[[], Result]) -> Job[Result]:
-        """Queue a job; after a cancellation, it ends when it next reports progress, or earlier.
+        """Queue a job. A cancelled job ends when it next reports progress, or earlier.
 
         Raises:
             HTTPException: 429, the queue is full.
@@ -124,7 +124,7 @@ class Jobs(Generic[Result]):
             self._jobs.pop(job_id, None)
 
     def close(self) -> None:
-        """Cancel all jobs and wait for the thread; a later job starts a new one."""
+        """Cancel all jobs and wait for the thread. A later job starts a new thread."""
         with self._lock:
             for job in self._jobs.values():
                 job.cancel()

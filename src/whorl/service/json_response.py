@@ -16,7 +16,7 @@ _ENCODED_AT_ONCE = 1_000
 
 
 class Json(JSONResponse):
-    """JSON response for any text; lone surrogates become escapes."""
+    """JSON response for any text; lone surrogates are escaped."""
 
     def render(self, content: Any) -> bytes:
         return b"".join(_pieces(content)) if _is_long(content) else _encoded(content)
@@ -29,7 +29,7 @@ def _is_long(content: Any) -> bool:
 
 
 def _pieces(content: Any) -> Iterator[bytes]:
-    """Yield JSON in pieces, because encoding a million items at once would block other threads."""
+    """Yield JSON in pieces: encoding a million items at once would block other threads."""
     if isinstance(content, dict) and content:
         opening = b"{"
         for name, value in content.items():

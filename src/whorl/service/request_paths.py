@@ -14,7 +14,7 @@ TICKETS = f"{ALFRESCO}/api/-default-/public/authentication/versions/1/tickets"
 PEOPLE = f"{ALFRESCO}/api/-default-/public/alfresco/versions/1/people"
 NODES = f"{ALFRESCO}/api/-default-/public/alfresco/versions/1/nodes"
 DISCOVERY = f"{ALFRESCO}/api/discovery"
-#: Upload of any number of documents, without a limit on the whole body.
+#: Upload of any number of documents; the size of the whole body is not limited.
 DOCUMENTS = f"{API}/documents"
 
 

@@ -36,17 +36,18 @@ from whorl.service.routes.duplicates import DuplicateSearches
 from whorl.settings.settings import Settings, shared_folder, use_in_workers
 from whorl.store import Store, open_store
 
-#: glibc's parameter for the maximum number of arenas, and its value, small because Python runs one thread at a time.
+#: glibc's parameter for the maximum number of arenas, and its value. Python runs one thread at a time, so few are
+#: enough.
 _M_ARENA_MAX, _ARENAS = -8, 2
-#: Interval in seconds between two calls of `malloc_trim`; each blocks allocations for some 50 ms.
+#: Interval in seconds between two calls of `malloc_trim`. Each call blocks allocations for some 50 ms.
 _SECONDS = 30.0
 
 
 def limit_arenas() -> None:
-    """Limit all threads to two arenas (memory pools) of glibc; call this before opening a store, which starts threads.
+    """Limit all threads to two arenas (memory pools) of glibc. Call this before opening a store, which starts threads.
 
     By default, glibc creates up to eight arenas per processor, and each keeps the memory that its threads have freed.
-    With more than eight arenas, glibc does not read the limit again.
+    When it has more than eight arenas, glibc does not read the limit again.
     """
     # Other C libraries have no `mallopt`.
     with suppress(AttributeError, OSError, TypeError):
@@ -70,27 +71,27 @@ def keep_giving_back() -> None:
     threading.Thread(target=run, name="gives memory back", daemon=True).start()
 
 
-#: Time in seconds that an unused connection stays open; usual proxies close it earlier.
+#: An unused connection stays open for this time in seconds. Usual proxies close it earlier.
 _KEEP_ALIVE_SECONDS = 75
 #: uvicorn's exit code if the service cannot start, for example because its port is in use.
 _STARTUP_FAILURE = 3
-#: Time in seconds after which the supervisor replaces an unresponsive worker process.
+#: The supervisor replaces a worker process that has not responded for this time in seconds.
 _HUNG_SECONDS = 60
 #: File in the shared folder with the address of the shared state.
 _ADDRESS = "address"
-#: File in the shared folder, created by the worker that prints the address to open.
+#: File in the shared folder; the worker that prints the address to open creates it.
 _ANNOUNCED = "announced"
 
 
-#: Maximum size of a request's head: its target and headers.
+#: Maximum size of a request's head: request line and headers.
 HEAD_BYTES = 65_536
 
 
 class Connection(HttpToolsProtocol):
     """Connection that limits the size of a request's head, and sends each part of a response at once.
 
-    uvicorn limits heads only with h11, which takes twice the time. Trailers, the headers after a body in chunks, are
-    dropped: uvicorn would add them to the checked headers.
+    uvicorn limits heads only with h11, which takes twice the time. Trailers are dropped: they are headers after a body
+    in chunks, and uvicorn would add them to the checked headers.
     """
 
     #: Bytes received since the last end of a head, part of a body, or end of a request.
@@ -98,8 +99,8 @@ class Connection(HttpToolsProtocol):
     _is_in_head = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        # asyncio sets this option for most sockets, but not for the sockets that uvicorn binds for worker processes.
-        # Without it, a response waits 40 ms for the client's acknowledgement.
+        # Without this option, a response waits 40 ms for the client's acknowledgement. asyncio sets it for most
+        # sockets, but not for the sockets that uvicorn binds for worker processes.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
 
@@ -134,10 +135,10 @@ class Connection(HttpToolsProtocol):
 
 
 class WorkerLoop(asyncio.SelectorEventLoop):
-    """Event loop of a worker process, which listens at the common address with its own socket.
+    """Event loop of a worker process, which listens at the common address with a socket of its own.
 
-    Linux distributes connections over such sockets. From a shared socket, the first process to wake up accepts all
-    waiting connections, so a client with many connections would use only one process.
+    Linux distributes connections over such sockets. If the processes shared one socket, the first to wake up would
+    accept all waiting connections, and a client with many connections would use only one process.
     """
 
     async def create_server(  # type: ignore[override]  # uvicorn gives a bound socket
@@ -154,7 +155,7 @@ class WorkerLoop(asyncio.SelectorEventLoop):
 
 
 def serve(store: Store, settings: Settings) -> None:
-    """Serve until a signal arrives, then finish the accepted requests. Port 0 is any free port, shown in the log."""
+    """Serve until a signal arrives, then finish the accepted requests. Port 0 is any free port; the log shows it."""
     if settings.workers > 1:
         _run_workers(store, settings)
         return
@@ -192,7 +193,7 @@ def _server_options(settings: Settings, *, is_terminal: bool) -> dict[str, Any]:
 def _claim(host: str, port: int) -> Iterator[None]:
     """Reserve an address against other services with workers, while this service starts, runs and restarts its workers.
 
-    The sockets of the workers do not reserve it: while none listens, another service can bind to the address.
+    The sockets of the workers do not reserve it: while no worker listens, another service can bind to the address.
 
     Raises:
         ParameterError: Another service has the address.
@@ -202,7 +203,7 @@ def _claim(host: str, port: int) -> Iterator[None]:
         return
     with socket.socket(socket.AF_UNIX) as claim:
         try:
-            # An abstract name, freed by Linux when the process ends.
+            # An abstract name, which Linux frees when the process ends.
             claim.bind(f"\0whorl {host} {port}")
         except OSError:
             raise ParameterError(
@@ -221,7 +222,7 @@ def _run_workers(store: Store, settings: Settings) -> None:
         (Path(folder) / _ADDRESS).write_text(str(server.address), encoding="utf-8")
         is_terminal = sys.stderr.isatty()
         if is_terminal and settings.listen[1] == 0:
-            # Choose the port here; workers would not know uvicorn's choice.
+            # Workers would not know uvicorn's choice of the port, so choose it here.
             settings = replace(settings, listen=(settings.listen[0], _free_port(settings.listen[0])))
         use_in_workers(settings, Path(folder))
         uvicorn.run(
@@ -265,7 +266,7 @@ def worker_app() -> FastAPI:
 
 
 def _announce_first(host: str, port: int, announced: Path) -> None:
-    """Print the address to open when a worker listens, unless another worker has printed it."""
+    """When a worker listens, print the address to open, unless another worker has printed it."""
     with suppress(FileExistsError):
         announced.touch(exist_ok=False)
         while True:
@@ -314,7 +315,7 @@ class _Parts:
 
 
 class _Remote:
-    """Stands for a part of the shared state in another process: each method call is sent to that process."""
+    """Represents a part of the shared state in another process: each method call is sent to that process."""
 
     def __init__(self, parts: _Parts, part: str) -> None:
         self._parts, self._part = parts, part
@@ -346,5 +347,5 @@ def _announce(host: str, port: int) -> None:
 
 
 def _reachable(host: str) -> str:
-    """Return the host for clients on this machine."""
+    """Return the host name that clients on this machine use."""
     return "localhost" if host in ("0.0.0.0", "::", "") else host

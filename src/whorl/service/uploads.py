@@ -1,7 +1,7 @@
 """Stores uploaded JSON lines part by part, no faster than the store can take them.
 
-A part has at most some thousand lines. It takes a slot (of a limited number) only while it is stored. So a fast client
-must wait, a slow client blocks no slot, and an upload of any length needs memory for only one part.
+A part has at most some thousand lines. It takes one of a limited number of slots, only while it is stored. So a fast
+client must wait, a slow client blocks no slot, and an upload of any length needs memory for only one part.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from whorl.service.middleware.limits import BodyMemory, JsonMeter, RequestSemaph
 from whorl.settings.settings import Settings
 from whorl.store import Store
 
-#: Number of a line, from 1, and its bytes; None instead of the bytes of a line that is too long.
+#: Number of a line, from 1, and its bytes; None instead of the bytes if the line is too long.
 Line: TypeAlias = tuple[int, bytes | None]
-#: Approximate size of a part, in bytes and lines; each ends with a commit.
+#: Approximate size of a part, in bytes and lines. Each part ends with a commit.
 PART_BYTES, PART_LINES = 8_000_000, 4_096
 #: Maximum number of keys and values of a document.
 MOST_VALUES = 100_000
-#: Shorter lines cannot hold too many values; longer ones are checked in pieces of this size.
+#: Lines up to this number of bytes cannot hold too many values; longer lines are checked in pieces of this size.
 _METERED_BYTES = 100_000
-#: Maximum number of listed errors and repeats; further ones are only counted.
+#: Maximum number of listed errors and repetitions; more are only counted.
 MOST_LISTED = 1_000
 
 
@@ -62,10 +62,10 @@ class Report:
     Args:
         stored: Number of stored documents, all on disk.
         unchanged: Number of documents already stored with the same content.
-        refused: Number of lines without a document that can be stored.
+        refused: Number of lines that hold no document, or one that cannot be stored.
         errors: Errors of the first refused lines, by line.
-        checked: Number of documents checked for repeats.
-        repeats: For the first documents that repeat others, these others; None if not requested.
+        checked: Number of documents that were compared with stored documents.
+        repeats: For the first documents that repeat other documents, the repeated documents; None if not requested.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
@@ -95,8 +95,6 @@ class Report:
 
 
 class BrokenOffError(Exception):
-    """An upload was interrupted; the documents that the report counts are stored."""
-
     def __init__(self, report: Report, cause: WhorlError | HTTPException) -> None:
         super().__init__(str(cause))
         self.report, self.cause = report, cause
@@ -111,7 +109,7 @@ class LineSplitter:
 
     @property
     def kept(self) -> int:
-        """Number of bytes in memory of the line that has not ended."""
+        """Number of bytes in memory of the line that has not yet ended."""
         return self._size if self._pieces else 0
 
     def of(self, chunk: bytes) -> Iterator[Line]:
@@ -123,7 +121,7 @@ class LineSplitter:
         self._add(remainder)
 
     def remainder(self, *, is_ended: bool = False) -> Iterator[Line]:
-        """Yield the current line; an empty line only with `is_ended`, if a line feed follows."""
+        """Yield the current line. An empty line is only yielded with `is_ended`, if a line feed follows."""
         if self._size or is_ended:
             yield self._number, b"".join(self._pieces) if self._size <= self._most else None
         self._number, self._pieces, self._size = self._number + 1, [], 0
@@ -177,7 +175,7 @@ class Uploads:
         return report
 
     async def _in_slot(self, part: list[Line], work: Callable[[list[Line]], None]) -> None:
-        """Process the lines of a part in a thread, while holding a slot of the semaphore; do nothing without lines."""
+        """Process the lines of a part in a thread, while holding a slot of the semaphore."""
         if part:
             async with self._semaphore.slot(self._settings.request_timeout_seconds):
                 await to_thread.run_sync(work, part)
@@ -212,7 +210,7 @@ class Uploads:
 
         def documents() -> Iterator[Document]:
             for number, document in self._documents(part, report):
-                # The engine must not be stopped in the middle of a write, so check between documents.
+                # A write must not be interrupted, so check between documents.
                 if disconnected.is_set():
                     raise StoppedError("the client of this upload has gone")
                 numbers[document.id] = number
@@ -236,7 +234,7 @@ class Uploads:
 
 
 def _require_few_values(line: bytes) -> None:
-    """Raise DocumentError for a line with too many keys and values, which would block the interpreter."""
+    """Raise DocumentError if a line has too many keys and values, which would block the interpreter."""
     if len(line) <= _METERED_BYTES:
         return
     meter = JsonMeter("a document here", MOST_VALUES)

@@ -1,7 +1,7 @@
 """Counts facets for Alfresco's clients, in Alfresco's request and response format.
 
-Facets are counts by field value or filter, and statistics of numeric fields. Counts of a field with values of several
-types are merged; an integer and an equal float count as one value. An unknown field has empty counts and a warning
+Facets are counts by field value or filter, and statistics of numeric fields. If a field has values of several types,
+their counts are merged; an integer and an equal float are one value. An unknown field has empty counts, with a warning
 instead of an error, so that pages with facets still work. Ranges have steps as in Solr.
 """
 
@@ -61,9 +61,9 @@ class FieldValueCounts:
         most: Maximum number of values, at least 1.
         skip: Number of values to skip.
         least: Minimum number of hits of a value, at least 1.
-        is_by_value: Sort by value, ascending, instead of by count.
+        is_by_value: Whether values are sorted by value, ascending, instead of by count.
         beginning: Prefix of the values, for text fields only.
-        with_missing: Add, at the end, the number of hits without a value.
+        with_missing: Whether the number of hits without a value is added at the end.
         within: Nested requests, answered for the hits with each value.
     """
 
@@ -89,7 +89,7 @@ FacetRequest: TypeAlias = FilterCount | FieldValueCounts | FieldNumbers
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A value of a field (None for hits without a value), its query, its number of hits, and nested answers.
+    """A value of a field (None for hits without a value), with its query, number of hits and nested answers.
 
     The value is written in the query language.
     """
@@ -108,7 +108,7 @@ class FieldStatistics:
     missing: int
 
 
-#: Answer to a request, with alternatives in the order of `FacetRequest`.
+#: Answer to a request: one type for each type of `FacetRequest`, in the same order.
 Answer: TypeAlias = int | tuple[Bucket, ...] | FieldStatistics
 _Read: TypeAlias = Callable[[Iterator[FacetResult]], Answer]
 
@@ -118,7 +118,7 @@ def faceted(
 ) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
     """Return the answers to requests about all hits of a query, and warnings for the user.
 
-    The engine gets one request. `without` has the positions of filters to ignore when counting.
+    The engine gets one request. `without` has the positions of filters that do not apply to the counts.
 
     Raises:
         ParameterError: A field holds words, which cannot be counted, or no numbers.
@@ -140,7 +140,7 @@ class _FacetTranslator:
         self.warnings: list[str] = []
 
     def add(self, request: FacetRequest) -> _Read:
-        """Add the engine's facets for a request; return a function that reads their results, given in this order."""
+        """Add the engine's facets for a request; return a function that reads their results in the same order."""
         match request:
             case FilterCount(filter=chosen):
                 return self._filter(chosen)
@@ -167,7 +167,8 @@ class _FacetTranslator:
         reads = [inner.add(nested) for nested in request.within]
         self.warnings += inner.warnings
         most, within = request.skip + request.most, tuple(inner.facets)
-        # A number may be an integer in one document and a float in another, and the minimum applies to the sum of both.
+        # A number may be an integer in one document and a float in another. The minimum applies to the sum of both
+        # counts.
         least = 1 if places.keys() >= {*_NUMBERS} else request.least
         self.facets += [
             ValueFacet(kind, place, most, least, request.is_by_value, request.beginning, within)
@@ -235,7 +236,7 @@ def value_query(field: str, kind: Kind, value: Value) -> str:
 
 
 def range_query(field: str, low: ast.Bound | None, high: ast.Bound | None) -> str:
-    """Return the query for documents with a value in a range; a bound of None is open."""
+    """Return the query for documents with a value in a range. If a bound is None, the range is open."""
     return unparse(ast.Range(low, high, field))
 
 
@@ -260,13 +261,13 @@ def _count(results: Iterator[FacetResult]) -> int:
 
 
 def _merge_kinds(results: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list[tuple[Kind, ValueCount]]:
-    """Return the values of all types; equal numbers become one value, with the nested answers of the first."""
+    """Return the values of all types. Equal numbers become one value, with the nested answers of the first."""
     merged: dict[tuple[bool, Value], tuple[Kind, ValueCount]] = {}
     for kind, counts in results:
         for counted in counts:
             key = (True, counted.value) if kind in _NUMBERS else (False, f"{kind.name} {counted.value}")
             if key in merged:
-                # For an integer and an equal float, keep the shorter integer.
+                # If an integer and a float are equal, keep the integer, which is shorter.
                 first, other = merged[key]
                 value = other.value if first is Kind.INTEGER else counted.value
                 merged[key] = Kind.INTEGER, ValueCount(value, other.count + counted.count, other.within)
@@ -286,14 +287,14 @@ def _by_count(pair: tuple[Kind, ValueCount]) -> tuple[int, int, bytes]:
     return -pair[1].count, *_by_value(pair)
 
 
-#: Maximum number of steps of one range, each a separate query.
+#: Maximum number of steps of one range; each is a separate query.
 MOST_STEPS = 1000
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a range; a bound of None is open."""
+    """One step of a range. If a bound is None, the step is open."""
 
     label: str
     low: Bound | None
@@ -301,9 +302,9 @@ class Step:
 
 
 def steps(facet: FacetRange) -> list[Step]:
-    """Return the steps of a range in order, followed by the requested parts "before", "after" and "between".
+    """Return the steps of a range in order, then the requested parts "before", "after" and "between".
 
-    Source: Solr's FacetRangeProcessor, for the bounds of a step, and a last step beyond the end.
+    Source: Solr's FacetRangeProcessor, for the bounds of a step, and for the last step, which may go beyond the end.
 
     Raises:
         ParameterError: Start, end or gap is malformed, the range is empty, or it has more than MOST_STEPS steps.
@@ -381,7 +382,7 @@ def _dates(facet: FacetRange) -> Iterator[str]:
         raise ParameterError(f"the range of {facet.field!r:.60} cannot be read: {error}") from error
 
 
-#: A request to the store, and the tags of filters to ignore when counting.
+#: A request to the store, and the tags of filters that do not apply to its counts.
 _Question: TypeAlias = tuple[FacetRequest, Sequence[str]]
 _AnswerType = TypeVar("_AnswerType", bound=Answer)
 _Json: TypeAlias = dict[str, Any]
@@ -409,14 +410,14 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
 
 
 class _RequestedFacets:
-    """Facets of a request: `questions` are for the engine; `context` takes its answers in the same order."""
+    """Facets of a request. `questions` are for the engine; `context` takes the answers in the same order."""
 
     def __init__(self, body: SearchRequest) -> None:
         self._body = body
         self._fields = {facet.name: facet for facet in body.facet_fields.facets}
         self._stats = {stats.name: stats for stats in body.stats}
         inner = {pivot.keys[-1] for pivot in body.pivots}
-        #: Statistics over all hits, not nested in a pivot.
+        #: Statistics over all hits, without those nested in a pivot.
         self._outer_stats = [stats for stats in body.stats if stats.name not in inner]
         intervals = body.facet_intervals
         self._intervals = [(interval, interval.sets or intervals.sets) for interval in intervals.intervals]
@@ -561,7 +562,7 @@ def _generic(bucket: Bucket) -> _Json:
 
 
 def _bucket(label: str | None, query: str, count: int) -> _Json:
-    """Return one bucket with its query and count, without a label for documents without a value."""
+    """Return one bucket with its query and count; the bucket of documents without a value has no label."""
     labelled = {} if label is None else {"label": label}
     return {**labelled, "filterQuery": query, "metrics": [_metric("count", str(count))]}
 

@@ -46,7 +46,7 @@ class AlfrescoModel(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _is_flag_or_number(cls, value: Any, info: ValidationInfo) -> Any:
-        # As in Alfresco, a number may be given as text, but not as a boolean, nor a boolean as a number.
+        # Alfresco accepts a number as text, but no boolean as a number, and no number as a boolean.
         annotation = cls.model_fields[str(info.field_name)].annotation
         if _holds(annotation, bool) and isinstance(value, int | float) and not isinstance(value, bool):
             raise ValueError("this is true or false, not a number")
@@ -93,9 +93,9 @@ def _not(value: bool) -> bool:
     return value
 
 
-#: Unsupported option of Alfresco, accepted only with an empty value.
+#: Option of Alfresco that whorl does not support. Only an empty value is accepted.
 Unasked: TypeAlias = Annotated[Any, BeforeValidator(_unasked)]
-#: Unsupported flag of Alfresco, accepted only if false.
+#: Flag of Alfresco that whorl does not support. Only false is accepted.
 UnaskedFlag: TypeAlias = Annotated[bool, AfterValidator(_not)]
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 

@@ -28,14 +28,14 @@ from whorl.service.json_response import Json
 from whorl.service.request_paths import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS
 from whorl.store import Store
 
-#: Node types: the default for a document without a type, and the type that marks a folder.
+#: Node types: of a document without a type, and of a folder.
 NODE_TYPE, FOLDER_TYPE = "cm:content", "cm:folder"
-#: Defaults for an unknown creator, modifier or date.
+#: Values for an unknown creator or modifier, and for an unknown date.
 NOBODY, NEVER = "System", "1970-01-01T00:00:00.000+0000"
 #: Fields of an estimate that are in an entry of a search response.
 _ESTIMATED = ("jaccard", "a_in_b", "b_in_a", "exact", "intervals")
 _NODES = "workspace://SpacesStore/"
-#: Number of bytes, in at most 18 digits, because `int` fails for thousands.
+#: Number of bytes, in at most 18 digits: `int` fails for thousands of digits.
 _SIZE = re.compile(r"[0-9]{1,18}")
 _PREFIXES = {
     "{http://www.alfresco.org/model/content/1.0}": "cm:",
@@ -43,7 +43,7 @@ _PREFIXES = {
     "{http://www.alfresco.org/model/application/1.0}": "app:",
     "{http://www.alfresco.org/model/site/1.0}": "st:",
 }
-#: Properties with separate keys in an entry, and their possible names in a document.
+#: Properties that have keys of their own in an entry, and their possible names in a document.
 _OWN: Mapping[str, tuple[str, ...]] = {
     "name": ("cm:name",),
     "type": ("TYPE", "nodeType"),
@@ -70,7 +70,7 @@ def entry(
     source: tuple[str, Measured] | None,
     highlight: Sequence[tuple[str, Sequence[str]]] = (),
 ) -> dict[str, Any]:
-    """Return one entry of a search response, with the keys of `fields` (default: all) and of `include`.
+    """Return one entry of a search response, with the keys in `fields` (by default all) and in `include`.
 
     `names` maps Alfresco's properties to the store's properties. `source` is the source of the query's FINGERPRINT with
     its overlap. `highlight` has fields with fragments of text.
@@ -108,7 +108,8 @@ class _Node:
             if own_names[role] and _moment(str(present[own_names[role]][0])) is None:
                 own_names[role] = ""
         if not (own_names["mime type"] and own_names["size"] and _SIZE.fullmatch(str(present[own_names["size"]][0]))):
-            # Without both MIME type and size, `content` is missing, and these are ordinary properties.
+            # If the MIME type or the size is missing, `content` is missing too, and the other one is an ordinary
+            # property.
             own_names |= dict.fromkeys(("mime type", "size", "encoding"), "")
         self._own = {role: present[name] for role, name in own_names.items() if name}
         self._left = {name: values for name, values in present.items() if name not in own_names.values()}
@@ -118,7 +119,7 @@ class _Node:
 
     def basics(self, hit: Hit) -> dict[str, Any]:
         """Return the keys of every entry, and `parentId` and `content` if the document has them."""
-        # For documents from Alfresco, use Alfresco's node ids, which its clients expect.
+        # Alfresco's clients expect Alfresco's node ids, so use them for documents from Alfresco.
         noderef = str(self._left.get("LID", ("",))[0])
         node_type = _prefixed(self._text("type", NODE_TYPE))
         created = _moment(self._text("created")) or NEVER
@@ -171,7 +172,7 @@ def _fingerprint(reference: str, measured: Measured) -> dict[str, Any]:
 
 
 def _first_present(spellings: tuple[str, ...], there: Collection[str], names: Mapping[str, str]) -> str:
-    """Return the stored name of the first of `spellings` in the document, or ""."""
+    """Return the stored name of the first of `spellings` that the document has, or ""."""
     for spelling in spellings:
         local = spelling.partition(":")[2]
         for name in (names.get(spelling), spelling, names.get(local), local, spelling.replace(":", "_")):
@@ -338,7 +339,7 @@ def _entries(
 ) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     ids = [hit.id for hit in page.hits]
     documents = store.documents(ids)
-    # With several sources, `measured` returns nothing.
+    # If there are several sources, `measured` returns nothing.
     measured = prepared.measured(ids)
     marked = Highlights({}, ())
     if body.highlight is not None:

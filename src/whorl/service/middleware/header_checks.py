@@ -1,8 +1,9 @@
 """Checks a request's line and headers before its body is read: host, credentials, path, method.
 
-A web page could make its own host name point to a service without credentials, and then send requests (DNS rebinding).
-The Host header contains that name, so unknown names are refused. Any page could also send requests without reading the
-responses, to take time or change the store; browsers mark these with Sec-Fetch-Site or Origin.
+A web page could make its own host name point to a service without credentials, and then send requests to the service
+(DNS rebinding). The Host header contains this name, so unknown names are refused. Any page could also send requests
+without reading the responses, to waste time or change the store. Browsers mark such requests with Sec-Fetch-Site or
+Origin.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ _log = logging.getLogger(LOGGER)
 
 
 class Framing:
-    """Refuses a request with an ambiguous end, by 400, and closes the connection.
+    """Refuses a request with an ambiguous end by 400, and closes the connection.
 
-    The bytes after the request could be read as another request.
+    A server could read the bytes after the request as another request.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -45,7 +46,7 @@ class Framing:
 
 
 def _ambiguity(scope: Scope) -> str:
-    """Return why the end of a request is ambiguous; "" if it is clear."""
+    """Return the reason why the end of a request is ambiguous; "" if it is clear."""
     names = [name.lower() for name, _ in scope["headers"]]
     if b"transfer-encoding" not in names:
         return ""
@@ -66,7 +67,7 @@ class Hosts:
 
     Args:
         listening: Host that the service listens on.
-        allowed: Further host names; `ANY` for all.
+        allowed: Other host names; `ANY` for all.
         origins: Origins of pages that may send requests, such as https://app.example.org.
 
     Raises:
@@ -90,7 +91,7 @@ class Hosts:
         self._names = {*LOOPBACK, *(_plain(name) for name in (listening, *allowed))}
         self._allowed = {_plain(name) for name in allowed}
         self._is_any = ANY in allowed
-        # A service that listens on all addresses allows any address; DNS rebinding needs host names.
+        # A service that listens on all addresses allows any address, because DNS rebinding needs host names.
         self._is_everywhere = _is_unspecified(listening)
 
     def admit(self, header: str) -> bool:
@@ -102,7 +103,7 @@ class Hosts:
     def admit_page(self, host: str, origin: str, site: str) -> bool:
         """Check whether a page may send requests: a page of this service, or of an allowed host or origin.
 
-        Programs other than browsers do not send Origin and Sec-Fetch-Site ("").
+        Programs other than browsers send neither Origin nor Sec-Fetch-Site; the arguments are then "".
         """
         if site in ("same-origin", "none") or not (site or origin) or origin in self._origins:
             return True
@@ -164,7 +165,7 @@ class Authentication:
         self._access = access
 
     def __call__(self, scope: Scope) -> None:
-        # The router uses the same path; no Host header can change it.
+        # The router uses the same path, and no Host header can change it.
         if not is_of_the_store(scope["path"]) or is_log_in(scope):
             return
         if not self._access.admits(header(scope, b"authorization"), scope["query_string"].decode("latin-1")):
@@ -196,14 +197,14 @@ class Methods:
             raise HTTPException(405, f"{path:.80} does not take {method}", {"Allow": ", ".join(sorted(methods))})
 
     def _methods(self, scope: Scope) -> set[str]:
-        """Return the methods allowed at the path of a request; HEAD is allowed if GET is."""
+        """Return the methods allowed at the path of a request. If GET is allowed, so is HEAD."""
         matching = (route.methods or () for route in self._patterns if route.matches(scope)[0] != Match.NONE)
         methods = self._by_path.get(scope["path"], set()).union(*matching)
         return methods | {"HEAD"} if "GET" in methods else methods
 
 
 class Checks:
-    """Runs checks on a request's line and headers; they raise HTTPException to refuse it."""
+    """Runs checks on a request's line and headers. A check refuses a request by raising HTTPException."""
 
     def __init__(self, app: ASGIApp, checks: Sequence[Callable[[Scope], None]]) -> None:
         self._app, self._checks = app, checks
@@ -231,7 +232,7 @@ class HeadRequests:
                 message = {**message, "body": b""}
             await send(message)
 
-        # The log reads the matched route from the scope, so change it in place.
+        # The log reads the matched route from the scope, so change the scope in place.
         scope["method"] = "GET"
         try:
             await self._app(scope, receive, send_head)

@@ -1,11 +1,11 @@
 """Limits requests: the number that run and wait, their time, and the media type, size and speed of their bodies.
 
-Each request to the store occupies a thread, which cannot be stopped, so each takes one of a limited number of slots. If
-a request times out or its client disconnects, the thread keeps its slot until its next call of `require_time()`, which
-raises an error.
+Each request to the store occupies a thread, which cannot be stopped. So each request takes one of a limited number of
+slots. If a request times out or its client disconnects, the thread keeps its slot until it next calls `require_time()`,
+which raises an error.
 
-A request takes a slot only after its whole body was read. Uploads may have any length; only their speed is checked, and
-the route reads them. Parsing a large body would block all other requests, so the keys and values of JSON are counted
+A request takes a slot only after its whole body was read. Uploads may have any length: the route reads them, and only
+their speed is checked. Parsing a large body would block all other requests, so the keys and values of JSON are counted
 and limited while it arrives.
 """
 
@@ -29,11 +29,11 @@ from whorl.request_context import cancellation, deadline
 from whorl.service.request_paths import brings_text, header, is_log_in, is_of_the_store, is_upload
 from whorl.settings.settings import Settings
 
-#: Time in seconds that the thread has after its deadline to report its own error.
+#: After its deadline, a thread has this time in seconds to report its own error.
 _GRACE_SECONDS = 0.5
-#: Time in seconds after which the next request begins, even if the current one has not ended.
+#: The next request begins after this time in seconds, even if the current request has not ended.
 _TURN_SECONDS = 0.01
-#: Time in seconds before watching the client's connection; most requests are answered earlier.
+#: The client's connection is watched only after this time in seconds, because most requests are answered earlier.
 _UNWATCHED_SECONDS = 0.05
 
 
@@ -52,7 +52,7 @@ class RequestGauge:
 
 
 class ClientLimit:
-    """Limits the simultaneous requests of each client; in an open service, a client is an address."""
+    """Limits the simultaneous requests of each client. In an open service, a client is an address."""
 
     def __init__(self, app: ASGIApp, most: int, is_open: bool) -> None:
         self._app, self._most, self._is_open = app, most, is_open
@@ -79,7 +79,7 @@ class ClientLimit:
         """Return a key for the client: its credentials, which were already checked, or its address."""
         authorization = header(scope, b"authorization")
         if authorization and not self._is_open:
-            # Normalise the header as `Access` does, so that blanks do not turn one client into several.
+            # Normalise the header like `Access`, so that additional blanks do not turn one client into several.
             kind, _, given = authorization.partition(" ")
             return f"{kind.lower()} {given.strip()}"
         return scope["client"][0] if scope.get("client") else ""
@@ -105,7 +105,7 @@ class RequestSemaphore:
         """Hold a slot during the `with` block.
 
         Raises:
-            HTTPException: 503, no slot becomes free within `seconds`, or too many requests wait already.
+            HTTPException: 503, no slot becomes free within `seconds`, or too many requests are already waiting.
         """
         await self._take(seconds)
         self.gauge.count(working=1)
@@ -134,7 +134,8 @@ class RequestSemaphore:
 class Turns:
     """Runs short requests one after the other, and long requests at the same time.
 
-    Searches in several threads constantly pass the interpreter's lock to each other, which takes much more CPU time.
+    Searches in several threads would constantly pass the interpreter's lock to each other, which takes much more CPU
+    time.
     """
 
     def __init__(self) -> None:
@@ -163,8 +164,8 @@ class Turns:
 class Admission:
     """Runs each request in a slot when it is its turn, until its deadline or until the client disconnects.
 
-    Uploads bypass this: each part of an upload takes a slot of a separate semaphore. `seconds` limits waiting and
-    running together.
+    Uploads are exempt: each part of an upload takes a slot of another semaphore. `seconds` limits the time of waiting
+    and running together.
     """
 
     def __init__(
@@ -215,7 +216,7 @@ class Admission:
             client.close()
             if not task.done():
                 answer.is_closed = True
-                # Retrieve the exception here; no caller awaits the task any more.
+                # Retrieve the exception here, because no caller awaits the task any more.
                 task.add_done_callback(_forget)
                 request.cancel()
                 if not has_slot:
@@ -241,7 +242,7 @@ def _needs_no_slot(scope: Scope) -> bool:
 
 
 class _Client:
-    """Detects a client's disconnection from the first call of `gone()`; the body was already read from `receive`."""
+    """Detects a client's disconnection after the first call of `gone()`; the body was already read."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -278,7 +279,7 @@ def _forget(task: asyncio.Task[None]) -> None:
         task.exception()
 
 
-#: Maximum number of keys and values of a request; a list of ids to delete may have 10,000.
+#: Maximum number of keys and values of a request. A list of ids to delete may have 10,000 ids.
 MOST_VALUES = 20_000
 MOST_DEPTH = 100
 _OTHER_BYTES = bytes(set(range(256)) - set(b",:[]{}"))
@@ -318,9 +319,9 @@ class JsonMeter:
                 raise ParameterError(f"{self._what} is no JSON: it closes more brackets than it opens")
 
 
-#: Minimum average speed of a client in bytes a second, beyond the permitted silence.
+#: Minimum average speed of a client in bytes a second, apart from the permitted silence.
 LEAST_BYTES_A_SECOND = 1_000
-#: Maximum number of bytes of a body that its route does not need, and of a log-in.
+#: Maximum number of bytes of a log-in, and of a body that its route does not need.
 _FEW_BYTES = 4_096
 #: Maximum total size of the bodies of log-ins, which need no key.
 _LOG_IN_BYTES = 1_000_000
@@ -350,7 +351,7 @@ class Bodies:
 
     def __init__(self, app: ASGIApp, settings: Settings, memory: BodyMemory) -> None:
         self._app, self._settings, self._memory = app, settings, memory
-        # Separate memory, so that clients without a key take none from others.
+        # Separate memory: clients without a key then take no memory from others.
         self._log_in_memory = BodyMemory(_LOG_IN_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -417,7 +418,7 @@ async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemor
 
 
 class ReadAhead:
-    """Receives one message ahead, to detect that a client disconnects while its documents are stored."""
+    """Receives one message ahead, to notice if a client disconnects while its documents are stored."""
 
     def __init__(self, receive: Receive, disconnected: threading.Event) -> None:
         self._receive, self._disconnected = receive, disconnected
@@ -442,7 +443,7 @@ class ReadAhead:
 
 
 class RateLimit:
-    """Receives a body, and raises an error after waiting too long for the client.
+    """Receives a body, and raises an error if the client is too slow.
 
     `silence` limits the seconds without data, `whole` the seconds for the whole body.
     """
@@ -467,7 +468,7 @@ class RateLimit:
                 message = await self._receive()
         except TimeoutError:
             raise HTTPException(408, f"{reason}; send it faster", {"Connection": "close"}) from None
-        # Time beyond the timeout was spent by this process, so do not count it.
+        # This process spent any time beyond the timeout, so do not count it.
         self._waited += min(loop.time() - began, seconds)
         self._received += len(message.get("body", b""))
         return message

@@ -1,7 +1,7 @@
 """Gives each request an id, logs and counts it, and turns an unexpected exception into a 500 response.
 
 Log lines are JSON, or readable text on a terminal. They hold only kinds, counts, times, statuses, and stack traces
-without messages, because queries, ids and messages may quote a document. Clients can choose only the request id.
+without messages: queries, ids and messages may quote a document. A client can choose only the request id.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from whorl.service.errors import DEFECT, failure, failure_of
 from whorl.service.middleware.limits import RequestGauge
 from whorl.service.request_paths import header
 
-#: Logger of the service; the `fields` of a record become members of its line.
+#: Logger of the service. The `fields` of a record become members of its log line.
 LOGGER = "whorl.service"
 
 
@@ -45,7 +45,7 @@ class JsonLinesFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         members = {"time": time, "level": record.levelname.lower(), **_members(record)}
-        # orjson takes a fifth of json's time, but does not escape characters that standard error may lack.
+        # orjson takes a fifth of json's time, but does not escape characters that standard error may not support.
         with suppress(orjson.JSONEncodeError):
             line = orjson.dumps(members)
             if line.isascii():
@@ -62,7 +62,7 @@ class TerminalFormatter(logging.Formatter):
         if event == "request":
             event = f"{members.pop('method')} {members.pop('route')} {members.pop('status')}"
             event += f" {1000 * members.pop('seconds'):.0f} ms"
-            # Omit ids, which connect the logs of several services; a terminal shows only one.
+            # Ids connect the logs of several services, but a terminal shows only one, so leave them out.
             members.pop("id", None)
         shown = [event, *(f"{name}={value}" for name, value in members.items())]
         if record.levelno >= logging.WARNING:
@@ -109,7 +109,7 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 
 
 class Metrics:
-    """Metrics of one service; its worker processes keep them in a folder."""
+    """Metrics of one service, which its worker processes keep in a folder."""
 
     def __init__(self, gauge: RequestGauge, folder: Path | None = None) -> None:
         self._registry, self._folder = CollectorRegistry(), folder
@@ -163,7 +163,7 @@ class Metrics:
         gauge.changed = set_gauges
 
     def note(self, method: str, route: str, status: int, seconds: float, trace: Trace) -> None:
-        """Count one request by its route's pattern; paths would create a time series for each document."""
+        """Count one request by its route's pattern; counting by path would make a time series for each document."""
         requests, times = self._labelled(method, route, status)
         requests.inc()
         times.observe(seconds)
@@ -189,7 +189,7 @@ class Metrics:
 
 
 def _forget_ended_processes(folder: Path) -> None:
-    """Remove the counts of running requests of killed processes."""
+    """Remove the counts of running requests that killed processes have left."""
     if os.name != "posix":
         # On Windows, `os.kill` would end the process.
         return
@@ -201,7 +201,7 @@ def _forget_ended_processes(folder: Path) -> None:
             mark_process_dead(process, str(folder))  # type: ignore[no-untyped-call]
 
 
-#: Header for a request id from the client, to find the request in the logs of all services that handle it.
+#: Header for a client's request id, which identifies the request in the logs of all services that handle it.
 REQUEST_ID = "X-Request-Id"
 _REQUEST_ID = REQUEST_ID.lower().encode()
 #: Default headers of every response, against content sniffing, embedding and caching.
@@ -212,7 +212,7 @@ _CAUTIOUS = (
     (b"cache-control", b"no-store"),
 )
 _SANE = re.compile(r"[A-Za-z0-9._:+=-]{1,128}")
-#: Status to log if the client disconnected before the response, as in nginx.
+#: Status to log if the client has disconnected before the response, as in nginx.
 _CLIENT_HAS_GONE = 499
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _log = logging.getLogger(LOGGER)

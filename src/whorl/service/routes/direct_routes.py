@@ -21,8 +21,8 @@ from whorl.service.routes.route_models import RequestBody
 class DirectRoutes:
     """Calls the functions of routes directly, because FastAPI's own work takes as long as a short search.
 
-    These are `async` functions without arguments, and functions with only a `RequestBody` as argument. FastAPI still
-    describes them, and reports the mistakes of a request.
+    The functions are `async` functions without arguments, and functions whose only argument is a `RequestBody`. FastAPI
+    still describes them, and reports the mistakes of a request.
     """
 
     def __init__(self, app: ASGIApp, routes: Iterable[BaseRoute]) -> None:
@@ -64,7 +64,7 @@ def _has_no_argument(endpoint: Callable[..., Any]) -> bool:
 
 
 def _only_model(endpoint: Callable[..., Any]) -> type[RequestBody] | None:
-    """Return the model that is a function's only argument; None for `async` and other functions."""
+    """Return the model that is a function's only argument; None if the function is `async` or has other arguments."""
     arguments = get_type_hints(endpoint)
     result = arguments.pop("return", None)
     is_response = isinstance(result, type) and issubclass(result, Response) and not iscoroutinefunction(endpoint)

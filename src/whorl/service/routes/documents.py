@@ -33,7 +33,7 @@ from whorl.service.routes.route_models import Example, RequestBody, api_router, 
 from whorl.service.uploads import BrokenOffError, Report, Uploads
 from whorl.store import Store, ids_after
 
-#: Maximum number of words in the name filter; further words are ignored.
+#: Maximum number of words in the name filter; additional words are ignored.
 _MOST_PIECES = 8
 _PATH = "/documents"
 _BULK_DESCRIPTION = {

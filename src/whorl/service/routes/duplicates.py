@@ -28,12 +28,12 @@ from whorl.service.request_paths import API
 from whorl.service.routes.route_models import Example, RequestBody, api_router, body_of, options_in, response_type
 from whorl.store import Store
 
-#: Maximum size of clusters returned with their pairs.
+#: Clusters of up to this size are returned with their pairs.
 PAIRS_UP_TO = 30
-#: Time in seconds during which an equal request gets the same result.
+#: An equal request gets the same result for this time in seconds.
 SECONDS_FRESH = 60.0
 _PATH = "/duplicates"
-#: Order of clusters: by size, or by the smallest Jaccard similarity of two members, highest or lowest first.
+#: Order of clusters: by size, or by the smallest Jaccard similarity of two members, the highest or the lowest first.
 Order: TypeAlias = Literal["size", "alike", "unlike"]
 _JobId: TypeAlias = Annotated[str, Path(examples=["Yx2mQ0ZlT8aB4cDe"])]
 
@@ -51,7 +51,7 @@ class Found:
 
     options: DuplicatesOperation
     at: float
-    #: Numbers of documents: in the store at the time of the search, and compared by it.
+    #: Number of documents in the store at the time of the search, and number of compared documents.
     count: int
     documents: int
     pairs: int
@@ -63,7 +63,7 @@ class Found:
     marked: LabelCounts | None
 
     def answers(self, options: DuplicatesOperation, count: int) -> bool:
-        """Check whether this result can be used again: equal request, recent result, and no smaller store."""
+        """Check whether this result answers a request: equal options, a recent result, and no smaller store."""
         return self.options == options and self.count <= count and time.monotonic() - self.at <= SECONDS_FRESH
 
     def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> FoundPage:
