@@ -28,7 +28,7 @@ _STARTS_OF_A_TEST = frozenset({"FORM", "TILDE"})
 
 
 class Splitter:
-    """Splits `1.2.` and `.2.` into digits and dots, as Alfresco's lexer does."""
+    """Splits `1.2.` and `.2.` into digits and dots, like Alfresco's lexer."""
 
     always_accept = ("DOTTED",)
 
@@ -86,7 +86,7 @@ def read_bound(token: Token) -> str | None:
 
 
 def read_number(typed: str, start: int) -> Decimal:
-    """Read a boost or a similarity; unlike whorl, Alfresco accepts numbers of any value."""
+    """Read a boost or a similarity. Unlike whorl, Alfresco accepts numbers of any value."""
     number = typed.lstrip("^ \t\r\n\f")
     if len(number) > MAX_NUMBER_LENGTH:
         end = start + len(typed)

@@ -1,7 +1,7 @@
 """Syntax tree of a query, and the options and limits of the parser.
 
-Each node has its position in the text. Equality ignores positions: a tree that is unparsed and parsed again equals the
-original. The tree does not depend on signatures or engines; `whorl.query.plan.nodes` interprets it.
+Each node has its position in the text. Equality ignores positions: a tree that is unparsed and parsed again is equal to
+the original. The tree does not depend on signatures or engines; `whorl.query.plan.nodes` interprets it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from whorl.errors import Span
 
-# Maximum depth of a tree; Python compares and prints nested dataclasses by recursion, up to about 150 levels by
-# default.
+# Maximum depth of a tree. Python compares and prints nested dataclasses by recursion, by default up to about 150
+# levels.
 MAX_DEPTH = 100
 
 _NOWHERE = Span(0, 0)
@@ -35,7 +35,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """`word` or `field:word`. The field is None for the default text fields."""
+    """`word` or `field:word`. If the field is None, the default text fields are searched."""
 
     text: str
     field: str | None = None
@@ -98,7 +98,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """`[low TO high]`, `<low TO high>`, `low..high`; a bound is None if it is open (`*`, MIN, MAX)."""
+    """`[low TO high]`, `<low TO high>`, `low..high`. A bound is None if the range is open there (`*`, MIN, MAX)."""
 
     low: Bound | None
     high: Bound | None
@@ -128,8 +128,8 @@ class Fingerprint:
     """`FINGERPRINT:<reference>[_<overlap>[_<probability>]]`.
 
     The two numbers are fractions in (0, 1]: `_20` and `_0.2` are both Decimal("0.2"). Numbers inside the quotes, as in
-    `"my_50"`, may belong to the id. `whole` is then the id with these numbers, and replaces `reference` and the numbers
-    if a document has that id.
+    `"my_50"`, may belong to the id. Then `whole` is the id with these numbers. If a document has this id, it replaces
+    `reference` and the numbers.
     """
 
     reference: str
@@ -141,7 +141,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """`%field` or `%(field field)` in a template: stands for the searched words, in each of these fields."""
+    """`%field` or `%(field field)` in a template: a placeholder for the searched words, in each of these fields."""
 
     fields: tuple[str, ...]
     span: Span = _span()
@@ -248,9 +248,9 @@ def depth(node: Node) -> int:
     return MAX_DEPTH + 1
 
 
-#: Default limits of characters, and of words, phrases and fingerprints. Solr's own limit is 1,024 clauses.
+#: Default limits: characters, and words, phrases and fingerprints. Solr's own limit is 1,024 clauses.
 DEFAULT_LENGTH, DEFAULT_CLAUSES = 65_536, 1_000
-#: Largest values of these limits for users; engines need minutes for a query with more fingerprints.
+#: Largest values that users can set for these limits. Engines need minutes for a query with more fingerprints.
 MAX_LENGTH, MAX_CLAUSES = 1_000_000, 10_000
 
 
@@ -265,7 +265,7 @@ class QueryLimits:
 
 @dataclass(frozen=True, slots=True)
 class ParseOptions:
-    """Options of `parse`, with templates as trees. `is_template` allows %field placeholders."""
+    """Options of `parse`, with templates as trees. `is_template` allows placeholders such as %field."""
 
     default_operator: Operator = Operator.OR
     field_operator: Operator = Operator.OR

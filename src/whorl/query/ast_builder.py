@@ -1,7 +1,7 @@
 """Builds the syntax tree from Lark's parse result, and expands query templates.
 
-A template is a field name that stands for a query over other fields, as in `{"name": "%(cm:name cm:title)"}`. Its tree
-has `Template` nodes as placeholders. Templates in a template are expanded in advance.
+A template is a field name for a query on other fields, as in `{"name": "%(cm:name cm:title)"}`. Its tree has `Template`
+nodes as placeholders. Templates inside a template are expanded in advance.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EVERYTHING = (ast.WildcardCharacter.ANY,)
 
 
 class TokenReaders(NamedTuple):
-    """Functions that read the value of a token; most take the text and its position in the query."""
+    """Functions that read the value of a token. Most take the text and its position in the query."""
 
     word: Callable[[Token], Pattern]
     bound: Callable[[Token], str | None]
@@ -36,7 +36,7 @@ class TokenReaders(NamedTuple):
 
 
 class _Lead(NamedTuple):
-    """The form and field that begin a leaf of the tree (`=cm:name:`), and the leaf's tokens after them."""
+    """The start of a leaf, with form and field (`=cm:name:`), and the leaf's tokens after it."""
 
     form: ast.Form
     field: str | None
@@ -44,9 +44,9 @@ class _Lead(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A node of the unfinished tree, with its place in the query, the depth of its subtree, and its sign (+, -, |).
+    """A node of the unfinished tree, with its range in the query, the depth of its subtree, and its sign (+, -, |).
 
-    The place (`span`) includes parentheses and the sign.
+    The range (`span`) includes parentheses and the sign.
     """
 
     node: ast.Node
@@ -71,7 +71,7 @@ def _plain(piece: Piece) -> Piece:
 
 
 def _all(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Join the operands of AND, explicit or by default, into one; each is required unless a | makes it optional."""
+    """Join the operands of AND, explicit or by default. Each is required unless a | makes it optional."""
     if len(pieces) == 1:
         return pieces
     span = Span(pieces[0].span.start, pieces[-1].span.end)
@@ -96,7 +96,7 @@ def _member(piece: Piece) -> ast.Clause:
 
 
 def _clauses(clauses: Sequence[ast.Clause], span: Span) -> ast.Clauses:
-    """Return one node for several clauses; a clause with | is optional, even if no other clause is required.
+    """Return one node for several clauses. A clause with | is optional, even if no other clause is required.
 
     Source: LuceneConjunction.addComponent, which then requires the query that matches all nodes.
     """
@@ -113,8 +113,7 @@ class Builder:
 
     def __init__(self, query: str, options: ParseOptions, readers: TokenReaders) -> None:
         self._query, self._options, self._readers = query, options, readers
-        # Fields of the open parentheses, as in `cm:name:(a b)`, the innermost last; None for parentheses without a
-        # field.
+        # Fields of the open parentheses, as in `cm:name:(a b)`, the innermost last; None if parentheses have no field.
         self._fields: list[str | None] = []
         self._leaves = 0
 
@@ -198,12 +197,12 @@ class Builder:
         return tokens[0]
 
     def group(self, opening: Token, piece: Piece, closing: Token) -> Piece:
-        """`primary: open disjunction ")"`. The span of the inner node excludes the parentheses."""
+        """`primary: open disjunction ")"`. The range of the inner node excludes the parentheses."""
         self._fields.pop()
         return Piece(piece.node, span_of(opening, closing), piece.depth)
 
     def term(self, *tokens: Token) -> Piece:
-        """`primary: FORM? field? word SIMILARITY?`. A word of Alfresco can consist of several tokens."""
+        """`primary: FORM? field? word SIMILARITY?`. In Alfresco's grammar, a word can consist of several tokens."""
         form, field, words = self._lead(tokens)
         behind = words[-1] if words[-1].type == "SIMILARITY" else None
         words = words if behind is None else words[:-1]
@@ -305,7 +304,7 @@ class Builder:
         return self._fingerprint_leaf(read_fingerprint([*cut(_typed(reference)), *parts], typed), tokens)
 
     def _id(self, tokens: Sequence[Token], words: Sequence[Token], behind: Token | None) -> Piece:
-        """Build a FINGERPRINT that is written with an @, or with its id in a group."""
+        """Build a FINGERPRINT with an @, or with its id in a group."""
         if behind is not None:
             raise self._no_id([behind])
         place = span_of(words[0], words[-1])
@@ -335,10 +334,10 @@ class Builder:
         return Piece(ast.Template(names, span), span)
 
     def _lead(self, tokens: Sequence[Token], *, is_bare: bool = False) -> _Lead:
-        """Split a leaf into form, field and tokens; with `is_bare`, refuse a form and the field FINGERPRINT."""
+        """Split a leaf into form, field and tokens. With `is_bare`, refuse a form and the field FINGERPRINT."""
         field = self._fields[-1] if self._fields else None
         at = int(tokens[0].type in ("FORM", "TILDE"))
-        # Alfresco ignores a ~ except in the group of a field.
+        # Alfresco ignores a ~, except in the group of a field.
         is_meant = at and (tokens[0].type == "FORM" or field is not None)
         form = ast.Form(tokens[0]) if is_meant else ast.Form.DEFAULT
         if tokens[at].type in FIELDS:
@@ -372,7 +371,7 @@ class Builder:
         return self._query[span.start : span.end]
 
     def _leaf(self, node: ast.Leaf) -> Piece:
-        """Build a leaf; if its field is the name of a template, fill the leaf into the template."""
+        """Build a leaf. If its field is the name of a template, insert the leaf into the template."""
         self._leaves += 1
         most = self._options.limits.clauses
         template = None
@@ -455,7 +454,7 @@ def _put_in(name: str, tree: ast.Node, done: Mapping[str, ast.Node], largest: in
 
 
 def filled(template: ast.Node, leaf: ast.Leaf) -> ast.Node:
-    """Replace the placeholders of a template by a clause; all nodes get the clause's position."""
+    """Replace the placeholders of a template by a clause. All nodes get the position of the clause."""
     assert not isinstance(leaf, ast.Everything | ast.Fingerprint | ast.Template)
 
     def fill(part: ast.Node) -> ast.Node:
@@ -471,7 +470,7 @@ def _any(members: list[ast.Node], at: ast.Node) -> ast.Node:
 
 
 def _mapped(node: ast.Node, change: Callable[[ast.Node], ast.Node], at: ast.Node | None = None) -> ast.Node:
-    """Apply a function to the leaves of a tree; all nodes get the position of `at`, if given."""
+    """Apply a function to the leaves of a tree. If `at` is given, all nodes get its position."""
     span = node.span if at is None else at.span
     match node:
         case ast.And(children=members) | ast.Or(children=members):

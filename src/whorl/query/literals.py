@@ -9,8 +9,8 @@ A fingerprint is `FINGERPRINT:<id>[_<overlap>[_<probability>]]`:
     FINGERPRINT:"my_doc.txt"        an id, because the text after the underscore is not a number
     FINGERPRINT:"my_doc_1"_20_80    the quoted part is the id, including underscores
 
-A number above 1 is a percentage and any other a fraction, as in Alfresco: `_20` and `_0.2` are equal, `_1` is 100
-percent.
+As in Alfresco, a number above 1 is a percentage, and any other number a fraction: `_20` and `_0.2` are equal, `_1` is
+100 percent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from whorl.query.messages import Mistake, id_missing, shorten, span_of
 if TYPE_CHECKING:
     from lark import Token
 
-#: Fields whose values are qualified names: the field of TYPE:cm:content is TYPE.
+#: Fields whose values are qualified names. In TYPE:cm:content, the field is TYPE.
 QUALIFIED = (
     *("TYPE", "EXACTTYPE", "ASPECT", "EXACTASPECT", "CLASS", "QNAME", "ASSOCTYPEQNAME", "PRIMARYASSOCQNAME"),
     *("PRIMARYASSOCTYPEQNAME", "ISNULL", "ISNOTNULL", "ISUNSET", "EXISTS"),
@@ -112,7 +112,7 @@ def _literal(char: str, span: Span) -> str:
 
 # --- numbers
 
-# Maximum length of a number: longer than any reasonable number, bounds the work and keeps the arithmetic exact.
+# Maximum length of a number. It is longer than any reasonable number, limits the work, and keeps the arithmetic exact.
 MAX_NUMBER_LENGTH = 20
 MAX_BOOST = 1000
 MAX_SIMILARITY = 100
@@ -124,7 +124,7 @@ NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)")
 
 
 def read_boost(typed: str, start: int) -> Decimal:
-    """Read the factor of `^<factor>`; `typed` begins with the caret."""
+    """Read the factor in `^<factor>`; `typed` begins with the caret."""
     number = typed[1:].lstrip()
     at = start + len(typed) - len(number)
     if not number:
@@ -153,7 +153,7 @@ def read_slop(typed: str, start: int) -> int:
 
 
 def read_number(typed: str, start: int, name: str, hint: str = "") -> Decimal:
-    """Read a decimal number without an exponent; error messages name it `name`, and end with `hint`."""
+    """Read a decimal number without an exponent. Error messages call it `name`, and end with `hint`."""
     span = Span(start, start + len(typed))
     if not NUMBER.fullmatch(typed):
         message = f"{name} must be a number, got {shorten(typed)}"
@@ -207,8 +207,7 @@ def read_fingerprint(parts: Sequence[Typed], typed: str) -> ast.Fingerprint:
 
     Args:
         parts: The id, then the overlap and the probability as typed, if given.
-        typed: All parts as they stand in the query, which the hint of an error quotes; empty if underscores cannot
-            belong to the id.
+        typed: All parts as typed, for the hint of an error; empty if underscores cannot belong to the id.
     """
     if not parts[0].text:
         raise id_missing(parts[0].start)
@@ -235,7 +234,7 @@ def read_quoted_fingerprint(quoted: Typed, typed: str) -> ast.Fingerprint:
 
 
 def cut(typed: Typed) -> list[Typed]:
-    """Split at underscores, except after a backslash."""
+    """Split at underscores, but not at those after a backslash."""
     cuts = [match.start() for match in _UNDERSCORE.finditer(typed.text) if match[0] == "_"]
     begins, ends = [0, *(at + 1 for at in cuts)], [*cuts, len(typed.text)]
     return [Typed(typed.text[a:b], typed.start + a) for a, b in zip(begins, ends, strict=True)]
@@ -245,7 +244,7 @@ _UNDERSCORE = re.compile(r"\\.|_", re.DOTALL)
 
 
 def with_quoted_id(typed: str) -> str:
-    """Return the literal with quotes around its id only, and the trailing numbers after them; "" without numbers."""
+    """Put quotes around the id of a literal, but not around its trailing numbers; return "" if it has no numbers."""
     match = re.fullmatch(rf'([^"\\]*?)((?:_{NUMBER.pattern}){{1,2}})', typed)
     if not match or "_" not in match[1] or not all(map(_is_percentage, match[2].split("_")[1:])):
         return ""
@@ -272,7 +271,7 @@ def _fraction(part: Typed, name: str, hint: str) -> Decimal:
 
 
 def _of_the_id(typed: str) -> str:
-    """Return the hint for an id with underscores, which otherwise separate the id from numbers."""
+    """Return the hint for an id with underscores, because underscores separate the id from numbers."""
     if not typed:
         return ""
     escaped = with_quoted_id(typed) or PREFIX + _escape_underscores(typed)

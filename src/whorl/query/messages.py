@@ -1,7 +1,7 @@
 """Turns errors of Lark's lexer and parser into messages with a position and a hint.
 
 Functions of this package raise `Mistake`, and `parse` turns it into a `QueryError` with the whole query. Messages quote
-the query and name the missing part, but never a terminal of the grammar.
+the query and name the missing part. They never name a terminal of the grammar.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _RANGE = "A range is [1 TO 9] with its ends, <1 TO 9> without; MIN and MAX leave
 
 
 class Mistake(Exception):  # noqa: N818 - it never leaves the package, and becomes one that ends in Error
-    """Error and its position, raised where the whole query is unknown."""
+    """An error and its position, raised by code that does not know the whole query."""
 
     def __init__(self, message: str, span: Span, hint: str = "", kind: type[QueryError] = QuerySyntaxError) -> None:
         super().__init__(message)
@@ -89,7 +89,7 @@ def _colon(query: str, at: int, before: Sequence[Token]) -> Mistake:
 
 
 def _unfinished_part(query: str, at: int, before: Sequence[Token]) -> Mistake | None:
-    """Return the error for a range, template, proximity search or fingerprint that is incomplete at `at`."""
+    """Return the error for a range, template, proximity search or fingerprint that is incomplete at `at`; else None."""
     for token in reversed(before[-4:]):
         if token.type == "RANGE_START":
             return bracket(token, span_of(token))

@@ -1,11 +1,11 @@
 """Parses query text into a syntax tree.
 
 Lark's contextual lexer and LALR parser use one of two grammars, afts.lark or alfresco.lark. `TokenChecks` checks each
-token before the parser gets it, and `Builder` makes the tree. No step is recursive, so nesting cannot overflow the
+token before the parser gets it, and `Builder` builds the tree. No step is recursive, so nesting cannot overflow the
 stack.
 
-Building a grammar's tables takes far longer than parsing a query, so they are cached on disk. Damaged or non-private
-cached files are replaced.
+Building a grammar's tables takes far longer than parsing a query, so they are cached on disk. A cached file is replaced
+if it is damaged or if other users can write to it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DIGEST_SIZE = sha256().digest_size
 
 
 class _Lexer(ContextualLexer):
-    """Lark's contextual lexer without the check for overlapping terminals, which takes minutes with interegular."""
+    """Lark's contextual lexer, without the check for overlapping terminals, which takes minutes with interegular."""
 
     def __init__(
         self, conf: LexerConf, states: dict[int, Collection[str]], always_accept: Collection[str] = ()
@@ -70,7 +70,7 @@ def parser_of(grammar: str, splitter: Splitter | None) -> Lark:
     # Lark does not save these options.
     plugins = {"postlex": splitter, "_plugins": {"ContextualLexer": _Lexer}}
     path = _tables_path(grammar, splitter)
-    # The digest is right, but this version of Lark may be unable to load the tables.
+    # The digest is right, but this version of Lark may not be able to load the tables.
     with suppress(Exception):
         tables = _PlainUnpickler(BytesIO(_cached_tables(path))).load()
         load: Callable[..., Lark] = Lark._load_from_dict
@@ -78,14 +78,14 @@ def parser_of(grammar: str, splitter: Splitter | None) -> Lark:
     built = Lark(grammar, **_OPTIONS, **plugins)
     content = BytesIO()
     built.save(content, exclude_options=plugins)
-    # Without a cache, each process builds its tables.
+    # If the cache cannot be written, each process builds its tables.
     with suppress(OSError):
         _write(path, content.getvalue())
     return built
 
 
 def _tables_path(grammar: str, splitter: Splitter | None) -> Path:
-    """Return the path of a grammar's tables, named by a hash of the grammar, the options and the versions."""
+    """Return the path of a grammar's tables; its name is a hash of the grammar, the options and the versions."""
     accepted = () if splitter is None else tuple(splitter.always_accept)
     key = repr((grammar, _OPTIONS, accepted, lark.__version__, sys.version))
     return platformdirs.user_cache_path("whorl") / "grammars" / sha256(key.encode()).hexdigest()[:32]
@@ -138,12 +138,12 @@ def parse(
     """Return the syntax tree of a query.
 
     Args:
-        query: In the language of docs/afts.md.
-        strict: Parse by Alfresco's own stricter grammar.
+        query: The query, in the language of docs/afts.md.
+        strict: Whether to parse by Alfresco's own, stricter grammar.
         default_operator: Operator between adjacent words.
         field_operator: Operator between words in a group after a field.
-        templates: Queries by case-insensitive name, with `%field` or `%(field field)` for the searched words;
-            `name:word` stands for this query.
+        templates: Queries by name, ignoring case, with `%field` or `%(field field)` for the searched words. In the
+            query, `name:word` is replaced by the template.
         limits: Size limits for the query and each template.
 
     Raises:
@@ -193,7 +193,7 @@ def _read(query: str, options: ParseOptions, language: _Language) -> Any:
             raise language.at_end(query, checks.seen) from None
         if token.type in _PARTS:
             raise language.bad_character_error(query, span_of(token).start, checks.seen) from None
-        # The parser refused a token that `checks` has seen; the lexer refused any other token at this place.
+        # If `checks` has seen the token, the parser has refused it; otherwise, the lexer has.
         was_seen = checks.seen and checks.seen[-1] is token
         raise language.misplaced(query, token, checks.seen[:-1] if was_seen else checks.seen) from None
 
@@ -210,7 +210,7 @@ def _not_too_deep(tree: ast.Node, most: int) -> ast.Node:
     return tree
 
 
-# Parts of literals. If no token fits the context, Lark's lexer tries all tokens, and may return one of these.
+# Parts of literals. If no token fits the context, Lark's lexer tries all tokens, and may return one of these parts.
 _PARTS = frozenset({"BOUND", "ID", "REFERENCE"})
 
 
@@ -248,13 +248,13 @@ _ALFRESCO = _Language(
 
 
 def build_grammars() -> None:
-    """Build both parsers in advance, so that the first queries need not wait."""
+    """Build both parsers in advance, so that the first queries do not wait."""
     for language in (_WHORL, _ALFRESCO):
         lexer: Any = _lark(language.grammar).parser.lexer
-        # Unwrap the lexer if the grammar has a postlex step.
+        # If the grammar has a postlex step, unwrap the lexer.
         lexer = getattr(lexer, "lexer", lexer)
         for contextual in (*lexer.lexers.values(), lexer.root_lexer):
-            # Lark compiles the expression on first access.
+            # Lark compiles the expression when it is first accessed.
             _ = contextual.scanner
 
 
@@ -279,9 +279,9 @@ def _check_text(query: str, longest: int) -> None:
 
 
 _WORDS = frozenset({"WORD", "ADDRESS", "PHRASE"})
-# Each leaf of the tree contains one of these tokens; an operator that joins two of them into one leaf subtracts one.
+# Each leaf of the tree contains one of these tokens. An operator that joins two of them into one leaf subtracts one.
 _LEAVES = _WORDS | {"QUALIFIED_NAME", "RANGE_START", "EVERYTHING", "ID", "TEMPLATE", "TEMPLATE_GROUP"}
-# A word of Alfresco's grammar has up to five of these tokens, so the builder counts the leaves.
+# In Alfresco's grammar, a word has up to five of these tokens, so the builder counts the leaves.
 _PIECES = frozenset({"NAME", "WORD", "STAR", "QUESTION_MARK", "INTEGER", "DECIMAL", "DATE", "QUALIFIED"})
 _PIECES_OF_A_WORD = 5
 _JOINS = frozenset({"DOTDOT", "NEAR"})
@@ -335,13 +335,13 @@ class TokenChecks:
         return self._open[-1] if self._open else self._options.default_operator
 
     def _check_idle(self, token: Token, before: Token | None) -> None:
-        """Raise if an operator other than the default stands before the first operand."""
+        """Raise an error if an operator other than the default precedes the first operand."""
         is_first = before is None or before.type == "LPAR" or (before.type, token.type) == ("_OR", "_AND")
         if is_first and token.type != "_" + self._operator().value:
             raise misplaced(self._query, token, self.seen)
 
     def _check_space(self, before: Token, token: Token) -> None:
-        """Raise if a token follows an operand without a space; the user may have meant one operand."""
+        """Raise an error if a token follows an operand without a space, because the user may have meant one operand."""
         is_quoted_id = before.type == "PHRASE" and [token.type for token in self.seen[-2:-1]] == ["FINGERPRINT"]
         is_id = is_quoted_id or before.type in _FINGERPRINT_ENDS
         if before.type not in _ENDS or not (token.type in _STARTS or (is_id and token.type == "LPAR")):

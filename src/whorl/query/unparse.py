@@ -43,7 +43,7 @@ _PLAIN_ID = re.compile(r"[A-Za-z0-9./:@#$+-]+")
 
 
 class _Tightness(IntEnum):
-    """Precedence of a node; inside a node of higher precedence, it needs parentheses."""
+    """Precedence of a node. Inside a node of higher precedence, it needs parentheses."""
 
     OR = 0
     SEQUENCE = 1
@@ -187,7 +187,7 @@ def write_pattern(pattern: Pattern) -> str:
     """
     first = pattern[0]
     written = ["\\"] if isinstance(first, str) and _KEYWORD.match(first) else []
-    # Start as after a blank, because special rules apply to the first character.
+    # Special rules apply to the first character, so start as if a blank came before it.
     before = " "
     for piece in pattern:
         if isinstance(piece, WildcardCharacter):
@@ -206,7 +206,7 @@ def _word_char(before: str, char: str) -> str:
 
 
 def write_quoted(text: str, special: str = "*?") -> str:
-    r"""Return text between double quotes. Besides quotes and backslashes, escape the `special` characters.
+    r"""Return text between double quotes; escape quotes, backslashes and the `special` characters.
 
     >>> print(write_quoted('12" or \\?'))
     "12\" or \\\?"
@@ -241,7 +241,7 @@ def write_field(name: str) -> str:
         raise ParameterError(f"a field cannot be called {name}: that word starts a fingerprint search")
     plain = _PLAIN_FIELD.fullmatch(name)
     uri = plain["uri"] or "" if plain else ""
-    # Names use `_xNNNN_` as an escape; if the name itself contains such a text, escape its first underscore.
+    # Names use `_xNNNN_` as an escape. If the name itself contains such a text, escape its first underscore.
     local = IN_NAME.sub(lambda match: f"_x005f_{match[0][1:]}", name[len(uri) :])
     if plain:
         return uri + local
@@ -259,14 +259,14 @@ def _text_char(char: str, *, plain: bool) -> str:
 
 
 def check_text(text: str, what: str) -> None:
-    """Raise ParameterError for a text that a query cannot contain."""
+    """Raise ParameterError if a query cannot contain a text."""
     if not text:
         raise ParameterError(f"{what} cannot be empty")
     check_unicode(text)
 
 
 def check_unicode(text: str) -> None:
-    """Raise ParameterError for a text with a lone surrogate."""
+    """Raise ParameterError if a text has a lone surrogate."""
     if _SURROGATE.search(text):
         raise ParameterError(f"a lone surrogate is not text, got {text!r:.80}")
 
@@ -304,7 +304,7 @@ def _write_bound(bound: ast.Bound | None) -> str:
 
 
 def write_fingerprint(node: ast.Fingerprint) -> str:
-    """Return the literal for a node; raise ParameterError for an empty id or an invalid number."""
+    """Return the literal of a node; raise ParameterError if its id is empty or a number is invalid."""
     check_text(node.reference, "the id of a fingerprint search")
     if node.overlap is None and node.probability is not None:
         raise ParameterError("a fingerprint search with a probability needs an overlap")
@@ -316,12 +316,12 @@ def write_fingerprint(node: ast.Fingerprint) -> str:
     numbers = "".join("_" + _percent(value) for value in (node.overlap, node.probability) if value is not None)
     if _PLAIN_ID.fullmatch(node.reference):
         return PREFIX + node.reference + numbers
-    # With numbers after the quotes, the parser does not split the quoted id at underscores, so they need no escaping.
+    # If numbers follow the quotes, the parser does not split the quoted id at underscores, so they need no escaping.
     return PREFIX + write_quoted(node.reference, special="" if numbers else "_") + numbers
 
 
 def _percent(fraction: Decimal) -> str:
-    # The parser reads a number up to 1 as a fraction, so write up to one percent as a fraction.
+    # The parser reads a number up to 1 as a fraction, so write a percentage up to one as a fraction.
     is_percentage = fraction.is_finite() and fraction > Decimal("0.01")
     value = EXACT.multiply(fraction, Decimal(100)) if is_percentage else fraction
     return write_number(value, "an overlap or probability", most=100)

@@ -1,9 +1,9 @@
 """Finds the fields that a query names, reads typed values, and builds the conditions for a value or a range.
 
-A name is looked up first unchanged, then under its default alias, then without its namespace. So `cm:title`, `cm_title`
-and `{http://www.alfresco.org/model/content/1.0}title` also find the field `title`. Finally, a name without a namespace
-is looked up in Alfresco's content namespace, so `title` may also find `cm:title`. An alias in `whorl.toml` replaces all
-other meanings of a name.
+A name is looked up in several ways: unchanged, under its default alias, and without its namespace. So `cm:title`,
+`cm_title` and `{http://www.alfresco.org/model/content/1.0}title` also find the field `title`. At last, a name without a
+namespace is looked up in Alfresco's content namespace, so `title` may also find `cm:title`. An alias in `whorl.toml`
+replaces all other meanings of a name.
 
 A date is an interval in milliseconds since 1970, UTC. For example, `2021-05` is a month and `2021-05-03` a day. Date
 math gives one moment, the same as Solr's DateMathParser.
@@ -32,7 +32,7 @@ from whorl.query.plan.nodes import Between, Equal, Kind, Test, Value
 Places: TypeAlias = Mapping[Kind, str]
 _Value = TypeVar("_Value")
 
-#: Default aliases of field names, unless the settings define others.
+#: Aliases of field names, if the settings define no others.
 DEFAULT_NAMES: Mapping[str, str] = {
     "TEXT": "content",
     "text": "content",
@@ -55,7 +55,7 @@ DATA_TYPES: Mapping[str, tuple[Kind, ...]] = {
     "d:boolean": (Kind.BOOLEAN,),
     "ALL": (Kind.TEXT,),
 }
-#: Names that Alfresco looks up in its repository; for whorl, ordinary fields of the store.
+#: Names that Alfresco looks up in its repository. whorl treats them as ordinary fields of the store.
 REPOSITORY_FIELDS = frozenset(
     {
         *("PATH", "NPATH", "PNAME", "APATH", "ANAME", "PARENT", "PRIMARYPARENT", "ANCESTOR", "QNAME"),
@@ -65,7 +65,7 @@ REPOSITORY_FIELDS = frozenset(
         *("DBID", "LID"),
     }
 )
-#: Fields of the repository and the content model, which exist in every Alfresco, but may have no values.
+#: Fields of the repository and the content model. They exist in every Alfresco, but may have no values.
 ALWAYS_IN_ALFRESCO = REPOSITORY_FIELDS | {
     f"{prefix}{name}"
     for name in ("name", "title", "description", "creator", "created", "modifier", "modified")
@@ -74,7 +74,7 @@ ALWAYS_IN_ALFRESCO = REPOSITORY_FIELDS | {
 
 _IN_BRACES = re.compile(r"\{[^}]*\}(.+)", re.DOTALL)
 _MODELS = "http://www.alfresco.org/model/"
-#: Namespaces of Alfresco's models by prefix; in a field name, an underscore may replace the colon.
+#: Namespaces of Alfresco's models by prefix. In a field name, an underscore may replace the colon.
 _NAMESPACES: Mapping[str, str] = {
     "ia": f"{_MODELS}calendar",
     **{
@@ -91,7 +91,7 @@ QUALIFIED_NAME_FIELDS = frozenset(
     {*("TYPE", "EXACTTYPE", "ASPECT", "EXACTASPECT", "CLASS"), *("QNAME", "ASSOCTYPEQNAME", "PRIMARYASSOCTYPEQNAME")}
 )
 _SEPARATORS = str.maketrans("_.", "  ")
-#: Escaped characters in Alfresco's names, such as _x0020_ for a blank, which XML names do not allow.
+#: Escaped characters in Alfresco's names, such as _x0020_ for a blank. XML names do not allow these characters.
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 
 
@@ -119,7 +119,7 @@ class Fields:
         patterns: Types of Solr's dynamic fields by pattern (`*_i`), for engines that do not list the fields of
             documents.
         called: Aliases of fields in a collection, for example for `content`.
-        split: The engine's fields whose words are also split at `_` and `.`, by `split_name`.
+        split: The engine's fields in which `split_name` also splits words at `_` and `.`.
     """
 
     known: Mapping[str, Places]
@@ -157,7 +157,7 @@ class Fields:
 
 
 def split_name(name: str) -> str:
-    """Replace `_` and `.`, which separate the words of file names, by blanks.
+    """Replace `_` and `.`, which separate the words of file names, with blanks.
 
     >>> split_name("lease_2024.txt")
     'lease 2024 txt'
@@ -187,7 +187,7 @@ def _meanings(typed: str, names: Mapping[str, str]) -> Iterator[str]:
 
 
 def _local(typed: str) -> Iterator[str]:
-    """Yield a field's name without its namespace, as typed and unescaped; nothing without a namespace."""
+    """Yield a field's name without its namespace, as typed and unescaped; nothing if it has no namespace."""
     prefix, _, after = typed.partition("_")
     if in_braces := _IN_BRACES.fullmatch(typed):
         local = in_braces[1]
@@ -203,9 +203,9 @@ def _local(typed: str) -> Iterator[str]:
 
 #: Maximum number of characters of a text that is stored whole; indexes limit the length of values.
 LONGEST_WHOLE = 1000
-#: Number of characters that the index stores of a longer text, besides a digest of the whole text.
+#: If a text is longer, the index stores this number of its characters and a digest of the whole text.
 _BEGINNING = 200
-#: Maximum number of characters of a range's bound, less than the stored beginning of a text.
+#: Maximum number of characters of a range's bound. It is smaller than the stored beginning of a text.
 LONGEST_BOUND = 100
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3})?")
@@ -216,7 +216,7 @@ class UnreadableError(ValueError):
 
 
 def typed(value: Value) -> tuple[Kind, Value]:
-    """Return the type of a document's value, and the value to store; a text that is a date is stored as a date.
+    """Return the type of a document's value, and the value to store. A text that is a date is stored as a date.
 
     >>> typed("2021-05-03"), typed("May"), typed(True)
     ((<Kind.DATE: 'dates'>, 1620000000000), (<Kind.KEYWORD: 'text'>, 'May'), (<Kind.BOOLEAN: 'true or false'>, True))
@@ -242,7 +242,7 @@ def whole(text: str) -> str:
 
 
 def value_of(kind: Kind, place: str, text: str, now: datetime) -> Test:
-    """Return a test for one value, with weight 0; raise UnreadableError for a text of another type."""
+    """Return a test for one value, with weight 0; raise UnreadableError if the text is of another type."""
     match kind:
         case Kind.DATE:
             moments = read_date(text, now)
@@ -271,7 +271,7 @@ def range_of(kind: Kind, place: str, low: Bound | None, high: Bound | None, now:
     """
     match kind:
         case Kind.DATE:
-            # A bound such as 2021-05 is an interval, inside or outside the range as a whole.
+            # A bound such as 2021-05 is an interval. The range includes or excludes it as a whole.
             return _between(place, kind, _date(low, now, is_low=True), _date(high, now, is_low=False))
         case Kind.INTEGER:
             return _between(place, kind, _whole(low, is_low=True), _whole(high, is_low=False))
@@ -292,7 +292,7 @@ def _between(
 
 
 def _end(end: Bound | None, read: Callable[[str], Value]) -> tuple[Value, bool] | None:
-    """Return the value of a range's bound and whether the range includes it; None for an open bound."""
+    """Return the value of a range's bound and whether the range includes it; None if the range is open."""
     return None if end is None else (read(end.text), end.is_inclusive)
 
 
@@ -318,7 +318,7 @@ def _date(end: Bound | None, now: datetime, *, is_low: bool) -> tuple[int, bool]
 
 
 def _whole(end: Bound | None, *, is_low: bool) -> tuple[int, bool] | None:
-    """Return a bound as an integer, and whether the range includes it; None if it excludes no integer."""
+    """Return a bound as an integer, and whether the range includes it; None if the bound excludes no integer."""
     if end is None:
         return None
     number = _number(end.text)
@@ -343,7 +343,7 @@ _DATE = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _MATHS = re.compile(r"/\s*(?P<rounded>[A-Z]+)|(?P<count>[+-]\s*\d{1,9})\s*(?P<unit>[A-Z]+)", re.ASCII | re.IGNORECASE)
-#: Names that can stand in place of the date in date math.
+#: Names that can replace the date in date math.
 _NAMES = re.compile("(?P<name>NOW|TODAY)", re.IGNORECASE)
 
 _UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "MILLI")
@@ -383,7 +383,7 @@ def read_date(text: str, now: datetime) -> DateSpan:
         match = _DATE.match(text)
         if not match:
             raise UnreadableError(f"{text!r:.80} is no date; write 2021-05-03, 2021-05-03T10:30:00Z or NOW-1MONTH")
-        # In 2021-05-03-1DAY, read the longest possible date; the remainder is date math.
+        # In 2021-05-03-1DAY, read the longest possible date. The rest is date math.
         moments, end = _read(match), match.end()
     if end == len(text):
         return moments

@@ -1,13 +1,12 @@
 """Nodes of query plans, and `make_plan`, the first planning stage: from a syntax tree to a plan.
 
-Planning has three pure stages. `make_plan` needs only the query. The meaning of a clause depends on the type of its
-field, so `resolve.resolve` adds the types from the engine's list of fields. Minimum counts and bands depend on the
-number of tokens of the source, so `resolve.bind` adds them from the signatures of the sources.
+Planning has three pure stages. `make_plan` needs only the query. `resolve.resolve` adds the types of fields, from the
+engine's list of fields, because the meaning of a clause depends on them. `resolve.bind` adds minimum counts and bands,
+from the signatures of the sources, because they depend on the source's number of tokens.
 
 Scores are counts. A FINGERPRINT adds the number of matching tokens or bands, and any other clause adds 1. Boosts
-multiply these numbers. In a query with a FINGERPRINT, the other clauses score 0 unless they are boosted, so that the
-score stays the number of shared tokens. Scores do not depend on statistics of a collection, so all engines give the
-same scores.
+multiply these numbers. In a query with a FINGERPRINT, any other clause scores 0 unless it is boosted, so that the score
+is the number of shared tokens. Scores do not depend on statistics of a collection, so all engines give the same scores.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class Kind(Enum):
     BOOLEAN = "true or false"
 
 
-#: A whole value of a field; a date is a number of milliseconds since 1970.
+#: A whole value of a field. A date is a number of milliseconds since 1970.
 Value: TypeAlias = str | int | float | bool
 
 
@@ -44,7 +43,7 @@ Value: TypeAlias = str | int | float | bool
 class Words:
     """Adjacent words of `text` in a field, or in the default text fields.
 
-    `slop` is the maximum number of moves of a word by one place; swapping two words counts as two moves.
+    `slop` is the maximum number of moves of a word by one place. To swap two words takes two moves.
     """
 
     text: str
@@ -94,7 +93,7 @@ class WildcardValue:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Whole values of a field in a range; a bound of None is open. Texts are ordered by code point."""
+    """Whole values of a field in a range. If a bound is None, the range is open. Texts are ordered by code point."""
 
     field: str
     kind: Kind
@@ -116,11 +115,11 @@ class Exists:
 
 #: Clauses that search for words of a text.
 WordClause: TypeAlias = Words | InOrder | FuzzyWord
-#: A clause other than a FINGERPRINT: it selects documents, and scores its weight.
+#: A clause that selects documents and scores its weight: any clause except a FINGERPRINT.
 Test: TypeAlias = WordClause | Equal | WildcardValue | Between | Exists
 
 
-#: Limits of a boost, beyond which 32-bit scores lose precision.
+#: Limits of a boost. Beyond them, 32-bit scores lose precision.
 SMALLEST_BOOST, LARGEST_BOOST = 1e-6, 1e9
 
 
@@ -140,7 +139,7 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class FieldClause:
-    """A clause before its field's type is known, which determines its meaning."""
+    """A clause before the type of its field is known. The type determines the meaning of the clause."""
 
     clause: ast.Term | ast.Phrase | ast.Wildcard | ast.Fuzzy | ast.Range | ast.Proximity
     weight: float = 1.0
@@ -148,7 +147,7 @@ class FieldClause:
 
 @dataclass(frozen=True, slots=True)
 class FingerprintClause:
-    """A FINGERPRINT before the tokens of its source are known; overlap and probability are fractions in (0, 1].
+    """A FINGERPRINT before the tokens of its source are known. Overlap and probability are fractions in (0, 1].
 
     `whole` is the reference with trailing numbers that may belong to the id. `with_ids` looks up the id, and sets
     `whole` to None.
@@ -164,7 +163,7 @@ class FingerprintClause:
 
 @dataclass(frozen=True, slots=True)
 class SharedTokens:
-    """At least `min_should_match` of `tokens`, counting repeats; scores the number of matches times `weight`.
+    """At least `min_should_match` of `tokens`, counting repetitions; scores the number of matches times `weight`.
 
     Tokens are integers from `Signature.integers`. The engine converts them to the encoding of its index.
     """
@@ -186,10 +185,10 @@ class SharedBands:
 
 @dataclass(frozen=True, slots=True)
 class SketchTokens:
-    """At least `min_should_match` of a sketch's tokens, in documents of certain sizes; scores the number of matches.
+    """At least `min_should_match` of a sketch's tokens, in a range of document sizes; scores the number of matches.
 
-    Sizes are numbers of distinct shingles; `largest_size` is None without a limit. `is_whole` is True if the numbers
-    are all hashes of the source, each once.
+    Sizes are numbers of distinct shingles; `largest_size` is None if there is no limit. `is_whole` is True if the
+    numbers are all hashes of the source, each once.
     """
 
     reference: str
@@ -223,7 +222,7 @@ class DocumentIds:
     groups: tuple[tuple[float, tuple[str, ...]], ...]
 
 
-#: Leaves of the plans after each of the three stages: planning, resolving fields, binding sources.
+#: Leaves of the plans after each stage: planning, resolving fields, and binding sources.
 PlannedLeaf: TypeAlias = MatchAll | FieldClause | FingerprintClause
 ResolvedLeaf: TypeAlias = MatchAll | Nothing | Test | FingerprintClause
 BoundLeaf: TypeAlias = (
@@ -238,7 +237,7 @@ Other = TypeVar("Other", bound=PlannedLeaf | ResolvedLeaf | BoundLeaf)
 class Bool(Generic[Leaf]):
     """A combination of clauses: all of `must`, none of `must_not`, and at least `min_should_match` of `should`.
 
-    Scores the sum of the matching clauses.
+    The score is the sum of the scores of the matching clauses.
     """
 
     must: tuple[Leaf | Bool[Leaf], ...] = ()
@@ -261,7 +260,7 @@ class BoundPlan:
 
 
 def make_plan(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
-    """Return the plan of a syntax tree; `placed` makes the plan of a clause for the fields that it names."""
+    """Return the plan of a syntax tree; `placed` returns the plan of a clause for the fields that it names."""
     counts_words = not any(isinstance(part, ast.Fingerprint) for part in ast.walk(node))
     return _Planner(placed, float(counts_words), 1.0).plan(node)
 
@@ -273,10 +272,10 @@ def make_filter(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda c
 
 @dataclass(frozen=True, slots=True)
 class _Planner:
-    """Makes the plan of a syntax tree.
+    """Plans a syntax tree.
 
     Args:
-        placed: Makes the plan of a clause for the fields that it names.
+        placed: Returns the plan of a clause for the fields that it names.
         word_weight: Score of a clause without a boost, unless it is a FINGERPRINT.
         scale: Factor of boosts, and score of a FINGERPRINT without a boost: 0 in a filter, otherwise 1.
     """
@@ -329,13 +328,13 @@ class _Planner:
 
 def _bool(must: tuple[Plan, ...], should: tuple[Plan, ...], must_not: tuple[Plan, ...]) -> Bool[PlannedLeaf]:
     if not must and not should:
-        # Subtract a query with only exclusions from all documents.
+        # A query with only exclusions excludes documents from all documents.
         must = (MatchAll(),)
     return Bool(must, should, must_not, min_should_match=0 if must else 1)
 
 
 def either(members: tuple[Leaf, ...], weight: float) -> Bool[Leaf | MatchAll]:
-    """Return a plan that scores `weight` once if any of the tests matches; the weights of the tests must be 0."""
+    """Return a plan that scores `weight` once if any of the tests matches. The tests must have weight 0."""
     return Bool(must=(MatchAll(weight),), should=members, min_should_match=1)
 
 
@@ -357,14 +356,14 @@ def mapped(plan: Leaf | Bool[Leaf], changed: Callable[[Leaf], Other | Bool[Other
 
 
 def possible_ids(plan: Leaf | Bool[Leaf]) -> set[str]:
-    """Return the references with trailing numbers that may be an overlap or a part of the document's id."""
+    """Return the references whose trailing numbers may be an overlap or a part of the document's id."""
     return {leaf.whole for leaf in leaves(plan) if isinstance(leaf, FingerprintClause) and leaf.whole is not None}
 
 
 def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
-    """Decide for each FINGERPRINT with trailing numbers whether these belong to its id.
+    """Decide for each FINGERPRINT whether its trailing numbers belong to its id.
 
-    They do if `existing` has the whole reference; otherwise they are its parameters.
+    They belong to it if `existing` has the whole reference. Otherwise they are its parameters.
     """
 
     def read(leaf: ResolvedLeaf) -> ResolvedLeaf:
@@ -378,7 +377,7 @@ def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
 
 
 def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:
-    """Return the documents whose signatures `bind` needs, and for each, whether the order of its tokens matters."""
+    """Return the documents whose signatures `bind` needs, each with whether the order of its tokens matters."""
     wanted: dict[str, bool] = {}
     for leaf in leaves(plan):
         if isinstance(leaf, FingerprintClause):
@@ -387,7 +386,7 @@ def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:
 
 
 def kinds(plan: BoundNode) -> str:
-    """Return the kinds of clauses in a plan for the log, without their contents: `clauses+tokens`."""
+    """Return the kinds of clauses in a plan, without their contents, for the log: `clauses+tokens`."""
     return "+".join(sorted({_kind(leaf) for leaf in leaves(plan)}))
 
 

@@ -1,9 +1,9 @@
-"""Second and third planning stage: `resolve` looks up the fields of clauses, and `bind` adds the tokens of the sources.
+"""Second and third planning stage: `resolve` looks up the fields of clauses, `bind` adds the tokens of the sources.
 
 `QueryDefaults` has the options for reading a query: operators between words, default fields, templates, limits.
 
 A field may hold values of several types, because documents come from different sources. `resolve` then makes a test for
-each type that the clause is valid for.
+each type that supports the clause.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ from whorl.query.plan.nodes import (
     mapped,
 )
 
-#: Fields that test whether a property has a value: True selects documents with a value, False without.
+#: Fields that test whether a property has a value: True selects documents with a value, False documents without.
 _PRESENCE: Mapping[str, bool] = {"EXISTS": True, "ISNOTNULL": True, "ISNULL": False, "ISUNSET": False}
 _JUST_ANY = (ast.WildcardCharacter.ANY,)
 
@@ -90,7 +90,7 @@ def resolve(
         fields: Fields of the store; None for a plan without clauses.
         now: Value of NOW in dates.
         names: Maps field names in queries to field names in the store.
-        empty: Fields that the store may lack; clauses on them then match no document.
+        empty: Fields that the store may lack. A clause on a missing one matches no document.
 
     Raises:
         FieldError: The store has no such field, or its type does not support the clause.
@@ -139,7 +139,7 @@ class _Resolver:
         return []
 
     def _in_valid_fields(self, clause: ast.Leaf, all_places: list[Places]) -> list[_FieldTest]:
-        """Return the tests for a clause in every field where it is valid; if there is none, raise the first error."""
+        """Return the tests of a clause in every field that supports it. If no field does, raise the first error."""
         tests: list[_FieldTest] = []
         errors = []
         for places in all_places:
@@ -152,7 +152,7 @@ class _Resolver:
         return tests
 
     def _places(self, name: str, span: Span) -> list[Places]:
-        """Return the types and engine fields of each field that a name refers to; empty for a field without values."""
+        """Return the types and engine fields of each field that a name refers to; empty if a field has no values."""
         if name not in self._names:
             if name in DATA_TYPES and self._fields.find(name) is None:
                 if places_of_type := list(self._fields.of_kinds(DATA_TYPES[name])):
@@ -198,7 +198,7 @@ class _Resolver:
             return either(tuple(tests), weight)
         return tests[0] if isinstance(tests[0], Nothing) else replace(tests[0], weight=weight)
 
-    # Methods for clauses in one field, or in the default fields; their tests have weight 0.
+    # Methods for clauses in one field, or in the default fields. Their tests have weight 0.
 
     def _in_field(self, clause: ast.Leaf, places: Places) -> list[_FieldTest]:
         match clause:
@@ -229,7 +229,7 @@ class _Resolver:
                 raise self._mismatch(clause, places, "this needs words")
 
     def _text(self, clause: ast.Leaf, text: str, form: ast.Form, places: Places) -> list[_FieldTest]:
-        """Return tests for words if the field has words; otherwise, or for the form EXACT, for whole values."""
+        """Return tests for words if the field has words; if it has none, or for the form EXACT, for whole values."""
         if form is ast.Form.EXACT and Kind.KEYWORD in places:
             exact: list[_FieldTest] = [Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0)]
             if Kind.DATE in places and date_of(text) is not None:
@@ -270,7 +270,7 @@ class _Resolver:
     def _read(
         self, places: Places, read: Callable[[Kind, str], Test], clause: ast.Leaf, tests: list[_FieldTest]
     ) -> list[_FieldTest]:
-        """Add a test for each valid type of the field; raise if the clause is valid for no type."""
+        """Add a test for each type of the field that supports the clause; raise an error if no type does."""
         reasons = []
         for kind, place in places.items():
             if kind is Kind.TEXT or (kind is Kind.KEYWORD and tests):
@@ -289,7 +289,7 @@ class _Resolver:
             return []
         tests: list[_FieldTest] = []
         for place in self._fields.split:
-            # The unsplit clause reports errors.
+            # If the clause is wrong, the unsplit clause raises the error.
             with suppress(FieldError):
                 tests += self._in_words(clause, place, is_lenient=True)
         return tests
@@ -327,7 +327,7 @@ class _Resolver:
     def _row(
         self, row: Iterable[tuple[str | ast.WildcardCharacter, ...]], slop: int, field: str | None, clause: ast.Leaf
     ) -> list[_FieldTest]:
-        """Return the test for words or patterns in order; without any, a test that matches nothing."""
+        """Return the test for words or patterns in order; if there are none, a test that matches nothing."""
         words = tuple(row)
         if not words:
             reason = f"there is no word in {self._typed(clause.span)!r:.80}, so it matches nothing"
@@ -361,7 +361,7 @@ class _Resolver:
 
 
 def _split(clause: ast.Leaf) -> ast.Leaf:
-    """Return a clause with its words separated at `_` and `.`, or the same clause if no words are left."""
+    """Return a clause whose words are split at `_` and `.`, or the same clause if no words are left."""
     match clause:
         case ast.Term(text=text) | ast.Phrase(text=text) | ast.Fuzzy(text=text):
             split = split_name(text)
@@ -398,7 +398,7 @@ def _field(clause: ast.Leaf) -> str:
 
 #: Maximum number of edits in Lucene's automata.
 MOST_EDITS = 2
-#: Rare letters that stand in for wildcards while a text is split into words.
+#: Rare letters that replace wildcards while a text is split into words.
 _LETTERS = "ꟻꟼꟽꟾꟿꬰꬲꬳꬴ"
 
 
@@ -421,7 +421,7 @@ def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
     for word, (start, stop) in zip(split, spans.tolist(), strict=True):
         if not word:
             continue
-        # Words also end at a change of script, and the stand-ins for wildcards belong to a script.
+        # Words also end at a change of script, and the letters that replace wildcards belong to a script.
         is_touched = start == end and (words[-1][-1] in wildcards or word[0] in wildcards)
         if is_touched:
             words[-1] += word
@@ -444,7 +444,7 @@ def _pieces(word: str, wildcards: dict[str, WildcardCharacter]) -> Pattern:
 
 
 def edits_of(similarity: Decimal, length: int) -> int:
-    """Return the number of edits that Lucene derives from a similarity; 1 or more is a number of edits.
+    """Return the number of edits that Lucene computes from a similarity; 1 or more is already a number of edits.
 
     Source: FuzzyQuery.floatToEdits, which reads a 32-bit float.
 
@@ -490,12 +490,12 @@ def bind(
     """Return a plan that an engine can run.
 
     Args:
-        signatures: Signatures by reference; a document without a signature is unknown.
+        signatures: Signatures by reference. A document that has none is unknown.
         texts: References to texts given with the query.
         unknown: Returns the error for an unknown document.
 
-    Source: Solr4QueryParser.createFingerPrintQuery: a FINGERPRINT with one part matches any shared token, two parts set
-    a minimum, three parts make bands without a minimum.
+    Source: Solr4QueryParser.createFingerPrintQuery. A FINGERPRINT with one part matches any shared token, two parts set
+    a minimum, and three parts make bands without a minimum.
     """
     warnings: list[str] = []
 
@@ -546,7 +546,7 @@ def _bound(clause: FingerprintClause, signature: Signature) -> BoundLeaf:
 
 
 def unknown_document(error: UnknownDocumentError) -> str:
-    """Return the message for an unknown document, with a hint if numbers at the end of its id may be an overlap."""
+    """Return the message for an unknown document. If numbers at the end of its id may be an overlap, add a hint."""
     literal = with_quoted_id(error.reference)
     hint = f"; if its end is an overlap, write {literal}" if literal else ""
     return f"{error}{hint}"
@@ -563,18 +563,18 @@ def no_fingerprint(reference: str, scheme: Scheme, *, is_text: bool) -> str:
     )
 
 
-#: Name of the field that stands for all text fields; words without a field are searched there.
+#: Name that means all text fields. Words without a field are searched there.
 TEXT = "TEXT"
-#: Namespace of the store's own field names, and default namespace.
+#: Namespace of the store's own field names, and the default namespace.
 NAMESPACE = "cm"
 #: Number of cached syntax trees, and maximum number of characters of a cached query.
 _MOST_CACHED, _SHORT = 256, 1000
-#: Names of properties; names in capitals belong to the query language.
+#: Names of properties. Names in capitals belong to the query language.
 _PROPERTY = re.compile(r"(?=.*[a-z])[^:{}_]+")
 
 
 def _parse(query: str, **options: Any) -> ast.Node:
-    # Import the parser here; importing it takes longer than a search for the copies of a document.
+    # Importing the parser takes longer than a search for the copies of a document, so import it here.
     from whorl.query.parser import parse
 
     return parse(query, **options)
@@ -590,11 +590,11 @@ class QueryDefaults:
     Args:
         templates: Queries by name, with `%field` as the placeholder for the searched words.
         default_field: Field for words without a field.
-        text_fields: Fields that TEXT stands for; if empty, the store's own text fields.
+        text_fields: Fields that TEXT means; if empty, the store's own text fields.
         namespace: Default namespace of properties.
-        empty_fields: Fields that the store may lack; clauses on them then match no document. Other unknown fields are
-            errors.
-        strict: Parse queries strictly in Alfresco's dialect.
+        empty_fields: Fields that the store may lack. A clause on a missing one matches no document. Any other unknown
+            field is an error.
+        strict: Whether queries are parsed strictly in Alfresco's dialect.
     """
 
     default_operator: Operator = Operator.OR
@@ -627,7 +627,7 @@ class QueryDefaults:
         return make_filter(self._runnable(query), self._placed)
 
     def _runnable(self, query: str) -> ast.Node:
-        """Return the tree of a query; raise if no engine can run a part that Alfresco's grammar accepts."""
+        """Return the tree of a query; raise an error if no engine can run a part that Alfresco's grammar accepts."""
         tree = self.read(query)
         for node in ast.walk(tree):
             if isinstance(node, ast.Template):
@@ -639,7 +639,7 @@ class QueryDefaults:
         return tree
 
     def _placed(self, node: FieldClause) -> Plan:
-        """Return the plan of a clause in its own field, or in the default fields if it has none."""
+        """Return the plan of a clause in its own field; in the default fields if it has none."""
         name = node.clause.field
         if name is None and self.default_field != TEXT:
             name = self.default_field
