@@ -1,8 +1,8 @@
 """Command `whorl demo`: indexes texts found on this machine, then finds a letter's sources and near-copies.
 
-The texts are on any machine with Python: licences, readmes and metadata of the installed distributions, docstrings of
-the standard library's modules, and on Debian the common licences and copyright files. Many are copies and versions of
-each other.
+Every machine with Python has these texts: licences, readmes and metadata of the installed distributions, docstrings of
+the standard library's modules, and on Debian the common licences and copyright files. Many of them are copies and
+versions of each other.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from whorl.output.search import condition
 from whorl.store import Store, open_store
 
 _LICENCE_WORDS = ("license", "licence", "copying", "notice", "readme", "metadata", "authors")
-#: Number of words quoted from each document; then the beginning and end of the letter.
+#: Number of words that the letter quotes from each document; then the beginning and end of the letter.
 _WORDS_QUOTED = 60
 _LETTER = "Dear colleague, this is what I found in our files:", "Please tell me whether we may use it. Kind regards"
-#: Maximum number of texts of one kind; more would only make the demo slower.
+#: Maximum number of texts of one kind. More texts would only slow down the demo.
 _MOST_OF_A_KIND = 600
 
 
@@ -47,7 +47,7 @@ def demo(folder: Path | None) -> None:
     out = console()
     where = folder or platformdirs.user_cache_path("whorl") / "demo"
     if folder is None:
-        # Start from an empty folder: texts of an earlier demo may no longer be on this machine.
+        # Start from an empty folder, because texts of an earlier demo may no longer be on this machine.
         shutil.rmtree(where, ignore_errors=True)
     with open_store(where) as store:
         out.print(f"Reading licences, readmes and documentation on this machine into {where} …", markup=False)
@@ -124,7 +124,7 @@ def found_texts() -> Iterator[Document]:
 def chosen_documents(store: Store) -> tuple[str, str]:
     """Return the ids of the document with the most near-duplicates, and of the best document of another kind.
 
-    If all documents are of one kind, both are the same.
+    If all documents are of one kind, the two are the same.
     """
     relatives = {
         document_id: store.search(f"FINGERPRINT:{_quoted(document_id)}_30", rows=0).total
@@ -139,7 +139,7 @@ def question(document_id: str) -> str:
 
 
 def _candidates(store: Store) -> list[str]:
-    """Return a few documents that are likely to have near-duplicates, otherwise a few others."""
+    """Return a few documents that are likely to have near-duplicates, or else a few others."""
     chosen: list[str] = []
     for query in ("kind:licence", "kind:copyright", "kind:distribution AND name:license", "kind:distribution"):
         chosen += [hit.id for hit in store.search(query, rows=12).hits]

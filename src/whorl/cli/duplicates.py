@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from whorl.fingerprint.statistics.metric import Metric
     from whorl.ingest.files import Problems
 
-#: Exit code of shells for a command ended by SIGTERM.
+#: Exit code of a command that SIGTERM has ended, as in shells.
 _EXIT_CODE = 128 + signal.SIGTERM
-#: Maximum share of documents that could not be read; above it, the command fails.
+#: The command fails if a larger share of documents could not be read.
 _MOST_LOST = 0.01
 
 
@@ -99,14 +99,14 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
         try:
             with reporting(progress), _find_duplicates(command, reading) as result:
                 report_progress("", 0)
-                # Write files before printing; the reader of standard output may have gone.
+                # Write files before printing: the reader of standard output may have gone.
                 lines = _write_beside(result, command, reading)
                 try:
                     lines[:0] = _write(result, command, reading)
                 finally:
                     print_lines([*lines, *_notes(command, result, reading.problems)])
         except (WhorlError, KeyboardInterrupt) as error:
-            # Suggest repeating the command, unless an option or folder is invalid.
+            # If an option or folder is invalid, do not suggest repeating the command.
             if command.state is not None and has_begun and not isinstance(error, ParameterError):
                 click.echo(f"stopped; run the same command again to go on from {command.state}", err=True)
             raise
@@ -129,7 +129,7 @@ def _write_beside(result: Duplicates, command: DuplicatesCommand, reading: Input
 
 
 def _search_options(command: DuplicatesCommand, reading: InputReader) -> DuplicatesOptions:
-    """Return the options for a search of files, with a number of processes that suits their size."""
+    """Return the options for a search of files, with a number of processes that suits the size of the files."""
     from whorl.duplicates.worker_pool import worthwhile_workers
 
     return replace(command.search, workers=command.workers or worthwhile_workers(reading.share[1]))
@@ -166,7 +166,7 @@ def _find_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
                 f"{command.shingle} cannot change; leave it out, or compare files"
             )
         if command.write_ids:
-            # Prepare the store now, so that a long search does not fail at its end.
+            # Prepare the store now: otherwise a long search might fail at its end.
             opened.engine.labels.prepare()
         with duplicates_in(opened.engine, command.search, origin=f"the store {origin}", names=opened.names) as result:
             yield result
@@ -272,7 +272,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     ):
         report_progress("", 0)
         lines = []
-        # Write files before printing; the reader of standard output may have gone.
+        # Write files before printing: the reader of standard output may have gone.
         if command.delete_file is not None:
             lines += write_list(result.clusters(), Keep("first"), command.delete_file)
         if command.folders:
@@ -317,7 +317,7 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
         report_progress("", 0)
     items = result.items()
     lines = [reference_line(result, items), *(f"note: {line}" for line in search.pairs.notes)]
-    # Write files before printing; the reader of standard output may have gone.
+    # Write files before printing: the reader of standard output may have gone.
     if command.delete_file is not None:
         lines += write_list(result.clusters_by_document(), Keep("first"), command.delete_file)
     if command.folders:
@@ -344,10 +344,10 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
 def _rewrite(
     clusters: Iterable[Cluster], reading: InputReader, folders: Mapping[Path, bool], metric: Metric | None = None
 ) -> list[str]:
-    """Write the input files to new folders, without superfluous documents or with added columns; return lines to print.
+    """Write copies of the input files into new folders, without deleted documents or with added columns.
 
-    The added similarity uses `metric`, by default Jaccard. Without readable input, create no folder, so that the user
-    can correct the command and repeat it.
+    Returns lines to print. The added similarity uses `metric`, by default Jaccard. If no input is readable, no folder
+    is created, so that the user can correct the command and repeat it.
     """
     from whorl.duplicates.rewrite_files import decide_retention, write_filtered
     from whorl.fingerprint.statistics.metric import Metric
@@ -364,7 +364,7 @@ def _rewrite(
 
 
 def is_too_much_lost(problems: Problems, count: int, *, strict: bool) -> bool:
-    """Check whether too many documents could not be read (any, if `strict`); if so, print a message."""
+    """Check whether too many documents could not be read (with `strict`, any); if so, print a message."""
     from whorl.output.formatting import counted
 
     lost, whole_files = problems.lost, problems.whole_files
@@ -386,7 +386,7 @@ class _TerminatedError(KeyboardInterrupt):
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C, so that temporary and unfinished files are deleted; the exit code is 143.
+    """Handle SIGTERM like Ctrl-C, so that temporary and unfinished files are deleted. The exit code is 143.
 
     Child processes must reset SIGTERM to its default.
     """

@@ -17,13 +17,13 @@ from whorl.ingest.rows.row_format import RowColumns
 from whorl.operations import DuplicatesOperation
 
 _FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
-#: Name of standard output; among the PATHs, of standard input.
+#: Name of standard output; among the PATHs, it is standard input.
 _STANDARD_OUTPUT = "-"
 #: Options that need PATHs.
 _OF_FILES = ("within", "text_column", "id_column", "follow_links", "filtered", "annotated", "characters", "level")
 #: Options that need whole documents.
 _OF_DOCUMENTS = ("annotated", "versions")
-#: Options that do not apply to a search for reference texts only.
+#: Options that do not apply if the search only looks for reference texts.
 _NOT_OF_REFERENCE_ONLY = (
     *("recall", "complete", "versions", "state", "new", "date", "common_above", "boilerplate", "ignore_common"),
     *("characters", "words"),
@@ -43,7 +43,7 @@ _OF_SPARK = ("input", "name_column", "checkpoints")
 class DuplicatesCommand(DuplicatesOperation):
     """Options of `whorl duplicates`, with the inputs that the command line names.
 
-    Properties are derived from the options, and raise ParameterError if these are invalid.
+    Properties are computed from the options, and raise ParameterError if an option is invalid.
     """
 
     paths: tuple[str, ...]
@@ -64,7 +64,7 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @property
     def shows_only_new(self) -> bool:
-        """Whether to show only pairs and clusters with a new document; always true with reference documents."""
+        """Whether to show only pairs and clusters with a new document. Always true if there are reference documents."""
         return self.new or bool(self.reference)
 
     @property
@@ -77,13 +77,13 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @property
     def form(self) -> str:
-        """Output format: the requested format, otherwise by the suffix of the output file."""
+        """Output format: the requested format, or the format of the output file's suffix."""
         by_name = "table" if self.file is None else _FORMATS.get(self.file.suffix.lower(), "table")
         return self.format or by_name
 
     @property
     def is_preview(self) -> bool:
-        """Whether the output is a table of only the largest clusters."""
+        """Whether the output is a table with only the largest clusters."""
         return self.form == "table" and self.file is None and not self.show_all
 
     @property
@@ -160,7 +160,7 @@ class DuplicatesCommand(DuplicatesOperation):
         return self.output
 
     def require_targets(self) -> None:
-        """Raise ParameterError if the output cannot be written, so that a long run does not fail at its end."""
+        """Raise ParameterError if the output cannot be written; otherwise a long run might fail at its end."""
         output, delete_list = self.file, self.delete_file
         if output is not None and delete_list is not None and output.absolute() == delete_list.absolute():
             raise ParameterError(f"--output and --delete-list are one file, {output}; name two")
@@ -175,7 +175,7 @@ class DuplicatesCommand(DuplicatesOperation):
             raise ParameterError(f"--filtered and --annotated are one folder, {self.filtered}; name two")
 
     def reading(self) -> InputReader:
-        """Return a reader of the files, without reading them yet; raise ParameterError if they cannot be rewritten."""
+        """Return a reader that will read the files; raise ParameterError if they cannot be rewritten."""
         reading = InputReader(
             self.paths,
             self.search,

@@ -53,7 +53,7 @@ _MODULES = {
     "upgrade": "manage_store",
     "verify": "verify_quotations",
 }
-#: Functions of commands whose names are reserved or builtin names in Python.
+#: Functions of commands whose names are keywords or builtin names in Python.
 _FUNCTIONS = {"list": "list_documents"}
 #: Commands that answer requests until they are stopped.
 _SERVICES = {"mcp", "serve"}
@@ -63,8 +63,8 @@ _STANDARD_OUTPUT = 1
 class _Group(click.Group):
     """Imports commands when they run, and turns whorl's errors into one message and an exit code.
 
-    The exit code is 2 for invalid input, 1 for other errors. `commands` holds only names and help texts, for the list
-    of commands and for suggestions after a mistyped name.
+    The exit code is 2 for invalid input, and 1 for other errors. `commands` holds only names and help texts, for the
+    list of commands and for suggestions after a mistyped name.
     """
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -87,14 +87,14 @@ class _Group(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         if sys.stdout is None:
-            # The caller has closed standard output. Open it for reading only, so that writes fail, and no other file
-            # gets its descriptor.
+            # The caller has closed standard output. Open it for reading only: writes then fail, and no other file gets
+            # its descriptor.
             os.dup2(os.open(os.devnull, os.O_RDONLY), _STANDARD_OUTPUT)
             sys.stdout = open(_STANDARD_OUTPUT, "w", closefd=False)  # noqa: SIM115 - as long as the process
         if isinstance(sys.stdout, io.TextIOWrapper):
-            # Print a question mark for a character that the terminal's encoding lacks, for example in a bar or an id.
+            # If the terminal's encoding lacks a character, for example in a bar or an id, print a question mark.
             sys.stdout.reconfigure(errors="replace")
-        # numpy's BLAS would start a thread on each core, which takes 0.07 s; whorl multiplies no large matrices.
+        # numpy's BLAS would start a thread on each core, which takes 0.07 s, but whorl multiplies no large matrices.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         # The process ends soon after the command, so skip garbage collection at exit.
         atexit.register(gc.freeze)
@@ -128,7 +128,7 @@ def _printed_errors() -> Iterator[None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             if isinstance(error.__context__, WhorlError):
-                # Printing failed while another error was handled, so print that error.
+                # Printing failed while another error was handled, so print the other error.
                 _print_error(error.__context__)
             # The reader (head, less) has closed the output.
             raise Exit(0) from None
@@ -140,7 +140,7 @@ def _print_error(error: WhorlError) -> NoReturn:
     from whorl.output.formatting import printable
     from whorl.redaction import public_text
 
-    # Do not shorten a query error, which marks a position in the query.
+    # A query error marks a position in the query, so do not shorten it.
     message = str(error) if isinstance(error, QueryError) else public_text(str(error))
     code = 2 if isinstance(error, QueryError | ParameterError) else 1
     try:

@@ -1,4 +1,4 @@
-"""Opens the store that a command searches (with `--in`, a temporary store of files), and finds named documents."""
+"""Opens the store that a command searches, or with `--in` a temporary store of files, and finds named documents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whorl.cli.options import STORE, store_flag
 from whorl.errors import ParameterError, StoreError, UnknownDocumentError
 from whorl.output.formatting import printable
 
-# Import these modules when needed; importing them takes longer than comparing two files.
+# Importing these modules takes longer than comparing two files, so they are imported when needed.
 if TYPE_CHECKING:
     from whorl.ingest.files import Problem
     from whorl.ingest.rows.row_format import File, RowColumns
@@ -35,7 +35,7 @@ STANDARD_INPUT = "-"
 
 
 def opened_store(name: str | None) -> Store:
-    """Open an existing store that also resolves paths of documents, and local files."""
+    """Open an existing store that can also find documents by paths, and read local files."""
     from whorl.store import open_store
 
     store = open_store(name, create=False)
@@ -44,14 +44,14 @@ def opened_store(name: str | None) -> Store:
 
 
 class Searched(NamedTuple):
-    """Documents to search: a store (None is the configured one), or files and folders."""
+    """Documents to search: a store (None is the configured store), or files and folders."""
 
     store: str | None
     folders: tuple[str, ...]
 
 
 def searched_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add `--store` and `--in` to a command, which gets them as its argument `searched`."""
+    """Add `--store` and `--in` to a command, which gets both as its argument `searched`."""
 
     @STORE
     @_IN
@@ -110,7 +110,7 @@ def file_documents(
     *,
     tables_are_text: bool = True,
 ) -> Iterator[Document]:
-    """Yield the documents in files, with ids relative to the store's base folder, which must be set."""
+    """Yield the documents in files. Ids are relative to the store's base folder, which must be set."""
     from whorl.ingest.files import documents_in
     from whorl.ingest.rows.row_format import RowColumns
     from whorl.search.similar.references import file_id
@@ -138,9 +138,9 @@ def file_text(path: str) -> str | None:
 
 
 def referent(store: Store, name: str, *, is_file_expected: bool = False) -> Referent:
-    """Find the document or text with a name from the command line, and print the note about it.
+    """Find the document or text with a name from the command line, and print a note about it.
 
-    With `is_file_expected`, print no note for a file that is not in the store.
+    With `is_file_expected`, print no note if a file is not in the store.
 
     Raises:
         UnknownDocumentError: The name is neither a document nor a file.
@@ -163,7 +163,7 @@ def referent(store: Store, name: str, *, is_file_expected: bool = False) -> Refe
 
 
 def texts_beside(store: Store, names: Iterable[str]) -> dict[str, str]:
-    """Return the texts of the names in a query that are files, and print the notes about all names."""
+    """Return the texts of the files that a query names, and print the notes about all names."""
     texts = {}
     for name in names:
         with suppress(UnknownDocumentError):

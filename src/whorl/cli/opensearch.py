@@ -129,7 +129,7 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
 
 
 def _opened(url: str, content: str | None, name: str | None = None) -> tuple[Any, Any]:
-    # Import the client first: it reports its missing package, which the next modules need.
+    # If the client's package is missing, the client reports it, so import it before the modules that need it.
     from whorl.settings.settings import Settings
     from whorl.store import index_client
 

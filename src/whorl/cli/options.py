@@ -20,7 +20,7 @@ from whorl.operations import Boilerplate, OptionField, changed_options, options_
 
 _Boilerplate = TypeVar("_Boilerplate", bound=Boilerplate)
 
-#: Key in click's context for the arguments of the command line.
+#: Key of the command line's arguments in click's context.
 WORDS = "whorl.words"
 STORE = click.option(
     "--store",
@@ -58,7 +58,7 @@ class PassagesCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--passages" not in args:
             return super().parse_args(ctx, args)
-        # Import here, because this loads numpy.
+        # This loads numpy, so import it here.
         from whorl.fingerprint.winnowing import PassageScheme
 
         following = [*args, ""][1:]
@@ -88,7 +88,7 @@ def operation_options(operation: type[Any]) -> Callable[[Callable[..., None]], C
 
 
 def operation_option(operation: type[Any], name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that adds a single option of an operation to another command."""
+    """Return a decorator that adds one option of an operation to another command."""
     (declared,) = (option for option in options_of(operation, "cli") if option.name == name)
     return _click_option(declared)
 
@@ -125,7 +125,7 @@ def require_default(options: Any, names: Collection[str], reason: str) -> None:
     context = click.get_current_context(silent=True)
     changed = {option.name for option in changed_options(options)}
     for option in options_of(type(options)):
-        # Also refuse the default value, because the option has no effect here.
+        # The option has no effect here, so refuse it even with its default value.
         is_given = context is not None and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
         if option.name in names and (is_given or option.name in changed):
             flag, value = option.flag.partition("/")[0], getattr(options, option.name)
@@ -133,7 +133,7 @@ def require_default(options: Any, names: Collection[str], reason: str) -> None:
 
 
 def with_boilerplate_texts(options: _Boilerplate, others: Collection[str | None]) -> _Boilerplate:
-    """Return an operation with the contents of its boilerplate files instead of their names.
+    """Return an operation that has the contents of its boilerplate files instead of their names.
 
     Raises:
         ParameterError: A file is unreadable or not text, or `-` is named twice, in the files or in `others`.
@@ -165,7 +165,7 @@ def require_writable(target: Path, read: Collection[str] = ()) -> None:
 
 
 def report_file(html: str | None, read: Collection[str], *, as_json: bool, as_csv: bool) -> Path | None:
-    """Return the file for a report, which must not be an input (`read`); None without a requested report.
+    """Return the file for a report, or None if no report is requested. It must not be an input (`read`).
 
     Raises:
         ParameterError: The file cannot be written, or the user wants both JSON and CSV.
@@ -187,10 +187,10 @@ def written_file(output: Path | None, *, is_binary: bool = False) -> Iterator[IO
     """
     if output is None:
         yield sys.stdout
-        # Flush here, so that errors are raised here, not at exit.
+        # Flush now, so that errors are raised now, not at exit.
         sys.stdout.flush()
         return
-    # Write to a device or a pipe directly; never replace it.
+    # A device or a pipe must never be replaced, so write to it directly.
     is_file = output.is_file() or not output.exists()
     partial = _partial(output) if is_file else output
     try:

@@ -70,7 +70,7 @@ def watch(
 ) -> BackfillReport:
     """Run a backfill with a progress bar, print its result and return it.
 
-    In messages, the work is called `doing` ("making sketches"), and its result `given` ("a sketch").
+    Messages call the work `doing` ("making sketches"), and its result `given` ("a sketch").
     """
     from whorl.cli.render.console import progress_bar
     from whorl.engine.backfill import BackfillReport

@@ -1,8 +1,8 @@
 """Commands simhash-find-all and simhash-find-clusters: read codes, one per line, and write pairs or clusters.
 
-Options, messages and exit codes are the same as in simhash-cpp. Two cases that abort simhash-cpp are errors here: an
-invalid line (exit code 9), and more than 64 blocks (6). Imports are deferred, because they take longer than the search
-of a small input.
+Options, messages and exit codes are the same as in simhash-cpp. In two cases simhash-cpp aborts, but these commands
+report an error: an invalid line (exit code 9), and more than 64 blocks (6). Modules are imported when needed, because
+imports take longer than the search of a small input.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from whorl.hamming.codes import Codes, Groups
 
 _MOST_BLOCKS, _DIGITS = 64, 19
-#: Exit code of shells for a command ended by SIGPIPE.
+#: Exit code of a command that SIGPIPE has ended, as in shells.
 _BROKEN_PIPE = 141
-#: Number of bytes of the first line to check for an id.
+#: Number of bytes of the first line that are checked for an id.
 _FIRST_LINE = 4096
 _HELP = """\
 usage: {name} --blocks BLOCKS --distance DISTANCE [--input INPUT] [--output OUTPUT]
@@ -41,7 +41,7 @@ that differ in at most DISTANCE bits, one per line: [1, 3]. Of lines with ids, a
   -o, --output OUTPUT      Path to output ('-', the default, for stdout)
   -h, --help               Print this
 """
-#: Approximate seconds per code from text to pairs without compiled loops, and approximate bytes per line.
+#: Approximate time in seconds per code, from text to pairs without compiled loops; approximate bytes per line.
 _PLAIN_SECONDS, _LINE = 0.8e-6, 20
 
 
@@ -141,10 +141,10 @@ def _run(job: _Job, arguments: Sequence[str]) -> None:
 
 
 def _number(text: str | None) -> int:
-    """Parse a number; return 0, which no option accepts, for other text."""
+    """Parse a number. Return 0, which no option accepts, if the text is not a number."""
     if not (text and text.isascii() and text.isdigit()):
         return 0
-    # int() refuses more than 4,300 digits; a number with far fewer digits is already too large.
+    # int() refuses more than 4,300 digits, but a number with far fewer digits is already too large.
     return int(text.lstrip("0")[:_DIGITS] or "0")
 
 
@@ -236,5 +236,5 @@ def _say(message: object) -> None:
 
 
 def _silence(stream: TextIO) -> None:
-    """Discard further output of a stream; Python would fail to flush it at exit."""
+    """Discard further output of a stream, because Python would fail to flush it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -20,12 +20,12 @@ from whorl.operations import SearchOperation, SimilarOperation
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import counted, percent, printable, titled
 
-# Import these modules when needed, so that help and wrong usage are shown sooner.
+# These modules are imported when needed, so that help and errors in the command line are shown sooner.
 if TYPE_CHECKING:
     from whorl.search.similar.results import SimilarHit
     from whorl.store import Store
 
-#: Threshold of the search for the nearest miss (the best document, if none is a hit): a tenth of a percent.
+#: Threshold of the search for the best document if there is no hit: a tenth of a percent.
 _LOWEST = "0.001"
 _ONE_PERCENT = 0.01
 #: Options that have no effect with `--plan stock`.
@@ -116,7 +116,7 @@ def similar(
 
 
 def _nearest(store: Store, name: str, source: str | None, options: SimilarOperation) -> SimilarHit | None:
-    """Return the most similar document, even with a share below the user's threshold; None below 0.1 %."""
+    """Return the most similar document, even if its share is below the user's threshold; None below 0.1 %."""
     lowest = replace(options, threshold=_LOWEST, start=0, rows=1)
     return next(iter(store.similar(name, lowest, source=source).found), None)
 
@@ -134,7 +134,7 @@ def _command() -> list[str]:
 
 
 def _stock_query(reference: str, options: SimilarOperation) -> str:
-    """Return the FINGERPRINT query for a document in Alfresco's syntax; raise ParameterError for an invalid number."""
+    """Return the FINGERPRINT query for a document in Alfresco's syntax; raise ParameterError if a number is invalid."""
     from whorl.query.ast import Fingerprint
     from whorl.query.literals import EXACT
     from whorl.query.unparse import write_fingerprint

@@ -34,7 +34,7 @@ from whorl.search.quotations.find_quotations import quotations_in_json
 from whorl.search.quotations.results import Verdict, Verification, VerifiedQuotation, verdicts_named
 from whorl.store import Store
 
-#: Suffixes of files whose markup shows the quotations; extracting the text would remove it.
+#: Suffixes of files whose markup shows the quotations. Text extraction would remove it.
 _NOTATIONS = frozenset((".html", ".htm", ".xhtml", ".json"))
 _INDENT = "   "
 

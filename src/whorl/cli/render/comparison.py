@@ -15,10 +15,10 @@ from whorl.operations import CompareOperation
 from whorl.output.comparison_json import Lines, Read
 from whorl.output.formatting import counted, percent, printable
 
-#: Number of characters to show of the beginning and of the end of a long passage.
+#: Number of characters to show at the beginning, and at the end, of a long passage.
 _BEGINNING, _END = 220, 110
 _INDENT = "   "
-#: Zero-width joiners of Persian words and emoji: not printable, but harmless in a terminal.
+#: Zero-width joiners in Persian words and emoji. They are not printable, but harmless in a terminal.
 _JOINERS = re.compile("([\u200c\u200d])")
 
 
@@ -83,8 +83,8 @@ def _share(name: str, share: float, counts: str) -> Text:
 
 
 def shortened(text: str, start: int, end: int) -> str:
-    """Return a range of a text on one line, with single blanks and without the middle of a long range."""
-    # A passage may have megabytes, so split only a part that is large enough for the output.
+    """Return a range of a text on one line, with single blanks; a long range is shown without its middle."""
+    # A passage may have megabytes, so split only as much as the output needs.
     enough = 4 * (_BEGINNING + _END)
     if end - start <= enough:
         beginning = ending = _on_one_line(text[start:end])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from whorl.request_context import Reporter
 
 _BAR_WIDTH = 20
-#: Maximum number of listed problems; further ones are only counted.
+#: Maximum number of listed problems; more are only counted.
 _PROBLEMS_SHOWN = 20
 
 
@@ -31,7 +31,7 @@ def _console_type() -> type[Console]:
 
     class OfPipes(Console):
         def on_broken_pipe(self) -> None:
-            # Raise the error as print does; rich would end the process.
+            # Raise the same error as print; rich would end the process.
             raise BrokenPipeError
 
     return OfPipes
@@ -57,7 +57,7 @@ def explanation(plan: Iterable[str], request: Mapping[str, object]) -> str:
 
 
 def problem_lines(problems: Collection[object], what: str) -> list[str]:
-    """Return lines that name the first problems, whole files first, and count the others."""
+    """Return lines that name the first problems, with whole files first, and count the other problems."""
     if not problems:
         return []
     shown = sorted(problems, key=lambda problem: getattr(problem, "documents", 1) is not None)[:_PROBLEMS_SHOWN]
@@ -66,10 +66,10 @@ def problem_lines(problems: Collection[object], what: str) -> list[str]:
     return lines if hidden <= 0 else [*lines, f"  … and {hidden:,} more"]
 
 
-#: Unit of the counts of each step.
+#: For each step, the unit of its counts.
 _COUNTED = {"reading": "documents", "comparing": "pairs", "reading whole": "pairs"}
 _MEGABYTE = 1_000_000
-#: Minimum interval between two updates, in seconds.
+#: Minimum time in seconds between two updates.
 _SHOWN_EVERY = 0.1
 
 
@@ -82,7 +82,7 @@ def progress_bar(of: str = "", *, is_alone: bool = False) -> Progress:
 
     return Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(of), TimeRemainingColumn(),
-        # Keep output on standard output.
+        # Do not redirect standard output.
         console=console(stderr=True), redirect_stdout=False, disable=not _is_watched(),
         transient=True, auto_refresh=not is_alone,
     )  # fmt: skip
@@ -93,7 +93,7 @@ def _is_watched() -> bool:
 
 
 def _update(bar: Progress, task: TaskID, step: str, done: int, total: int | None, **fields: Any) -> None:
-    """Show the progress of a step; if its total is unknown (None), remove the previous total, which rich would keep."""
+    """Show the progress of a step; if its total is unknown (None), clear the previous total."""
     bar.update(task, description=step, completed=done, total=total, **fields)
     bar.tasks[bar.task_ids.index(task)].total = total
 
@@ -112,14 +112,14 @@ def reported_progress(of: str = "") -> Iterator[None]:
 
 @contextmanager
 def reading_bar(share: Callable[[], tuple[int, int]]) -> Iterator[Reporter]:
-    """Yield a function for `reporting` that shows on a terminal how much of the files has been read.
+    """Yield a function for `reporting` that shows on a terminal how many bytes of the files were read.
 
     `share` returns the number of bytes read, and the total. The step "" ends the bar.
     """
     if not _is_watched():
         yield lambda step, done, total: None
         return
-    # Use no refresh thread, because this process may be forked.
+    # This process may be forked, so use no refresh thread.
     with progress_bar("{task.fields[unit]}", is_alone=True) as bar:
         task = bar.add_task("reading", total=None, unit="documents")
         shown = -_SHOWN_EVERY

@@ -35,7 +35,7 @@ def page_table(page: Page) -> Table:
     if page.matches is not None:
         table.add_column("near-copies", justify="right")
     for hit in page.hits:
-        # In strings, rich would read brackets of ids and names as markup.
+        # rich would read brackets in strings as markup, so use Text for ids and names.
         row = [Text(printable(hit.id)), Text(printable(hit.name))]
         if page.source_tokens:
             row += [
@@ -58,7 +58,7 @@ def _overlap_bar(shared: int, of_source: int) -> Text:
 def similar_table(page: Similar) -> Table:
     """Return the hits as a table: a bar for the requested metric, and each share with its 95 % interval.
 
-    If boilerplate is separated, the shares without it follow in brackets.
+    If boilerplate is separated, the shares without boilerplate follow in brackets.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("id", overflow="fold", ratio=3)
@@ -86,8 +86,9 @@ def _percentage(estimate: Estimate, metric: Metric) -> Text:
 def sources_table(attribution: Attribution, shown: Sequence[TextSource]) -> Table:
     """Return a table of the shown sources.
 
-    Its columns are the numbers of words that a source covers (all, not covered by an earlier source, not covered by any
-    other source) and the shares. If boilerplate is separated, the shares without it follow in brackets.
+    Three columns have numbers of words that a source covers: all words, words that no earlier source covers, and words
+    that no other source covers. The other columns have the shares. If boilerplate is separated, the shares without
+    boilerplate follow in brackets.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("source", overflow="fold", ratio=3)
@@ -100,7 +101,7 @@ def sources_table(attribution: Attribution, shown: Sequence[TextSource]) -> Tabl
             residual = (percent(getattr(source.residual.shares, name)) for name in Shares.NAMES)
             shares = [f"{share} ({part})" for share, part in zip(shares, residual, strict=True)]
         table.add_row(
-            # In strings, rich would read brackets of ids and names as markup.
+            # rich would read brackets in strings as markup, so use Text for ids and names.
             Text(printable(source.id)),
             Text(printable(source.name)),
             *(
@@ -124,7 +125,7 @@ def totals_line(attribution: Attribution) -> str:
 
 
 def closing_line(attribution: Attribution) -> str:
-    # Import here, so that `whorl similar` starts faster.
+    # `whorl similar` starts faster if this is imported here.
     from whorl.output.sources import recall_line
 
     also = counted(attribution.also_count, "other document")
