@@ -1,6 +1,6 @@
 """Finds the documents that command-line arguments name: files, folders, remote files, and rows of data files.
 
-Unreadable files are reported as problems, and the run continues.
+An unreadable file is reported as a problem, and the run continues.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from whorl.ingest.extraction.reader_pool import Reader
     from whorl.model import Document
 
-#: Size in bytes that no setting forbids, so the settings need not be loaded for smaller files.
+#: A file of up to this size in bytes is within the limits of any settings, so the settings need not be loaded.
 _SMALL_BYTES = 1_000_000
-#: Maximum number of problems of rows to keep; further ones are only counted.
+#: Maximum number of problems of rows to keep; more are only counted.
 _ROW_PROBLEMS_KEPT = 100
 
 
@@ -42,7 +42,7 @@ class Problem:
 
     Args:
         where: Name of the file, and position in it, such as "data.csv, line 17".
-        documents: Number of documents that were lost by it; None if unknown, as for a file of rows.
+        documents: Number of documents lost by the problem; None if unknown, as for a file of rows.
     """
 
     where: str
@@ -54,9 +54,9 @@ class Problem:
 
 
 class Problems(Collection[Problem]):
-    """The problems of one run. It keeps every problem of a whole file, but only the first problems of rows.
+    """The problems of one run: every problem of a whole file, but only the first problems of rows.
 
-    So many broken rows take little memory. The length counts all problems; iteration yields the kept ones.
+    So many broken rows take little memory. The length counts all problems, but iteration yields only the kept ones.
     """
 
     __slots__ = ("_count", "_kept", "_rows_kept", "lost", "whole_files")
@@ -64,9 +64,9 @@ class Problems(Collection[Problem]):
     def __init__(self, problems: Iterable[Problem] = ()) -> None:
         self._kept: list[Problem] = []
         self._count = self._rows_kept = 0
-        #: Number of lost documents; a file with an unknown number counts as one.
+        #: Number of lost documents. A file with an unknown number counts as one.
         self.lost = 0
-        #: Number of files with an unknown number of lost documents.
+        #: Number of files that have lost an unknown number of documents.
         self.whole_files = 0
         for problem in problems:
             self.append(problem)
@@ -106,13 +106,13 @@ def files_under(
 ) -> Iterator[Path]:
     """Yield the files that paths name, and the files in the folders that they name, at any depth.
 
-    In a folder, they are ordered by name; hidden files are left out. Each folder is read only once, because a link may
-    lead to a parent folder. Pipes and devices are problems, because reading them might never end. Links that lead out
-    of the folder `within`, if given, are problems.
+    The files of a folder are ordered by name, without hidden files. Each folder is read only once, because a link may
+    lead to a parent folder. Pipes and devices are problems, because reading them might never end. If `within` is given,
+    links that lead out of this folder are also problems.
     """
     root = None if within is None else os.path.realpath(within)
     for named in paths:
-        # Use a list instead of recursion, because folders can be nested more deeply than Python's stack.
+        # Folders can be nested more deeply than Python's stack, so use a list instead of recursion.
         waiting, read = [named], set[tuple[int, int]]()
         while waiting:
             path = waiting.pop()
@@ -140,7 +140,7 @@ def files_under(
 
 
 def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
-    """Check whether a path is a link out of the folder `root`; with `is_named`, also whether one of its folders is."""
+    """Check whether a path is a link out of the folder `root`; with `is_named`, its parent folders may be links."""
     if not (is_named or path.is_symlink()):
         return False
     target = os.path.realpath(path)
@@ -150,7 +150,7 @@ def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
 def without_metadata(names: Set[str]) -> Set[str]:
     """Return the names in a folder, without metadata files of other programs.
 
-    Spark writes a file that marks a folder as complete; Hugging Face writes files that describe a data set.
+    Spark writes a file that marks a folder as complete. Hugging Face's library writes files that describe a data set.
     """
     notes = {"_SUCCESS", "_metadata", "_common_metadata"}
     if {"state.json", "dataset_info.json"} <= names:
@@ -173,12 +173,12 @@ def documents_in(
     Args:
         on_problem: Called with files and rows that are not valid documents.
         span: Part of the file, from `spans_in`; None for the whole file.
-        tables_are_text: Make a table (CSV or TSV), or a JSON array of values other than objects, one document instead
-            of one per row.
+        tables_are_text: Whether a table (CSV or TSV), or a JSON array of values other than objects, is one document
+            instead of one document per row.
         known_as: Id of the file; None for its path.
         at_byte: Called from time to time with the number of bytes read.
     """
-    # Import here: the text of a single file does not need these modules.
+    # The text of a single file does not need these modules, so import them here.
     from whorl.ingest.rows.detect_row_format import format_of as format_of_rows
     from whorl.model import Document
 
@@ -260,7 +260,7 @@ def source_text(named: str, *, with_notation: bool = False) -> str:
 
 
 def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
-    """Return the text of a file from its bytes; for ambiguous bytes, the file name decides the format.
+    """Return the text of a file from its bytes; if the bytes are ambiguous, the file name decides the format.
 
     By default, this process's own reader extracts the text, with the limits of the settings.
 
@@ -284,7 +284,7 @@ def _bytes(opened: IO[bytes]) -> bytes:
 
 
 def _read(opened: IO[bytes]) -> bytes:
-    """Return the bytes of a stream, up to the size limit, because it may be endless."""
+    """Return the bytes of a stream, which may be endless, up to the size limit."""
     raw = opened.read(_SMALL_BYTES + 1)
     if len(raw) > _SMALL_BYTES:
         reader = _reader(os.getpid())
@@ -295,8 +295,8 @@ def _read(opened: IO[bytes]) -> bytes:
 
 @cache
 def _reader(process: int) -> Reader:
-    """Return the reader of a process; the argument is its id, because forked processes must not share pipes."""
-    # Import here: plain text does not need these modules.
+    """Return the reader of a process, by the id of the process: forked processes must not share pipes."""
+    # Plain text does not need these modules, so import them here.
     from whorl.ingest.extraction.reader_pool import Reader
     from whorl.ingest.limits import file_limits
 
@@ -304,20 +304,20 @@ def _reader(process: int) -> Reader:
 
 
 _REMOTE = "://"
-#: Prefixes of addresses that name local files; a path follows.
+#: Prefixes of addresses that name local files; the path follows the prefix.
 _LOCAL = ("file://", "local://")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An input file, and its path relative to the folder, or to the fixed part of the pattern, that the user named."""
+    """An input file, and its path relative to the named folder, or to the fixed part of the named pattern."""
 
     file: File
     inside: PurePosixPath
 
     @property
     def identity(self) -> object:
-        """Key shared by all paths and symbolic links of a file; hard links are separate files."""
+        """Key that all paths and symbolic links of a file share; hard links are separate files."""
         if isinstance(self.file, Path):
             try:
                 status = self.file.stat()
@@ -338,7 +338,7 @@ class Place:
 
 
 class StandardInput:
-    """Standard input as a file: a temporary copy, because some formats are read from the end."""
+    """Standard input as a file. It is a temporary copy, because some formats are read from the end."""
 
     name = "-"
 
@@ -372,7 +372,7 @@ def places(
 ) -> Iterator[Place]:
     """Yield the files that command-line arguments name: `-`, paths, patterns (`data/**/*.parquet`), addresses.
 
-    Links out of the given folder, or out of the fixed part of a pattern, are followed only with `follow_links`.
+    Links out of the named folder, or out of the fixed part of a pattern, are followed only with `follow_links`.
 
     Raises:
         ParameterError: fsspec is missing for an address, or has no file system for it.

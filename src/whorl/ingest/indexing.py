@@ -1,4 +1,4 @@
-"""Stores documents in an engine in batches, skips unchanged documents, and reports documents once safely stored."""
+"""Stores documents in an engine in batches, skips unchanged documents, and reports documents that are safely stored."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from whorl.ingest.limits import file_limits
 from whorl.model import Document, Indexed
 from whorl.request_context import trace
 
-#: Default number of documents per batch: large enough to spread the cost of a commit, small enough to lose little work.
+#: Default number of documents per batch. It is large enough to spread the cost of a commit, and so small that little
+#: work is lost after an error.
 DEFAULT_BATCH = 256
 #: Approximate maximum number of characters in a batch, so that one request takes seconds, not minutes.
 BATCH_CHARACTERS = 4_000_000
-#: Documents up to this number of characters take little memory even after folding, so it is not checked.
+#: A document of up to this number of characters takes little memory even after folding, so it is not checked.
 _SMALL_CHARACTERS = 1_000_000
 
 
@@ -26,9 +27,9 @@ class IndexOptions(TypedDict, total=False):
     """Options for storing documents.
 
     Args:
-        batch: Documents per batch, at least 1; by default 256, or fewer if they are long. Each batch is safely stored
-            before the next is read.
-        again: Store unchanged documents again.
+        batch: Number of documents per batch, at least 1; by default 256, or fewer if they are long. Each batch is
+            safely stored before the next is read.
+        again: Whether unchanged documents are stored again.
         progress: Called after every batch with the numbers of documents safely stored or unchanged so far.
         on_refused: Called with a document that the engine cannot store, and the error, which otherwise ends the run.
         on_stored: Called with each document when it is safely stored.
@@ -58,7 +59,7 @@ def index_documents(
     remaining = iter(documents)
     sent: list[Document] = []
     try:
-        # A group is a dictionary by id, so of documents with the same id in a batch, only the last is stored.
+        # A group is a dictionary by id. If documents in a batch share an id, only the last one is stored.
         while group := _group(remaining, batch):
             digests = {} if again else engine.digests(group)
             sent = [document for document in group.values() if not document.has_digest(digests.get(document.id))]
@@ -76,7 +77,7 @@ def index_documents(
         if done.stored or sent:
             with suppress(WhorlError):
                 engine.refresh()
-                # With `again`, an equal document may be from an earlier run, so do not count it.
+                # With `again`, an equal document may come from an earlier run, so do not count it.
                 count = 0 if again else _count_stored(engine, sent)
                 trace().stored += count
                 if progress and count:
@@ -90,7 +91,7 @@ def index_documents(
 def _stored(
     engine: Engine, documents: list[Document], on_refused: Callable[[Document, DocumentError], None] | None
 ) -> list[Document]:
-    """Store documents, and return the stored ones; if the engine refuses one, store them one by one."""
+    """Store documents, and return the stored ones. If the engine refuses one, store them one by one."""
     try:
         for document in documents:
             _require_bounded_folding(document)
@@ -106,7 +107,7 @@ def _stored(
 
 
 def _require_bounded_folding(document: Document) -> None:
-    """Raise DocumentError if folding adds more characters than a file may have; an index needs the folded text."""
+    """Raise DocumentError if folding adds more characters than a file may have; an index has the folded text."""
     texts = [document.text, document.name, *(text for values in document.values().values() for text in values)]
     if sum(map(len, texts)) > _SMALL_CHARACTERS:
         growth, most = sum(map(folding_growth, texts)), file_limits().text_characters
@@ -126,7 +127,7 @@ def _count_stored(engine: Engine, documents: list[Document]) -> int:
 def _group(documents: Iterator[Document], most: int) -> dict[str, Document]:
     """Return the next documents by id: at most `most`, or fewer if they are long.
 
-    Unlike `arrays.chunks`, read no document ahead: the sender may wait until the batch is stored.
+    Unlike `arrays.chunks`, this reads no document ahead, because the sender may wait until the batch is stored.
     """
     group: dict[str, Document] = {}
     characters = 0

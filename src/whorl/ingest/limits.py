@@ -1,4 +1,4 @@
-"""Reads the limits for files from the settings, and bounds the memory of the current process."""
+"""Reads the limits for files from the settings, and limits the memory of the current process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Current:
 def file_limits() -> FileLimits:
     """Return the file limits of the settings, which are read once."""
     if _Current.limits is None:
-        # Import the settings here: a worker process gets its limits from its parent.
+        # A worker process gets its limits from its parent, so import the settings here.
         from whorl.settings.settings import Settings
 
         _Current.limits = Settings.load().file_limits

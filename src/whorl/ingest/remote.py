@@ -15,7 +15,7 @@ from whorl.errors import ParameterError, WhorlError
 from whorl.ingest.rows.row_format import ReadableStream
 from whorl.redaction import public_address, public_text
 
-#: Characters that make an address or a path a pattern.
+#: Characters that turn an address or a path into a pattern.
 PATTERN = "*?["
 _BUFFER = 1 << 18
 
@@ -37,7 +37,7 @@ class RemoteFile:
 
     @property
     def address(self) -> str:
-        """The address with login and signature; two files may differ only in these parts."""
+        """The address with login and signature, because two files may differ only in these parts."""
         return str(self._system.unstrip_protocol(self._path))
 
     def as_posix(self) -> str:
@@ -115,7 +115,7 @@ def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
         if base != path:
             listed = system.glob(path, detail=True)
         else:
-            # Check for a file first: for fsspec, a web page is also a folder of its links.
+            # For fsspec, a web page is also a folder of its links, so first check whether it is a file.
             is_file = system.isfile(path)
             listed = {path: system.info(path)} if is_file else system.find(path, detail=True)
         return {
@@ -142,13 +142,13 @@ def _inside(path: str, base: str) -> PurePosixPath:
 
 @contextmanager
 def failures(*addresses: str) -> Iterator[None]:
-    """Turn any error of a file system into an OSError, without the secrets in the addresses."""
+    """Turn any error of a file system into an OSError that does not contain the secrets of the addresses."""
     try:
         yield
     except WhorlError:
         raise
     except Exception as error:
-        # File systems raise errors of their libraries, and of Python for missing parts of an address.
+        # File systems raise errors of their libraries, and Python's errors for missing parts of an address.
         text = " ".join(str(error).split()) or type(error).__name__
         raise OSError(public_text(text, *addresses)) from None
 

@@ -16,7 +16,7 @@ class FileFormat(NamedTuple):
 
     Args:
         suffixes: Suffixes of file names, in lower case.
-        library: Module that reads the format, installed by an extra; "" for none.
+        library: Module that reads the format, installed by an extra; "" if no module is needed.
         member: File in the ZIP archive that identifies the format; "" if the format is not a ZIP archive.
     """
 
@@ -48,7 +48,7 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
-    """Return the format of a file, None for plain text; for ambiguous content, the file name decides.
+    """Return the format of a file, None for plain text. If the content is ambiguous, the file name decides.
 
     Raises:
         DocumentError: The format is known but not supported.
@@ -59,7 +59,7 @@ def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
     if _PDF.match(raw):
         return PDF
     if raw.startswith(_ZIP):
-        # Names in an archive are not compressed, so this search works even without a valid index.
+        # Names in an archive are not compressed, so this search works even if the archive has no valid index.
         held = next((form for form in FORMATS if form.member and form.member.encode() in raw), by_name)
         if held is None:
             raise DocumentError("this is an archive (ZIP), or of a format that is one and is not read")
@@ -75,7 +75,7 @@ def _old_format_reason(file: PurePath, by_name: FileFormat | None) -> str:
     return "the formats of Office before 2007 are not read; save it as DOCX, PPTX, XLSX or PDF"
 
 
-#: Byte order marks; UTF-32 first, because its marks begin with those of UTF-16.
+#: Byte order marks. UTF-32 comes first, because its marks begin with the marks of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -98,19 +98,19 @@ def decode(raw: bytes) -> str:
             if error.reason == "unexpected end of data":
                 # Only the last character is broken, so the file was truncated.
                 return raw.decode("utf-8", errors="replace")
-            # Import here, because few texts need the detection.
+            # Few texts need this detection, so import it here.
             from charset_normalizer import from_bytes
 
             best = from_bytes(raw).best()
             if best is None or b"\0" in raw:
                 raise DocumentError("this is not text in any recognisable encoding") from None
             return str(best)
-    # Many null or broken characters indicate a binary file that begins like a text.
+    # If many characters are null or broken, this is a binary file that begins like a text.
     if text.count("\0") + broken > max(1, len(text) // 100):
         raise DocumentError("this is not text: it is full of NUL characters or of broken ones")
     return text
 
 
 def announced(raw: bytes) -> str | None:
-    """Return the encoding of a text's byte order mark, or None without a mark."""
+    """Return the encoding of a text's byte order mark, or None if it has no mark."""
     return next((encoding for mark, encoding in _MARKS if raw.startswith(mark)), None)

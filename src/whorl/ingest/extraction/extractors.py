@@ -62,14 +62,14 @@ _HIDDEN_TAGS = frozenset({"script", "style", "template", "noscript"})
 
 def html_text(markup: str) -> str:
     """Return the visible text of a page, block elements on separate lines; raise DocumentError if parsing fails."""
-    # Import here: only HTML needs it, and it takes a tenth of a second.
+    # Only HTML needs this import, and it takes a tenth of a second.
     from bs4 import BeautifulSoup, Tag
     from bs4.element import CData, NavigableString
     from bs4.exceptions import ParserRejectedMarkup
 
     try:
         with warnings.catch_warnings():
-            # Ignore BeautifulSoup's warnings about pages that look like XML, an address or a file name.
+            # BeautifulSoup warns about pages that look like XML, an address or a file name.
             warnings.simplefilter("ignore", UserWarning)
             soup = BeautifulSoup(markup, "html.parser")
     except (ParserRejectedMarkup, ValueError) as error:
@@ -97,7 +97,7 @@ def html_text(markup: str) -> str:
     return "".join(pieces)
 
 
-#: Usual headers; a sent or drafted message has at least one.
+#: Usual headers. A sent or drafted message has at least one of them.
 _HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Received", "MIME-Version", "Content-Type")
 
 
@@ -127,7 +127,7 @@ def _content(part: MIMEPart) -> str:
         return decode(payload).replace("\r\n", "\n")
 
 
-#: PDFium's marker for a hyphen that splits a word at the end of a line; removing it restores the word.
+#: PDFium's marker for a hyphen that splits a word at the end of a line. Without the marker, the word is whole again.
 _PARTED = re.compile("[\ufffe\x02](?:\r?\n)?")
 
 
@@ -177,7 +177,7 @@ def read_office(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> 
     `most_unpacked` is the maximum size of the unpacked archive in bytes, including embedded files.
 
     Raises:
-        DocumentError: The file is not an archive, or unpacks to too much.
+        DocumentError: The file is not an archive, or is too large when unpacked.
         MemoryError: The memory limit was exceeded.
     """
     from lxml.etree import ErrorTypes, XMLSyntaxError
@@ -225,7 +225,7 @@ def _unpacked(raw: bytes, most: int) -> int:
 
 def _docx(file: BinaryIO, text: TextBuffer) -> list[Any]:
     """Append paragraphs and tables in order, then headers, footers and notes; return the embedded files."""
-    # docx.Document omits tracked insertions, content controls, text boxes and notes.
+    # docx.Document leaves out tracked insertions, content controls, text boxes and notes.
     from docx.opc.package import OpcPackage
     from docx.opc.part import XmlPart
     from docx.oxml.parser import parse_xml
@@ -254,7 +254,7 @@ def _xlsx(file: BinaryIO, text: TextBuffer) -> None:
 
     for sheet in load_workbook(file, read_only=True, data_only=True, keep_links=False).worksheets:
         text.add(f"{sheet.title}\n")
-        # Ignore the declared dimensions of a sheet: they may falsely claim 17 thousand million cells.
+        # A sheet may falsely claim 17 thousand million cells, so ignore its declared dimensions.
         sheet.reset_dimensions()
         for row in sheet.iter_rows(values_only=True):
             if cells := [str(value) for value in row if value is not None]:
@@ -262,7 +262,7 @@ def _xlsx(file: BinaryIO, text: TextBuffer) -> None:
 
 
 def _walk(root: Any, text: TextBuffer) -> None:
-    """Append the visible text of a WordprocessingML or DrawingML tree, which share the element names for text."""
+    """Append the visible text of a WordprocessingML or DrawingML tree; both use the same element names for text."""
     from lxml.etree import iterwalk
 
     walker = iterwalk(root, events=("start", "end"))

@@ -1,4 +1,4 @@
-"""Limits of memory, time and size for reading a file; the only module of the package that the settings import."""
+"""Limits of memory, time and size for reading a file. The settings import only this module of the package."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ from whorl.ingest.extraction.detect_format import FileFormat
 from whorl.ingest.extraction.file_limits import FileLimits
 from whorl.request_context import cancellation, require_time, seconds_left
 
-#: Seconds after which a file is slow. Slow files may not occupy all processes while other files wait.
+#: A file that takes longer than this time in seconds is slow. Slow files may not occupy all processes while other files
+#: wait.
 SLOW_SECONDS = 5.0
 _POLL_SECONDS = 0.2
 #: Maximum length of the JSON line in a worker's response, in bytes.
@@ -34,11 +35,11 @@ class BusyError(DocumentError):
 class Reader:
     """Extracts text in worker processes, which start when needed, and end when this object is closed or deleted.
 
-    A file that takes longer than `SLOW_SECONDS` is slow. With several processes, slow files must leave one to other
-    files while any wait: the reading of a further slow file is ended.
+    A file that takes longer than `SLOW_SECONDS` is slow. If other files wait, slow files must leave one of several
+    processes to them: the reading of one more slow file is ended.
 
     Args:
-        workers: Maximum number of processes, and so of files read at the same time; further files wait.
+        workers: Maximum number of processes, and so of files that are read at the same time. Other files wait.
     """
 
     def __init__(self, limits: FileLimits | None = None, workers: int = 1) -> None:
@@ -129,7 +130,7 @@ class _Queue:
 
 
 class _Watchdog:
-    """Ends a worker process by a thread if its file takes too long, even if the pipe to the process blocks."""
+    """Ends a worker process from a thread if its file takes too long, even if the pipe to the process blocks."""
 
     def __init__(self, queue: _Queue, seconds: float, setting: str) -> None:
         self._queue, self._seconds, self._setting = queue, seconds, setting
@@ -175,7 +176,7 @@ class _Watchdog:
 
 @dataclass(frozen=True, slots=True)
 class _Extraction:
-    """A worker's response: the text of a file, or the reason why it has none.
+    """A worker's response: the text of a file, or the reason why the file has no text.
 
     `is_worker_spent` means that the worker process cannot be used for another file.
     """
@@ -192,8 +193,8 @@ class _ReaderProcess:
         self._most_bytes = limits.text_characters * _MOST_CHARACTER_BYTES
         self._memory_bytes = limits.memory_bytes
         numbers = (f"{limits.seconds}", f"{limits.memory_bytes}", f"{limits.text_characters}")
-        # -P keeps Python from importing modules in the folder of the files. In a separate session, only the parent
-        # handles Ctrl-C.
+        # -P keeps Python from importing modules in the folder of the files. In a session of its own, the worker does
+        # not get Ctrl-C; only the parent does.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "whorl.ingest.extraction.worker", *numbers],
             stdin=subprocess.PIPE,
@@ -221,7 +222,7 @@ class _ReaderProcess:
     def _exchange(self, raw: bytes, form: FileFormat) -> _Extraction:
         """Send a file and return the response.
 
-        Raises OSError if the process has ended, and other errors for an invalid response.
+        OSError is raised if the process has ended, and other errors for an invalid response.
         """
         requests, responses = self._process.stdin, self._process.stdout
         assert requests is not None
@@ -249,7 +250,7 @@ class _ReaderProcess:
 
 
 def time_limit(limits: FileLimits) -> tuple[float, str]:
-    """Return the time for a file in seconds, and the setting that limits it."""
+    """Return the maximum time for a file in seconds, and the setting that limits it."""
     left = seconds_left()
     if left is not None and left < limits.seconds:
         return max(left, 0.0), "request_timeout"
@@ -257,7 +258,7 @@ def time_limit(limits: FileLimits) -> tuple[float, str]:
 
 
 def death_of(process: subprocess.Popen[bytes], memory_bytes: int) -> str:
-    """Wait for the end of a process that reads a file, and return the reason in words."""
+    """Wait for the end of a process that reads a file, and describe the reason in words."""
     status = process.wait()
     how = f"by {signal.Signals(-status).name}" if status < 0 else f"by itself, with status {status}"
     return (

@@ -23,8 +23,8 @@ try:
 except ImportError:  # On Windows, only the parent's watchdog and the size limits apply.
     resource = None  # type: ignore[assignment]
 
-#: Processor time in seconds that a worker may use beyond the limit for a file, before the system ends it; usually, the
-#: parent ends it earlier.
+#: Processor time in seconds that a worker may use beyond the limit for a file. Then the system ends it; usually, the
+#: parent has ended it earlier.
 _GRACE_SECONDS = 5
 #: Interval between two checks for the parent process, in seconds.
 _POLL_SECONDS = 1.0
@@ -33,7 +33,7 @@ _POLL_SECONDS = 1.0
 def main() -> None:
     seconds, memory_bytes, characters = float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     requests, responses = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # Keep the output of libraries out of the responses.
+    # Libraries must not print into the responses.
     for standard in (0, 1):
         os.dup2(os.open(os.devnull, os.O_RDWR), standard)
     confine(memory_bytes)
@@ -80,13 +80,13 @@ def confine(memory_bytes: int | None = None) -> None:
     if memory_bytes is not None:
         limits[resource.RLIMIT_AS] = memory_bytes
     for limit, most in limits.items():
-        # Fails with a lower hard limit, and on macOS, which allows no memory limits.
+        # This fails if the hard limit is lower, and on macOS, which allows no memory limits.
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(limit, (most, most))
 
 
 def end_with_parent() -> None:
-    """Start a thread that ends the process when its parent is gone, even during reading."""
+    """Start a thread that ends the process when its parent has ended, even while the process reads."""
     parent = os.getppid()
 
     def watch() -> None:

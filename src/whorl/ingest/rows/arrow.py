@@ -29,17 +29,19 @@ from whorl.ingest.rows.row_format import (
 _TYPES = {str: pa.string(), bool: pa.bool_(), float: pa.float64()}
 _ROW_GROUP_BYTES = 64_000_000
 _BUFFER = 1 << 20
-#: Number of bytes to count for a row besides its characters: repeated values and nulls take almost no space in a file.
+#: Number of bytes to count for a row in addition to its characters: in a file, repeated values and nulls take almost no
+#: space.
 _ROW_BYTES = 256
 #: Memory in bytes of a value in a list or record converted to an object.
 _VALUE_BYTES = 40
-#: Number of rows above which a file must have at least one byte per row; indexing this many takes minutes.
+#: If a file has more rows than this, it must have at least one byte per row. Indexing this number of rows takes
+#: minutes.
 _MOST_SMALL_ROWS = 250_000
 
 
-#: A group of consecutive rows: number of rows before it in the file, and the rows. These are an Arrow stream, which is
-#: sent to another process faster than objects, or objects if values can take more memory than their buffers: a
-#: dictionary-encoded column stores a repeated value once.
+#: A group of consecutive rows: number of rows before it in the file, and the rows. The rows are an Arrow stream,
+#: because it is sent to another process faster than objects. They are objects if values can take more memory than their
+#: buffers: a dictionary-encoded column stores a repeated value once.
 Group: TypeAlias = tuple[int, "bytes | list[Row]"]
 
 
@@ -78,7 +80,7 @@ class _Columnar(RowFormat):
 
 
 class Parquet(_Columnar):
-    """Parquet, read page by page, so that the memory does not depend on the size of row groups."""
+    """Parquet, read page by page: the memory then does not depend on the size of row groups."""
 
     name = "Parquet"
 
@@ -93,7 +95,7 @@ class Parquet(_Columnar):
         file = self._open(opened)
         wanted = columns.wanted(file.schema_arrow.names)
         groups = None if span is None else range(span.begin, span.end)
-        # Use no threads: for such small batches, they would double the processor time.
+        # For such small batches, threads would double the processor time.
         return file.iter_batches(AT_ONCE, row_groups=groups, columns=wanted, use_threads=False)  # type: ignore[no-any-return]
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
@@ -120,7 +122,7 @@ class Parquet(_Columnar):
 
 
 class Arrow(_Columnar):
-    """Arrow files and streams, the format of Hugging Face's data sets on disk; a stream has no index at its end."""
+    """Arrow files and streams, the format of Hugging Face's data sets on disk. A stream has no index at its end."""
 
     name = "Arrow"
 
@@ -151,7 +153,7 @@ class Arrow(_Columnar):
 
 
 def _size(opened: IO[bytes]) -> Callable[[], int]:
-    """Return a function for the size of a file, or for the bytes read so far from an unpacked stream."""
+    """Return a function that returns the size of a file, or the number of bytes read so far from an unpacked stream."""
     if not opened.seekable():
         return opened.tell
     position = opened.tell()
@@ -170,7 +172,7 @@ def _require_space(rows: int, size: int) -> None:
 
 
 def _validate(batch: pa.RecordBatch) -> None:
-    """Raise ArrowInvalid if a value lies outside the batch's buffers, which would crash pyarrow."""
+    """Raise ArrowInvalid if a value lies outside the batch's buffers, because pyarrow would crash."""
     for column in batch.columns:
         try:
             column.validate(full=True)
@@ -267,7 +269,7 @@ def _retained(
 def _changed(
     batch: pa.RecordBatch, field: pa.Field, more: Sequence[Mapping[str, object]], columns: RowColumns
 ) -> pa.Array:
-    """Return the values of an added or changed column; a row without a new text keeps its old one."""
+    """Return the values of an added or changed column. A row without a new text keeps its old text."""
     before = batch.column(field.name).to_pylist() if field.name == columns.text else repeat(None)
     return pa.array([values.get(field.name, own) for values, own in zip(more, before, strict=False)], field.type)
 
@@ -275,7 +277,7 @@ def _changed(
 def _with(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Schema:
     """Add columns to a schema.
 
-    A new text column takes the place of the old one. Any other new column drops the schema's metadata.
+    A new text column takes the position of the old one. Any other new column drops the schema's metadata.
     """
     further = {name: kind for name, kind in added.items() if name != columns.text}
     if not further:
@@ -297,6 +299,6 @@ def _failures(name: str) -> Iterator[None]:
     except DocumentError:
         raise
     except Exception as error:
-        # pyarrow raises its own errors and Python's.
+        # pyarrow raises its own errors and Python's errors.
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise UnreadRowsError(f"this {name} cannot be read, or not completely: {reason:.200}") from error

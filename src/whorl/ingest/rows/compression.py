@@ -29,13 +29,14 @@ from whorl.ingest.rows.row_format import (
 #: Modules that read compressed files, by patterns of the first bytes.
 _MARKS = {rb"\x1f\x8b\x08": "gzip", rb"BZh[1-9]1AY&": "bz2", rb"\xfd7zXZ\0": "lzma", rb"\x28\xb5\x2f\xfd": "zstandard"}
 _BUFFER = 1 << 18
-#: Number of compressed bytes that Zstandard unpacks at a time; small, because blanks expand thirty thousand times.
+#: Number of compressed bytes that Zstandard unpacks at a time. It is small, because blanks expand thirty thousand
+#: times.
 _PACKED_AT_ONCE = 1 << 12
-#: The limits apply only to a file that exceeds both this unpacked size in bytes and this factor of expansion. Even
-#: uniform text expands only about 100 times.
+#: The limits apply only to a file that exceeds both numbers: this unpacked size in bytes, and this factor of expansion.
+#: Even uniform text expands only about 100 times.
 _HARMLESS, _MOST_TIMES = 1 << 24, 200
-#: Number of bytes to count for a row besides its characters: a search for duplicates keeps an id and some numbers per
-#: row.
+#: Number of bytes to count for a row in addition to its characters: a search for duplicates keeps an id and some
+#: numbers per row.
 _ROW_BYTES = 512
 
 
@@ -48,7 +49,7 @@ class Expansion:
     """Limits for a file that expands far: the number of its unpacked bytes, and the time to read them.
 
     Args:
-        packed_size: Returns the number of packed bytes: of the file, or of the part read so far.
+        packed_size: Returns the number of packed bytes, of the whole file or of the part read so far.
     """
 
     def __init__(self, packed_size: Callable[[], int]) -> None:
@@ -88,7 +89,7 @@ def unpacked(opened: IO[bytes], module: str, expansion: Expansion | None = None)
 
 
 class _Stepwise(ReadableStream):
-    """Unpacked stream; it may return fewer bytes than requested, so that data before an error are not lost."""
+    """Unpacked stream. It may return fewer bytes than requested, so that data before an error are not lost."""
 
     def __init__(self, stream: Any, expansion: Expansion) -> None:
         super().__init__()
@@ -108,7 +109,7 @@ class _Stepwise(ReadableStream):
 
 
 class _Zstandard(ReadableStream):
-    """Zstandard stream that, unlike the library's own, detects a truncated last frame."""
+    """Zstandard stream that detects a truncated last frame, unlike the library's own stream."""
 
     def __init__(self, packed: IO[bytes], expansion: Expansion) -> None:
         super().__init__()
@@ -116,7 +117,7 @@ class _Zstandard(ReadableStream):
         # `zstd --long` makes large windows.
         self._unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 31)
         self._packed, self._frame, self._rest = packed, self._unpacker.decompressobj(), b""
-        #: Unpacked bytes not read yet; a memoryview, because slicing bytes would copy them.
+        #: Unpacked bytes that were not read yet. Slicing bytes would copy them, so this is a memoryview.
         self._ahead = memoryview(b"")
         self._is_within = False
 
@@ -133,7 +134,7 @@ class _Zstandard(ReadableStream):
         if not self._ahead and self._is_within:
             raise EOFError("the file ends within a frame of Zstandard")
         taken, self._ahead = self._ahead[:size], self._ahead[size:]
-        # Count the bytes when the caller reads them, so that the caller's own time also counts.
+        # Count the bytes when the caller reads them: then the caller's own time also counts.
         self._expansion.add(len(taken))
         return taken
 

@@ -1,4 +1,4 @@
-"""Detects files that hold many documents as rows, and their formats, by the first bytes, then by the name."""
+"""Detects files that hold many documents as rows, and their formats: by the first bytes, then by the name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOT_READ = (
     (b"PARE", "encrypted Parquet"),
 )
 _PARQUET, _ARROW, _ARROW_STREAM, _WARC = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff", b"WARC/1."
-#: Maximum length in bytes of a first line that is checked for being JSON.
+#: Longest first line, in bytes, that is checked for JSON.
 _FIRST_LINE = 1_000_000
 _HEAD = 64
 _MARK = b"\xef\xbb\xbf"
@@ -69,7 +69,7 @@ def detect(
 
 
 def column_names(file: File, columns: RowColumns, extract: Extract) -> list[str]:
-    """Return the column names of the first readable row; empty for a file without rows."""
+    """Return the column names of the first readable row; an empty list if the file has no rows."""
     with file.open("rb") as opened:
         form = format_of(opened, PurePath(file.name), columns, extract)
         rows = () if form is None else form.rows(opened, replace(columns, further=None))
@@ -79,7 +79,7 @@ def column_names(file: File, columns: RowColumns, extract: Extract) -> list[str]
 def _in_packed(opened: IO[bytes], file: PurePath, module: str, columns: RowColumns, extract: Extract) -> RowFormat:
     """Return the format inside a compressed file, by the name and the first bytes of the content."""
     with unpacked(opened, module) as stream, bounded_memory():
-        # Read no further: the file may be truncated soon after.
+        # The file may be truncated soon after, so read no further.
         start = io.BytesIO(stream.readline(_FIRST_LINE))
     head = start.read(_HEAD)
     start.seek(0)

@@ -72,7 +72,7 @@ class JsonLinesFormat(RowFormat):
             for row, (_, line), more in zip(rows, lines, decide(rows), strict=True):
                 if more is None or isinstance(row.values, DocumentError) or isinstance(line, DocumentError):
                     continue
-                # Lines without additions are copied unchanged.
+                # Copy a line unchanged if nothing is added to it.
                 output = _line({**row.values, **more}) if more else line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n")
                 out.write(output + b"\n")
 
@@ -95,7 +95,7 @@ class JsonArrayFormat(RowFormat):
 
 
 def json_document(line: bytes) -> Document:
-    """Return the document of one JSON line, with further keys as properties; raise DocumentError for other lines."""
+    """Return the document of one JSON line, with other keys as properties; raise DocumentError for any other line."""
     values = _object(_json(line))
     if "id" not in values or "text" not in values:
         raise DocumentError('a line is an object with at least "id" and "text"')
@@ -130,7 +130,7 @@ def _array(opened: IO[bytes]) -> list[object]:
 
 
 def _lines(opened: IO[bytes], span: FileSpan | None = None) -> Iterator[tuple[int, bytes | DocumentError]]:
-    """Yield the lines with content, each with its number; in place of a line that is too long, an error."""
+    """Yield the lines with content, each with its number. A line that is too long is replaced by an error."""
     number, left = (span.before, span.end - span.begin) if span else (0, sys.maxsize)
     blank = 0
     if span:
@@ -163,7 +163,7 @@ def _weight(line: tuple[int, bytes | DocumentError]) -> int:
 
 
 def _require_modest(raw: bytes) -> None:
-    """Raise DocumentError if parsing this JSON may exceed the memory limit; even a short value becomes an object."""
+    """Raise DocumentError if parsing this JSON may exceed the memory limit: even a short value becomes an object."""
     if len(raw) <= _MODEST:
         return
     values = sum(raw.count(mark) for mark in (b",", b":", b"[", b"{"))
@@ -215,9 +215,9 @@ def _has_large_number(value: object) -> bool:
 
 
 def _parse_with_python(line: bytes) -> object:
-    """Parse a line with Python's slower parser, which accepts lone surrogates, NaN and large integers."""
+    """Parse a line with Python's parser. It is slower, but accepts lone surrogates, NaN and large integers."""
     try:
-        # Decode first; json.loads would detect the encoding of bytes each time.
+        # json.loads would detect the encoding of bytes each time, so decode first.
         return json.loads(line.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "surrogatepass"))
     except json.JSONDecodeError as error:
         raise DocumentError(f"this is not JSON: {error.msg}, at character {error.colno}") from None
@@ -246,7 +246,7 @@ def _line(values: object) -> bytes:
         return json.dumps(values).encode()
 
 
-#: Characters that may separate columns; a table without one has a single column.
+#: Characters that may separate columns. A table without any of them has a single column.
 _SEPARATORS = ",\t;|"
 #: Maximum length of the first line in characters.
 _HEADING = 1_000_000
@@ -297,7 +297,7 @@ class _Lines:
         self._first = ""
 
     def heading(self) -> str:
-        """Return the first line; the first call of `next()` returns it again."""
+        """Return the first line. The first call of `next()` returns it again."""
         self._first = self._text.readline(_HEADING)
         if len(self._first) == _HEADING and not self._first.endswith(("\n", "\r")):
             raise UnreadRowsError(f"the first line, which names the columns, has more than {_HEADING:,} characters")
@@ -327,7 +327,7 @@ class _Lines:
 
 
 class _Cells:
-    """Iterates over the rows of a table, each with its list of cells; an unreadable row has an error and no cells."""
+    """Iterates over the rows of a table, each with a list of its cells. An unreadable row has an error and no cells."""
 
     def __init__(self, text: io.TextIOWrapper, encoding: str) -> None:
         most = min(file_limits().text_characters, MOST_BYTES)
@@ -354,7 +354,7 @@ class _Cells:
                 yield Row(number, "line", DocumentError(f"this is no row of the table: {error}")), []
                 continue
             except UnreadRowsError:
-                # Although UnreadRowsError is a DocumentError, it ends the table.
+                # UnreadRowsError is a DocumentError, but it ends the table.
                 raise
             except DocumentError as error:
                 yield Row(number, "line", error), []
@@ -399,7 +399,7 @@ class _PushedBack(ReadableStream):
 def _cells(opened: IO[bytes]) -> Iterator[_Cells]:
     first = opened.read(_MARK)
     encoding = announced(first) or "utf-8"
-    # Invalid bytes become lone surrogates; only their rows, which cannot be encoded, are refused.
+    # Invalid bytes become lone surrogates. Only their rows are refused, because these cannot be encoded.
     text = io.TextIOWrapper(
         io.BufferedReader(_PushedBack(first, opened)), encoding, errors="surrogateescape", newline=""
     )

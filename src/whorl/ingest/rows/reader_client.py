@@ -45,7 +45,7 @@ class ReadRequest(NamedTuple):
 
 
 class ConfinedFormat(RowFormat):
-    """Format that a worker process detects and reads; raises UnreadRowsError if the worker fails."""
+    """Format that a worker process detects and reads; UnreadRowsError is raised if the worker fails."""
 
     def __init__(self, opened: IO[bytes], file: PurePath, columns: RowColumns, extract: Extract) -> None:
         self._file, self._columns, self._extract = file, columns, extract
@@ -74,7 +74,7 @@ class ConfinedFormat(RowFormat):
     def _results(
         self, opened: IO[bytes], method: str, *arguments: object, functions: Mapping[str, Callable[..., Any]] = {}
     ) -> Iterator[Any]:
-        """Call a method of the format in a worker, and yield its results, with the file at the worker's position."""
+        """Call a method of the format in a worker, and yield its results; the file moves to the worker's position."""
         called: dict[str, Callable[..., Any]] = {
             "read": opened.read,
             "seek": opened.seek,
@@ -111,12 +111,12 @@ def _call(functions: Mapping[str, Callable[..., Any]], name: str, arguments: tup
     except UnreadRowsError:
         raise
     except DocumentError as error:
-        # Send the error to the worker instead of raising it here: it affects only the record of this page.
+        # This affects only the record of one page, so send the error to the worker instead of raising it here.
         return error
 
 
 def _path(opened: IO[bytes]) -> str:
-    """Return a path that opens this file even after it was renamed or deleted; "" if the system has none."""
+    """Return a path that opens this file even after it was renamed or deleted; "" if the system has no such path."""
     if sys.platform == "linux":
         with suppress(OSError):
             return f"/proc/{os.getpid()}/fd/{opened.fileno()}"
@@ -134,7 +134,7 @@ class _RowWorker:
             options["close_fds"] = False
         else:
             options["pass_fds"] = (handle,)
-        # Use -P and a separate session, for the reasons given in `extraction.reader_pool`.
+        # -P and a separate session have the same reasons as in `extraction.reader_pool`.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "whorl.ingest.rows.reader_process", str(handle)],
             stdin=subprocess.DEVNULL,
@@ -150,7 +150,7 @@ class _RowWorker:
         return self._process.poll() is None
 
     def send(self, message: object) -> None:
-        # Ignore errors here: if the worker has died, `receive` raises an error with the reason.
+        # If the worker has died, `receive` raises an error with the reason, so ignore errors here.
         with suppress(BrokenPipeError, ConnectionResetError):
             self._connection.send_bytes(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
 

@@ -1,7 +1,7 @@
 """Worker process that reads files of rows and sends the rows to its parent; the other side of `reader_client`.
 
-It receives one `ReadRequest` at a time. It sends rows and calls of functions of the parent, and finally the end or an
-error. It ends when its parent ends.
+It receives one `ReadRequest` at a time. It sends rows, and calls of functions in the parent; at last it sends the end
+or an error. It ends when its parent ends.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from whorl.ingest.rows.reader_client import ReadRequest
 from whorl.ingest.rows.row_format import ReadableStream, Row, RowFormat, UnreadRowsError, portions
 
 _BUFFER = 1 << 18
-#: Let pyarrow use malloc and one thread, so that its address space is no larger than the memory that it needs.
+#: pyarrow uses malloc and one thread, so that its address space is no larger than the memory that it needs.
 _ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1", "ARROW_IO_THREADS": "1"}
 
 

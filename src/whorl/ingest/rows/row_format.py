@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 #: Maximum number of rows in a group of rows that are processed together.
 AT_ONCE = 512
-#: Maximum size of a row in bytes; an endless row would otherwise fill the memory.
+#: Maximum size of a row in bytes, because an endless row would fill the memory.
 MOST_BYTES = 100_000_000
 #: Approximate maximum memory of a group of rows that are processed together, in bytes.
 GROUP_BYTES = 8_000_000
-#: Memory of a table's cell besides its characters, in bytes.
+#: Memory of a table's cell in addition to its characters, in bytes.
 CELL_BYTES = 72
 
 
@@ -72,18 +72,19 @@ class FileSpan(NamedTuple):
     before: int
 
 
-#: Function that returns the text of a page from its bytes and a file name, which decides for ambiguous bytes.
+#: Function that returns the text of a page from its bytes and its file name. If the bytes are ambiguous, the name
+#: decides.
 Extract: TypeAlias = Callable[[bytes, PurePath], str]
 #: Names and types of columns to add to rows.
 Added: TypeAlias = Mapping[str, type[str] | type[bool] | type[float]]
-#: Function that returns the values of the added columns for each row of a group, or None to remove the row.
+#: Function that returns the values of the added columns for each row of a group, or None for a row to remove.
 Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | None]]
 
 
 def portions(rows: Iterable[T], weight: Callable[[T], int], most: int = AT_ONCE) -> Iterator[list[T]]:
-    """Yield rows in groups; if reading fails, yield the rows before the error first.
+    """Yield rows in groups; if reading fails, first yield the rows before the error.
 
-    A group ends when its rows take more than `GROUP_BYTES` by their `weight`, or when it has `most` rows.
+    A group ends when the total `weight` of its rows exceeds `GROUP_BYTES`, or when it has `most` rows.
     """
     group: list[T] = []
     taken = 0
@@ -115,7 +116,7 @@ class RowFormat(Protocol):
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         """Write the kept rows in the same format, with all of their columns.
 
-        New values of a column that `decide` adds replace old ones. A text column keeps its position.
+        If `decide` adds a column that exists, its new values replace the old values. A text column keeps its position.
         """
 
 
@@ -123,7 +124,7 @@ class ReadableStream(io.RawIOBase):
     """Raw stream of the bytes returned by `read_part`."""
 
     def read_part(self, size: int) -> bytes | memoryview:
-        """Return the next bytes, at most `size`; nothing at the end."""
+        """Return the next bytes, at most `size`; an empty value at the end."""
         raise NotImplementedError
 
     def readable(self) -> bool:
@@ -143,7 +144,7 @@ _SHOWN = 20
 
 
 class UnreadRowsError(DocumentError):
-    """A file with many rows cannot be read to its end; the number of lost rows is unknown."""
+    """A file with many rows cannot be read to its end. The number of lost rows is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +152,11 @@ class RowColumns:
     """Names of the columns, or of the JSON keys, that the parts of a document are read from.
 
     Args:
-        id: Column of the ids; None for the column `id` if it exists, "" for no column. A row without an id is
-            identified by file and row number.
+        id: Column of the ids; None for the column `id` if it exists, "" for no column. The id of a row without an id is
+            its file and row number.
         name: Optional column of the names.
-        further: Further columns to read as properties, with values of any type; None for all.
-        is_text_optional: Make a row without a text a document with an empty text, instead of an error.
+        further: Other columns to read as properties, with values of any type; None for all columns.
+        is_text_optional: Whether a row without a text is a document with an empty text, instead of an error.
         text_option: Name of the option for the text column, for error messages.
     """
 
@@ -216,7 +217,7 @@ class RowColumns:
         return documents_of(ids, texts, names, properties)
 
     def document(self, row: Mapping[str, object], file: str, number: int) -> Document:
-        """Return the document of a row, with file and number as a default id.
+        """Return the document of a row. By default, its id is the file and the row number.
 
         Raises:
             DocumentError: The row has no text, or a value that cannot be stored.
@@ -232,7 +233,7 @@ class RowColumns:
             own = {self.text, self.id_column, self.name}
             properties = {key: _plain(value) for key, value in row.items() if value is not None and key not in own}
         else:
-            # Also read the name column as a property; the retention policy may need it.
+            # The retention policy may need the name column, so also read it as a property.
             properties = self._properties(row)
             name = name if isinstance(name, str) else None
         return Document(
@@ -243,7 +244,7 @@ class RowColumns:
         )
 
     def _properties(self, row: Mapping[str, object]) -> dict[str, object]:
-        """Return the values of further columns, which are only compared, never stored."""
+        """Return the values of other columns, which are compared but never stored."""
         values = ((key, _comparable(row[key])) for key in self.further or () if row.get(key) is not None)
         return {key: value for key, value in values if value is not None}
 

@@ -30,15 +30,15 @@ from whorl.ingest.rows.row_format import (
 )
 from whorl.redaction import public_address
 
-#: Maximum number of records of an archive to process together; small, because pages are larger than rows.
+#: Maximum number of records of an archive to process together. It is small, because pages are larger than rows.
 _AT_ONCE = 16
 _READ_AT_ONCE = 1 << 16
-#: Maximum number of bytes of a header, or of blank lines between records; then the smallest and the largest length at
-#: which warcio's reader splits a long line.
+#: Maximum number of bytes of a header, or of blank lines between records. warcio's reader splits a long line somewhere
+#: between the second and the third number of bytes.
 _MOST_HEADER, _LEAST_LINE, _MOST_LINE = 1_000_000, 65_536, 1 << 20
-#: Types of records that are documents; records of other types, such as requests, are always kept.
+#: Types of records that are documents. Records of other types, such as requests, are always kept.
 _TYPES = ("response", "resource", "conversion")
-#: Values of zlib's `wbits` for HTTP's content encodings; servers send deflate with and without zlib's header.
+#: Values of zlib's `wbits` for HTTP's content encodings. Servers send deflate with and without zlib's header.
 _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
 _GZIP = b"\x1f\x8b"
 _SUFFIXES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt"}
@@ -106,7 +106,7 @@ class Warc(RowFormat):
 
 
 class _Unpacked(GzipFile):
-    """Unpacked records; unlike warcio, this raises an error for a truncated file."""
+    """Unpacked records. Unlike warcio, this raises an error if the file is truncated."""
 
     def __init__(self, opened: IO[bytes]) -> None:
         super().__init__(fileobj=opened)
@@ -181,7 +181,7 @@ def _content(record: Any, raw: bytes) -> tuple[bytes, str]:
 
 
 def _unpacked_body(body: bytes, packing: str) -> bytes:
-    """Decode the body of a response; return it unchanged if its header claims a wrong encoding."""
+    """Decode the body of a response. If its header claims a wrong encoding, return the body unchanged."""
     if packing in ("", "identity"):
         return body
     if packing not in _WINDOWS:
@@ -216,5 +216,5 @@ def _failures() -> Iterator[None]:
     except (UnreadRowsError, MemoryError):
         raise
     except Exception as error:
-        # warcio raises Python's own errors for missing or malformed header fields.
+        # If header fields are missing or malformed, warcio raises Python's own errors.
         raise UnreadRowsError(f"this web archive cannot be read, or not completely: {error!s:.200}") from error
