@@ -24,7 +24,7 @@ _SAID = 240
 class Read(NamedTuple):
     """A text that was read for a comparison, and where it came from (`kind`).
 
-    The name is the user's name for it, the title of the document, or "".
+    The name is the user's name for the text, the title of the document, or "".
     """
 
     name: str
@@ -33,7 +33,7 @@ class Read(NamedTuple):
 
     @classmethod
     def of(cls, document_id: str | None, text: str, name: str = "") -> Read:
-        """Return the text of a document, or a text without an id. The default name is the id."""
+        """Return the text of a document, or a text without an id. By default, the name is the id."""
         return cls(name or document_id or "", "text" if document_id is None else "document", text)
 
 
@@ -212,7 +212,7 @@ def _beginning(text: str, place: tuple[int, int]) -> str:
 
 
 class Lines:
-    """Finds the line numbers of ranges of characters in a text; lines end with a line feed."""
+    """Finds the line numbers of character ranges in a text. Lines end with a line feed."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -32,9 +32,10 @@ _GROUP = 1 << 16
 _SHARES = (*Shares.NAMES, "exact")
 _PAIR_COLUMNS = ("a", "b", *_SHARES, "a_name", "b_name")
 _CLUSTER_COLUMNS = ("cluster", "documents", "id", "name", "shingles", "is_principal", *_SHARES)
-#: Columns added for passages: documents, and half-open ranges of characters in them.
+#: Columns for passages: documents, and half-open ranges of characters in them.
 _SPAN_COLUMNS = ("a_document", "a_start", "a_end", "b_document", "b_start", "b_end")
-#: Columns with the shares without common text (boilerplate), which come last if the options define it.
+#: Columns with the shares without common text (boilerplate). They come last, and only if the options define common
+#: text.
 _REST_COLUMNS = tuple(f"{name}_without_common" for name in Shares.NAMES)
 
 
@@ -240,7 +241,7 @@ def write_pairs(
 
 @dataclass(frozen=True, slots=True)
 class ClusterPreview:
-    """How much of the clusters a table shows.
+    """Limits for a table that shows only a part of the clusters.
 
     Args:
         texts: Reads texts by id, for a snippet of each cluster.
@@ -264,8 +265,8 @@ def write_clusters(
 ) -> tuple[int, int]:
     """Write clusters one by one, and return the numbers of clusters and of their documents.
 
-    A table marks the document to keep only with `marks_principal`, and shows all clusters and documents without a
-    `preview`. With `versions`, the documents are in the order of their versions.
+    A table marks the document to keep only with `marks_principal`. Without a `preview`, it shows all clusters and
+    documents. With `versions`, the documents are in the order of their versions.
     """
     count = documents = 0
     texts: Mapping[str, str] = {}
@@ -342,7 +343,7 @@ def _snippet(text: str) -> str:
 
 
 def redundancy_line(result: Duplicates, size: int, *, complete: bool, keep: Keep | None = None) -> str:
-    """Return a line on the documents that could be deleted, all but one per cluster, in files of `size` bytes."""
+    """Return a line on the documents that could be deleted: all but one per cluster, in files of `size` bytes."""
     removed, text_share = result.redundancy(complete=complete, keep=keep)
     line = (
         f"keeping one of each removes {counted(removed, result.kind)} ({percent(removed / max(result.documents, 1))})"
@@ -479,7 +480,7 @@ def _percent(pair: Pair, name: str) -> str:
 
 
 def _pair_line(pair: Pair) -> str:
-    """Return the JSON line of a pair; most pairs are exact, and take a faster path."""
+    """Return the JSON line of a pair. Most pairs are exact, and take a faster path."""
     if pair.residual is not None or not pair.is_exact:
         return _line(values(MatchedPair(pair)))
     shares = pair.shares
@@ -530,7 +531,7 @@ def write_cluster_lines(batches: Iterable[ClusterColumns], out: IO[str]) -> tupl
 
 
 def _members(pairs: PairColumns) -> list[str]:
-    """Return the second document of each pair as JSON of a cluster's member; the first document is the principal."""
+    """Return the second document of each pair as JSON of a cluster's member. The first document is the principal."""
     ids, names, sizes = list(map(_json_text, pairs.ids)), list(map(_json_text, pairs.names)), pairs.sizes.tolist()
     return [
         f'{{"id": {ids[b]}, "name": {names[b]}, "shingles": {sizes[b]}, "is_principal": {"true" if a == b else "false"}'
@@ -542,7 +543,7 @@ def _members(pairs: PairColumns) -> list[str]:
 
 
 def _fraction_texts(shares: npt.NDArray[np.float64]) -> list[str]:
-    """Return shares as JSON numbers; many shares are equal, so each value is converted once."""
+    """Return shares as JSON numbers. Many shares are equal, so each value is converted once."""
     numbers = shares.tolist()
     texts = {share: repr(fraction(share)) for share in set(numbers)}
     return [texts[share] for share in numbers]

@@ -12,7 +12,7 @@ import math
 import re
 import sys
 
-#: Tolerance when a share is rounded down or up, larger than the error of the share as a float.
+#: Tolerance for rounding a share down or up. It is larger than the error of the share as a float.
 SLACK = 1e-9
 
 
@@ -36,17 +36,17 @@ def percent_interval(low: float, high: float) -> str:
     return f"{math.floor(100 * low + SLACK)}–{math.ceil(100 * high - SLACK)}"
 
 
-#: First characters that make a spreadsheet evaluate a cell as a formula (OWASP, CSV injection).
+#: If a cell begins with one of these characters, a spreadsheet evaluates it as a formula (OWASP, CSV injection).
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
-#: Control characters that JSON does not escape, although terminals interpret them.
+#: Control characters that terminals interpret but JSON does not escape.
 _UNESCAPED_CONTROLS = re.compile("[\x7f-\x9f]")
 _C1 = re.compile("[\x80-\x9f]")
-#: Control characters that terminals interpret, except tabs and line ends, which CSV quotes.
+#: Control characters that terminals interpret, without tabs and line ends, which CSV quotes.
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def as_json(values: object) -> str:
-    """Return JSON for standard output, in its encoding, with escaped control characters."""
+    """Return JSON in the encoding of standard output, with escaped control characters."""
     # The encoding of the terminal may lack characters of an id.
     is_unicode = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
     text = json.dumps(values, ensure_ascii=not is_unicode, indent=2)
@@ -68,7 +68,7 @@ def counted(number: int, noun: str, several: str = "") -> str:
 
 
 def printable(text: str) -> str:
-    """Replace control characters in an untrusted id or name, which could move the cursor or colour the screen."""
+    """Replace control characters in an untrusted id or name: they could move the cursor or colour the screen."""
     return "".join(char if char.isprintable() or char == " " else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
@@ -82,14 +82,14 @@ def is_one_line(text: str) -> bool:
 
 
 def titled(document_id: str, name: str) -> str:
-    """Return the printable id of a document, and its name if different."""
+    """Return the printable id of a document, and its name if it differs from the id."""
     return f"{printable(document_id)}  {printable(name)}" if name and name != document_id else printable(document_id)
 
 
 def cell(value: object) -> object:
-    """Return a value as a CSV cell, truth values in lower case.
+    """Return a value as a CSV cell; truth values are in lower case.
 
-    Text that begins like a formula gets an apostrophe in front, so that spreadsheets do not evaluate it.
+    An apostrophe is put before a text that begins like a formula, so that spreadsheets do not evaluate it.
 
     >>> cell("=1+1"), cell("a=1"), cell(-1.5), cell(True)
     ("'=1+1", 'a=1', -1.5, 'true')

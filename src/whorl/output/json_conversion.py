@@ -1,7 +1,7 @@
 """Converts result objects to JSON, by the fields that each result class declares for it (`JSON_FIELDS`).
 
-The OpenAPI description of the service uses the same declarations; without them, the fields are those of the dataclass.
-An entry of JSON_FIELDS is one of
+The OpenAPI description of the service uses the same declarations. If a class declares nothing, its JSON has the fields
+of the dataclass. An entry of JSON_FIELDS is one of
 
     total                     an attribute or property
     shingles=hit_size         an attribute under another name; `metric=plan.metric` is an attribute of an attribute
@@ -31,9 +31,9 @@ from whorl.output.formatting import SLACK
 from whorl.request_context import timely
 
 _Convert: TypeAlias = Callable[[Any], Any]
-#: Shares are rounded to multiples of 1 / _PARTS, that is to six decimals.
+#: Shares are rounded to multiples of 1 / _PARTS, which is six decimals.
 _PARTS = 1_000_000
-#: Maximum length of a list to convert without checking the deadline.
+#: A longer list is converted in parts, with a check of the deadline before each.
 _MANY = 1_000
 
 
@@ -61,7 +61,7 @@ class CharRange(NamedTuple):
 class JsonField(NamedTuple):
     """JSON field of a result class: its name, and the path of the attribute with its value.
 
-    The field is left out of the JSON if the attribute at the path `condition` is None or False; "" if it never is.
+    The JSON has the field only if the attribute at the path `condition` is neither None nor False; "" for always.
     """
 
     name: str
@@ -70,7 +70,7 @@ class JsonField(NamedTuple):
     condition: str = ""
 
     def within(self, path: str, *, is_optional: bool) -> JsonField:
-        """Return the field for an outer object that has this result as its attribute `path`, which may be None."""
+        """Return the same field of an outer object, which has this result as its attribute `path`; it may be None."""
         condition = f"{path}.{self.condition}" if self.condition else ""
         annotation = self.annotation | None if is_optional else self.annotation
         return JsonField(self.name, f"{path}.{self.path}", annotation, condition)
@@ -123,7 +123,7 @@ def _parsed(cls: type[Any], entry: str) -> Iterator[JsonField]:
 
 
 def _annotation(cls: Any, path: str) -> Any:
-    """Return the type of the attribute at a path, including None if an attribute on the path may be None."""
+    """Return the type of the attribute at a path; it includes None if an attribute on the path may be None."""
     annotation, may_be_none = cls, False
     for name in path.split("."):
         owner, is_optional = without_none(annotation)
@@ -147,7 +147,7 @@ def _attribute(cls: type[Any], name: str) -> Any:
 
 @lru_cache(None)
 def _writer(cls: Any) -> Callable[[Any], dict[str, Any]]:
-    """Return a function that converts instances of a class; like `dataclasses`, this compiles generated code."""
+    """Return a function that converts instances of a class. Like `dataclasses`, this compiles generated code."""
     lines, names = ["def write(result):", " answer = {}"], dict[str, Any]()
     for number, json_field in enumerate(json_fields(cls)):
         condition, value = _expression(cls, json_field.condition), _expression(cls, json_field.path)

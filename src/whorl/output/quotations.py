@@ -31,7 +31,7 @@ COLOURS: Mapping[Verdict, str] = {
 }
 #: Classes of the colours in the report's style sheet.
 _CLASSES = {"green": "source c2", "yellow": "source c5", "red": "source c7"}
-#: Number of characters of context shown on each side of a quotation found in a document.
+#: Number of characters of context on each side of a quotation that was found in a document.
 _AROUND = 160
 
 
@@ -122,7 +122,7 @@ def totals_line(verification: Verification) -> str:
 
 
 def look_up_line(look_up: LookUp, verdict: Verdict) -> str:
-    """Return a line that supports a verdict: how many runs of the quotation's words were looked up, and where."""
+    """Return a line of evidence for a verdict: how many runs of the quotation's words were looked up, and where."""
     runs, documents = counted(len(look_up.runs), "run"), counted(look_up.documents, "document")
     line = f"{runs} of its words looked up in {documents}, {look_up.read:,} read"
     return f"{line}: none has it" if verdict is Verdict.ABSENT else line

@@ -1,4 +1,4 @@
-"""Writes the sources of a text (documents that it comes from) as JSON or CSV, and words the notes on the result."""
+"""Writes the sources of a text (documents that it comes from) as JSON or CSV, and formats notes on the result."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _lined(a: Lines, source: TextSource, *, with_text: bool) -> tuple[SourcePass
 
 
 def common_line(common: Common, words: int) -> str:
-    # The search may miss the ends of text that is common in the store, but finds given boilerplate texts exactly.
+    # The search finds given boilerplate texts exactly, but may miss the ends of text that is common in the store.
     bound = "" if common.limit is None else "at least "
     line = f"{bound}{common.words:,} of {counted(words, 'word')} are common"
     if common.is_ignored:

@@ -1,7 +1,7 @@
 """Writes the sources of a text as a self-contained, printable HTML report.
 
-The report shows the whole text. Each passage has the colour of its first source, and links to its counterpart there,
-which `:target` in `report.css` shows next to the text.
+The report shows the whole text. Each passage has the colour of its first source, and links to the same passage in the
+source. `:target` in `report.css` shows that passage next to the text.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from whorl.output.formatting import counted, percent
 from whorl.output.sources import common_line, excluded_line, notes, recall_line
 from whorl.search.attribution.results import Attribution, TextSource
 
-#: Maximum number of passages shown per source, the longest first; maximum length in characters of a shown passage, and
-#: of the text shown before and after it.
+#: Maximum number of passages shown per source, the longest first; maximum number of characters of a shown passage, and
+#: of the text before and after it.
 MOST_SHOWN, _LONGEST, _AROUND = 200, 3_000, 160
-#: Number of colours; further sources repeat them, and the number next to a passage identifies its source.
+#: Number of colours. If there are more sources, colours are repeated; the number next to a passage identifies its
+#: source.
 _COLOURS = 8
 #: Characters that HTML does not permit, and lone surrogates, which UTF-8 does not permit.
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -128,7 +129,7 @@ def _marked(attribution: Attribution) -> Iterator[str]:
 
 
 def _painted(attribution: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
-    """Divide the text into ranges; yield each with the numbers of the source and passage that colour it, or None.
+    """Divide the text into ranges; yield each with the numbers of the source and the passage that colour it, or None.
 
     If passages overlap, the longest passage of the first source is shown.
     """
