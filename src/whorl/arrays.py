@@ -17,7 +17,7 @@ Made = TypeVar("Made")
 def run_starts(together: npt.NDArray[Any], *others: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return the start of each run of equal rows; int64 array of shape (runs,).
 
-    A row has an element of each array (column). Equal numbers in the first column must be adjacent.
+    A row has one element of each array (column). Equal numbers in the first column must be adjacent.
 
     >>> run_starts(np.array([5, 5, 5, 7]), np.array([1, 2, 2, 2])).tolist()
     [0, 1, 3]
@@ -39,7 +39,7 @@ def ranges_of(is_marked: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
 
 
 def spread(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the concatenated ranges of consecutive numbers with these starts and lengths.
+    """Concatenate ranges of consecutive numbers, given by their starts and lengths.
 
     >>> spread(np.array([5, 20]), np.array([3, 2])).tolist()
     [5, 6, 7, 20, 21]
@@ -110,7 +110,8 @@ def chunks(
 ) -> Iterator[list[Item]]:
     """Yield items in order, in lists of limited total weight.
 
-    A list has at most the weight `heaviest`, and at most `most` items. A heavier item gets a separate list.
+    The items of a list weigh at most `heaviest` together, and a list has at most `most` items. A heavier item gets a
+    list of its own.
 
     >>> list(chunks([3, 1, 1, 9, 1], int, heaviest=4))
     [[3, 1], [1], [9], [1]]

@@ -31,7 +31,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-#: Matches the user and the password of an address, even if their characters break the address.
+#: Matches the user and the password in an address, even if their characters break the address.
 _LOGIN = re.compile("//.*@", re.DOTALL)
 
 
@@ -64,7 +64,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def quoted(value: object, most: int = 80) -> str:
-    """Return the repr of a value for messages, cut in the middle if long, because ids often differ at their ends.
+    """Return the repr of a value for messages; cut a long one in the middle: ids often differ at their ends.
 
     >>> quoted("a long identifier", 12)
     "'a lon…fier'"

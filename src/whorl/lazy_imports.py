@@ -15,7 +15,7 @@ def lazily(package: str) -> tuple[Callable[[str], Any], list[str]]:
     """Return the function `__getattr__` and the list `__all__` of a package, given its full name.
 
     A package imports its public names in a `TYPE_CHECKING` block, as `import name as name`. Type checkers and editors
-    read them there; this function reads them from the source.
+    read the names there; this function reads them from the source.
     """
     module: Any = sys.modules[package]
     homes = {name: home for home, name in _EXPORT.findall(module.__spec__.loader.get_source(package))}

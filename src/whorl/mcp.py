@@ -55,7 +55,7 @@ from whorl.search.similar.fetch_sources import SOURCE
 from whorl.search.similar.references import Referent
 from whorl.store import Store
 
-#: A list is shortened to fewer items than this only after all lists have been shortened to this number.
+#: A list is shortened to fewer items than this only after all other lists have been shortened to this number.
 _FEW = 3
 #: A text is shortened to fewer characters than this only after all lists have been shortened.
 _LONG_TEXT = 1_000
@@ -103,15 +103,15 @@ def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
 def _shorten(parts: Iterator[_Part] | list[_Part], least: int, surplus: int, left_out: Counter[str]) -> int:
     """Halve the largest part again and again until `surplus` characters of JSON are gone; return the remaining surplus.
 
-    It is 0 or less if the answer fits. Each part keeps at least `least` items or characters. No part may contain
-    another, so that the answer shrinks by exactly the JSON of the removed items.
+    The result is 0 or less if the answer fits. Each part keeps at least `least` items or characters. No part may
+    contain another part: then the answer shrinks by exactly the JSON of the removed items.
     """
     largest = [(-_size(part.value), number, part) for number, part in enumerate(parts) if len(part.value) > least]
     heapify(largest)
     while largest and surplus > 0:
         negative_size, number, part = heappop(largest)
         count = len(part.value)
-        # Keep more than half if that suffices.
+        # Keep more than half if the answer then fits.
         remaining = min(max(least, count // 2, int(count * (1 + surplus / negative_size))), count - 1)
         removed = part.value[remaining:]
         # `removed` has two brackets in JSON, and the answer loses a comma and a space with the items.
@@ -190,9 +190,9 @@ _Characters = Annotated[int, Field(ge=0, le=1_000_000, description="How much of 
 _MaxCharacters = Annotated[int, Field(ge=1_000, le=1_000_000, description="Size limit of the answer, as JSON text")]
 
 _DEFAULT_CHARACTERS = 20_000
-#: Maximum number of characters of an error message; longer messages repeat a long argument.
+#: Maximum number of characters of an error message. A longer message repeats a long argument.
 _ERROR_CHARACTERS = 2_000
-#: Maximum number of characters of a name (argument or tool) in a message, and of mistakes listed for one call.
+#: Maximum number of characters of an argument's or tool's name in a message, and of mistakes listed for one call.
 _NAME_CHARACTERS, _MOST_MISTAKES = 80, 10
 
 
@@ -211,7 +211,7 @@ class _Server(MCPServer[Any]):
                 raise ToolError(_mistakes(error.__cause__)) from error
             raise
         if isinstance(result, mcp_types.CallToolResult) and result.structured_content is not None:
-            # Write the text copy here: the SDK's own copy is indented, and exceeds `max_characters`.
+            # The SDK's own copy of the text is indented and exceeds `max_characters`, so write the copy here.
             text = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
             result.content = [mcp_types.TextContent(type="text", text=text)]
         return result
@@ -255,13 +255,13 @@ def _require_known(tool: str, arguments: Mapping[str, Any], known: Mapping[str, 
 
 
 def _parse_error(error: Exception) -> mcp_types.JSONRPCError:
-    """Return the reply to a line that is not valid JSON, with the id of its request if readable."""
+    """Return the reply to a line that is not valid JSON, with the id of its request if the id is readable."""
     line, reason = "", str(error)
     if isinstance(error, ValidationError):
         first = error.errors()[0]
         line, reason = str(first["input"]), first["msg"]
     try:
-        # Python's parser accepts half a surrogate pair ("\ud800"), which the protocol's own parser refuses.
+        # Python's parser accepts half a surrogate pair ("\ud800"), but the protocol's own parser refuses it.
         message = json.loads(line)
     except (ValueError, RecursionError):
         message = None
@@ -429,7 +429,7 @@ def _tool(
 ) -> Callable[[Callable[..., dict[str, Any]]], None]:
     """Return a decorator that registers a function as a tool.
 
-    The tool gets one argument for each option of the operation that its parameter `options` expects. It runs in a
+    The tool's parameter `options` names an operation; the tool gets one argument for each option of it. It runs in a
     thread that ends with the request, and reports its progress. Errors of whorl become messages that help an assistant
     to correct its request. `start` and `max_characters` page through the list or text `items` of the answer.
     """
@@ -481,13 +481,13 @@ def _parameter(declared: OptionField) -> Parameter:
 
 
 def _value(declared: OptionField, arguments: dict[str, Any]) -> Any:
-    """Remove and return an option's value from the arguments of a call; an empty text means no value."""
+    """Remove and return an option's value from the arguments of a call. An empty text means no value."""
     value = arguments.pop(declared.name_in("mcp"))
     return None if declared.is_optional and not value else value
 
 
 async def _in_thread(work: Callable[[], dict[str, Any]], reporter: Reporter) -> dict[str, Any]:
-    """Run the work of a tool in a thread; after a cancellation, it stops at its next call of `require_time()`."""
+    """Run the work of a tool in a thread. After a cancellation, it stops when it next calls `require_time()`."""
     with new_request() as request, reporting(reporter):
         try:
             return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)

@@ -19,17 +19,17 @@ from whorl.query.plan.nodes import Kind, Value
 
 PropertyValue: TypeAlias = str | int | float | bool
 
-#: Names reserved by the stores; `text` is the key of a document's content in input files.
+#: Names reserved by the stores. In input files, `text` is the key of a document's content.
 RESERVED_FIELDS = frozenset(
     {
         *("id", "name", "text", "TEXT", "content", "MINHASH", "_version_", "_root_", "_childDocuments_"),
         *("whorl_digest", "whorl_scheme", "whorl_size", "whorl_sample", "whorl_sketch", "whorl_passages"),
     }
 )
-#: Properties for a document's cluster label: the cluster's id, and whether the document is the principal. Labels are
-#: results of a search for duplicates, not part of the original document.
+#: Properties of a document's cluster label: the cluster's id, and whether the document is the principal. A search for
+#: duplicates adds them; they are not part of the original document.
 CLUSTER, IS_PRINCIPAL = "whorl_cluster", "whorl_is_principal"
-#: Maximum length of an id; in some scripts, a longer id would exceed an engine's limit for terms.
+#: Maximum length of an id. In some scripts, a longer id would exceed an engine's limit for terms.
 MAX_ID_LENGTH = 1000
 _CONTROL = re.compile("[\0-\x1f\x7f-\x9f]")
 
@@ -40,9 +40,9 @@ class Document:
 
     Args:
         id: Not empty, at most 1,000 characters, no control characters.
-        text: The content; lone surrogates become U+FFFD, as in any UTF-8 store.
+        text: The content. Lone surrogates become U+FFFD, as in any UTF-8 store.
         name: Title of the document.
-        properties: Further fields; a value is a text, a number, a truth value or a list of such values.
+        properties: Other fields. A value is a text, a number, a truth value or a list of these.
 
     Raises:
         DocumentError: An id, a field name or a value cannot be stored.
@@ -99,8 +99,8 @@ def documents_of(
 ) -> list[Document] | None:
     """Create several documents, many times faster than one by one; return None if one may be invalid.
 
-    Takes the arguments of `Document` for each document; `properties` may be empty. After None, `Document` raises the
-    reason.
+    The arguments are those of `Document`, one list for each; `properties` may be empty. If the result is None,
+    `Document` raises the reason.
     """
     if set(map(type, chain(ids, texts, names))) != {str}:
         return None
@@ -121,7 +121,7 @@ def documents_of(
     columns = ids, _well_formed(texts), _well_formed(names), of_each or repeat(None)
     for document_id, text, name, own in zip(*columns, strict=False):
         document = object.__new__(Document)
-        # Skip `__post_init__`, because all documents have been checked together.
+        # All documents have been checked together, so skip `__post_init__`.
         values = {"id": document_id, "text": text, "name": name, "properties": own or {}}
         object.__setattr__(document, "__dict__", values)
         made.append(document)
@@ -161,8 +161,9 @@ class Hit:
 
     Args:
         score: Number of tokens (or bands) of the query that the document has; see `whorl.query.plan.nodes`.
-        shared_tokens: Tokens shared with the query's only source, counting repeats; None if not requested.
-        copies: Number of other hits of the same cluster that this hit stands for, if hits are collapsed; otherwise
+        shared_tokens: Number of tokens shared with the query's only source, counting repetitions; None if not
+            requested.
+        copies: Number of other hits in the same cluster, which are not shown because hits are collapsed; otherwise
             None.
         cluster: Id of its cluster, if hits are collapsed; None for a document without a cluster.
     """
@@ -186,8 +187,8 @@ class Order:
 
     Args:
         field: Name of the field, None for the score.
-        places: Types of the field's values, each with the engine's field that holds them; filled in by the store. The
-            first of these with a value counts.
+        places: Types of the field's values, each with the engine's field that holds them. The store sets them. The
+            first type with a value counts.
     """
 
     field: str | None
@@ -205,7 +206,7 @@ class Stored:
     """The stored fields of a document, without its text.
 
     Args:
-        properties: Values of further fields, as returned by the engine: a Solr collection's schema may convert numbers
+        properties: Values of other fields, as the engine returns them. A Solr collection's schema may convert numbers
             to texts.
     """
 

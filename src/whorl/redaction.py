@@ -15,29 +15,29 @@ _SECRET = re.compile(
     r"|.*secret.*|.*password|passwd|pwd|pw|pass|passphrase|otp"
     r"|session|.*sess(?:ion)?-?id|sid|ticket|.*-ticket"
 )
-#: Parameters that change with each new signature (CloudFront, Google, Azure), harmless without a signature.
+#: Parameters that change with each new signature (CloudFront, Google, Azure). Without a signature they are harmless.
 _SIGNED_WITH = re.compile(
     r"expires|temp-url-(?:expires|prefix)|policy|s[etpvr]|ses|sip|ske|sk[stv]|skoid|sktid|spr|srt|ss|sdd|saoid|suoid|scid"
 )
 _SCHEME = r"[a-zA-Z][a-zA-Z0-9+.\-]*"
 #: Separator of the addresses in fsspec's chains: `zip://a.csv::https://host/a.zip`.
 _LINK = re.compile(rf"::(?={_SCHEME}(?:://|::|$))")
-#: A login ends at the last @ before the path. A password can break the address: in `ann:a/b@host`, the text before the
-#: first slash looks like host and port, but the port is not a number; in `ann:a@#b@host`, no host follows.
+#: A login ends at the last @ before the path. A password can break the address. In `ann:a/b@host`, the text before the
+#: first slash looks like host and port, but the port is not a number. In `ann:a@#b@host`, no host follows.
 _LOGIN = re.compile(
     r"(://)(?:(?>[^/?#]*@)(?![/?#])|[^/?#\[\]]*?:(?!\d*(?:[/?#]|$)).*@|[^/?#]*@)",
     re.DOTALL,
 )
-#: In Azure's addresses, the container is in the place of a login.
+#: In Azure's addresses, the container is written in the position of a login.
 _CONTAINER = re.compile(r"(?:abfss?|wasbs?)://[^/?#@:]*@")
-#: An address in a message ends at a blank, or at a separator with another address after it.
+#: An address in a message ends at a blank, or at a separator before another address.
 _IN_TEXT = re.compile(rf"{_SCHEME}://(?:(?![,;|]{_SCHEME}://)\S)*")
 #: Session ids of Java servers are part of the path: `/a;jsessionid=1F3A`.
 _PARAMETERS = re.compile(r"(?:[?#]|;(?=jsessionid=)).*", re.DOTALL | re.IGNORECASE)
 _PARAMETERS_IN_TEXT = re.compile(r"(?:[?#]|;(?=jsessionid=))[^\s\"'<>]*", re.IGNORECASE)
 _SEPARATORS = re.compile("([?&#;])")
-#: Minimum length of a secret replaced anywhere in a message; shorter ones could be part of any word, so they are
-#: replaced only inside addresses.
+#: Minimum length of a secret that is replaced anywhere in a message. A shorter secret could be part of any word, so it
+#: is replaced only inside addresses.
 _LEAST_LENGTH = 3
 
 
@@ -51,7 +51,7 @@ def public_address(address: str) -> str:
 
 
 def public_text(text: str, *addresses: str) -> str:
-    """Remove logins and access keys of addresses in a message; secrets of given addresses are removed everywhere."""
+    """Remove logins and access keys of addresses in a message; remove secrets of given addresses everywhere."""
     for address in addresses:
         text = text.replace(address, public_address(address))
         for secret in sorted(set(_secrets_in(address)), key=len, reverse=True):

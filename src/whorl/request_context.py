@@ -18,7 +18,7 @@ from typing import TypeVar
 from whorl.errors import StoppedError
 
 Item = TypeVar("Item")
-#: Function that is called with the progress: name of the step, number of items done, and number of all items or None.
+#: Function that receives the progress: name of the step, number of items done, and number of all items or None.
 Reporter = Callable[[str, int, int | None], None]
 
 
@@ -49,7 +49,7 @@ class Trace:
     error: str = ""
 
     def answered(self, plan: str, query_length: int, hits: int) -> None:
-        """Record a search, unless one is recorded already: only the first was requested by the user."""
+        """Record a search, unless one is recorded already, because the user requested only the first."""
         if not self.plan:
             self.plan, self.query_length, self.hits = plan, query_length, hits
 
@@ -59,7 +59,7 @@ class Request:
     """State of one request.
 
     Args:
-        end: Deadline on the clock of `time.monotonic`; None without a deadline.
+        end: Deadline on the clock of `time.monotonic`; None if there is no deadline.
         cancelled: Event that cancels the request when it is set.
         reporter: Function to call with the progress, if any.
     """
@@ -80,15 +80,15 @@ _current: ContextVar[Request | None] = ContextVar("request", default=None)
 def new_request(request_id: str = "", cancelled: threading.Event | None = None) -> Iterator[Request]:
     """Begin a request; its `with` block ignores the deadline and the cancellation of an outer request.
 
-    A server reads the next request of a connection in the context of the previous one, so each request must begin a new
-    one.
+    A server reads the next request of a connection in the context of the previous request. So each request must begin a
+    new context.
     """
     yield from _within(Request(Trace(request_id), cancelled=cancelled or threading.Event()))
 
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[Request]:
-    """Set a deadline for the `with` block, unless an earlier one is set."""
+    """Set a deadline for the `with` block; an earlier deadline stays."""
     request, end = _current.get() or Request(), time.monotonic() + seconds
     yield from _within(replace(request, end=end if request.end is None else min(end, request.end)))
 
@@ -104,7 +104,7 @@ def reporting(reporter: Reporter) -> Iterator[Request]:
     """Call a function with the progress of the `with` block: its step, the number done, and the total if known.
 
     The function runs in the thread that does the work, about once per batch. If it raises an exception, the work ends.
-    Worker processes and helper threads do not call the function. A new request begins without it.
+    Worker processes and helper threads do not call the function. A new request has no reporter.
 
     >>> with reporting(lambda step, done, total: print(step, done, total)):
     ...     report_progress("reading", 512)
@@ -129,7 +129,7 @@ def _within(request: Request) -> Iterator[Request]:
 
 
 def seconds_left() -> float | None:
-    """Return the time left in seconds, 0 or less after the deadline; None without a deadline."""
+    """Return the remaining time in seconds, 0 or less after the deadline; None if there is no deadline."""
     request = _current.get()
     return None if request is None or request.end is None else request.end - time.monotonic()
 
@@ -150,7 +150,7 @@ def require_time() -> None:
 
 
 def cancellation() -> threading.Event:
-    """Return the event that is set when the request's client disconnects; a new event without a request.
+    """Return the event that is set when the request's client disconnects; a new event if there is no request.
 
     Pass the event to threads that do not inherit the request.
     """
@@ -174,6 +174,6 @@ def timely(items: Iterable[Item], every: int = 1_024) -> Iterator[Item]:
 
 
 def trace() -> Trace:
-    """Return the current request's trace, or a throw-away one."""
+    """Return the current request's trace, or a temporary one if there is no request."""
     request = _current.get()
     return Trace() if request is None else request.trace

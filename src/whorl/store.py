@@ -40,7 +40,7 @@ from whorl.search.similar.options import METRICS, SimilarOptions, make_criteria
 from whorl.search.similar.references import References
 from whorl.settings.settings import Settings
 
-# Modules of single operations are imported when used, so that other operations start faster.
+# Modules that only some operations need are imported when used, so that other operations start faster.
 if TYPE_CHECKING:
     from whorl.engine.opensearch.client import IndexClient
     from whorl.fingerprint.compare import Comparison
@@ -54,12 +54,12 @@ if TYPE_CHECKING:
     from whorl.search.similar.results import Explanation, Similar
 
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
-#: Matches an http(s) URL that may be that of an index, because only a name follows the host; URLs of Solr have a path
+#: Matches an http(s) URL that may name an index, because only one name follows the host. URLs of Solr have a path
 #: before the name.
 _MAYBE_INDEX = re.compile(r"(?i:https?)://[^/]+/(?!solr/?$)[^/?#]+/?")
 
 _DELETED_AT_ONCE = 1_000
-#: Maximum number of documents with the same shingles as a text to look for.
+#: Maximum number of documents to find that have the same shingles as a text.
 _SAME = 100
 
 
@@ -84,7 +84,7 @@ class Store:
         self.engine = engine
         self.names = names or {}
         self._limits, self._max_rows = limits, max_rows
-        #: Resolves ids, names and paths of documents; a front end on the user's machine adds a folder and files.
+        #: Resolves ids, names and paths of documents. A front end on the user's machine adds a folder and files.
         self.references = References(engine, self._bound, self._with_same_shingles)
 
     def read_files(
@@ -367,10 +367,10 @@ class Store:
         return sum(self.engine.delete([hit.id for hit in hits]) for hits in self._matching(query))
 
     def _matching(self, query: str) -> Iterator[tuple[Hit, ...]]:
-        """Yield batches of the documents that a query matches, by id, each only once even if the store changes."""
+        """Yield batches of the documents that a query matches, by id, each once even if the store changes."""
         reader = self._reader()
         plan = matches = reader.bound_filter(query)
-        # Hits of a filter have equal scores, so they ascend by id.
+        # Hits of a filter have equal scores, so they are ordered by id.
         while hits := self.engine.search(plan, start=0, rows=_DELETED_AT_ONCE).hits:
             yield hits
             require_time()
@@ -588,7 +588,7 @@ def index_client(url: str, settings: Settings) -> IndexClient:
     """Return a client for an index of OpenSearch or Elasticsearch.
 
     Raises:
-        ParameterError: The URL is not one of an index, or the client's package is not installed.
+        ParameterError: The URL does not name an index, or the client's package is not installed.
     """
     try:
         from whorl.engine.opensearch.client import IndexClient

@@ -18,12 +18,12 @@ _Value = TypeVar("_Value")
 FrontEnd: TypeAlias = Literal["cli", "http", "mcp", "python"]
 FRONT_ENDS: tuple[FrontEnd, ...] = get_args(FrontEnd)
 SimilarMetric: TypeAlias = Literal["containment", "jaccard", "a_in_b", "b_in_a", "similarity", "contains", "within"]
-#: Maximum number of hits on a page, and of hits before it; engines must sort all of them.
+#: Maximum number of hits on a page, and of hits before it, because engines must sort all of them.
 MAX_ROWS, MAX_START = 10_000, 1_000_000
 
 
 class Bounds(NamedTuple):
-    """Bounds of a number, and the maximum length of a list; the names are pydantic's."""
+    """Bounds of a number, and the maximum length of a list. The names are pydantic's."""
 
     ge: int | None = None
     gt: int | None = None
@@ -51,8 +51,8 @@ class Option(NamedTuple):
         metavar: Placeholder of the value on the command line.
         names: Names that differ from the field's name, by front end.
         absent: Front ends without the option, each with the reason.
-        cli_help: Help text of the command line, if its value is of another kind, such as a file.
-        schema: Further keywords of the option's JSON schema, if its value is a text.
+        cli_help: Help text of the command line, if it takes another kind of value, such as a file.
+        schema: Additional keywords of the option's JSON schema, if its value is a text.
         examples: Example values for the HTTP description.
     """
 
@@ -94,7 +94,7 @@ class OptionField(NamedTuple):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """Permitted values of the option, or of its items, if these are fixed texts; otherwise empty."""
+        """Permitted values of the option, or of its items, if only fixed texts are permitted; otherwise empty."""
         item = get_args(self.type)[0] if self.is_list else self.type
         return get_args(item) if get_origin(item) is Literal else ()
 
@@ -104,7 +104,7 @@ class OptionField(NamedTuple):
 
 
 def only(*front_ends: FrontEnd, because: str) -> Mapping[FrontEnd, str]:
-    """Return the front ends that lack an option, all except the given ones, each with the reason."""
+    """Return the front ends that lack an option: all except the given ones, each with the reason."""
     return {front_end: because for front_end in FRONT_ENDS if front_end not in front_ends}
 
 
@@ -119,7 +119,7 @@ def options_of(operation: type[Any], front_end: FrontEnd | None = None) -> tuple
 
 
 def operation_of(operation: type[_Operation], options: _Operation | None, keywords: Mapping[str, Any]) -> _Operation:
-    """Return an operation from an object, from keywords, or from both; keywords replace options of the object."""
+    """Return an operation from an object, from keywords, or from both. Keywords replace options of the object."""
     return operation(**keywords) if options is None else replace(options, **keywords)  # type: ignore[type-var]
 
 
@@ -142,7 +142,7 @@ def changed_options(operation: Any) -> Iterator[OptionField]:
 @lru_cache
 def _declared(operation: type[Any]) -> tuple[OptionField, ...]:
     hints = get_type_hints(operation, include_extras=True)
-    # Front ends add their subjects as fields without an option.
+    # Front ends add their subjects as fields that are not options.
     declared = {member.name: member for member in fields(operation) if "option" in member.metadata}
     names = dict.fromkeys(name for cls in operation.__mro__ for name in get_annotations(cls) if name in declared)
     return tuple(_option_field(declared[name], hints[name]) for name in names)

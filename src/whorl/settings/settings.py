@@ -1,7 +1,8 @@
 """Declares all settings, and reads them from `WHORL_*` variables and `whorl.toml`.
 
-`Settings` declares each setting once, with its name in the file, value type, default and meaning; the variable's name
-is derived from it. docs/settings.md lists the settings. Variables override the file. An empty variable counts as unset.
+`Settings` declares each setting once, with its name in the file, value type, default and meaning. The name of the
+variable is derived from the name in the file. docs/settings.md lists the settings. Variables override the file. An
+empty variable counts as unset.
 """
 
 from __future__ import annotations
@@ -28,24 +29,24 @@ from whorl.query.ast import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LE
 if TYPE_CHECKING:
     from whorl.engine.http import ServerAccess
 
-#: Smallest permitted `max_rows`, because requests may return 100 rows by default.
+#: Smallest permitted `max_rows`: by default, requests may return 100 rows.
 _LEAST_MAX_ROWS = 100
 #: Prefix of all variables, and the variable with the path of the settings file.
 PREFIX, CONFIG = "WHORL_", "WHORL_CONFIG"
 #: Hosts that other machines cannot reach.
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-#: Settings accepted only in a file that the user has named; see `_require_harmless`.
+#: Settings that are accepted only in a file that the user has named; see `_require_harmless`.
 _EXPOSING = ("is_open", "allowed_hosts", "allowed_origins")
 _PROGRAMS = ("solr_cache", "opensearch_cache")
 _CREDENTIALS = ("solr_auth", "opensearch_auth", "opensearch_api_key")
 _TRUST = ("solr_ca", "solr_verify", "opensearch_ca", "opensearch_verify")
 #: Variables of whorl's own tests and benchmarks, which are not checked.
 _OF_THE_TESTS = re.compile(r"WHORL_((TEST|REQUIRE)_[A-Z_]+|CLIENTS_CACHE|SCREENSHOTS)")
-#: prometheus_client's variable for the folder that worker processes share; metrics are kept there.
+#: prometheus_client's variable for the folder that worker processes share. The folder also has the metrics.
 _SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-#: Ends of the names of variables that Kubernetes adds to every container for a service called whorl or whorl-….
+#: Kubernetes adds variables to every container for a service called whorl or whorl-…; their names have these endings.
 _OF_KUBERNETES = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$")
-#: Value that Kubernetes gives its variables ending in _PORT; only it distinguishes them from mistyped settings.
+#: The value of Kubernetes' variables that end in _PORT. Only the value distinguishes them from mistyped settings.
 _LINK = re.compile(r"(tcp|udp|sctp)://")
 
 
@@ -91,7 +92,7 @@ def texts(content: str) -> ValueType:
 def whole(least: int, most: int) -> ValueType:
     def read(given: object) -> int:
         if isinstance(given, str) and _WHOLE.fullmatch(given):
-            # Ignore leading zeros, which would count towards the limit of 20 digits.
+            # Leading zeros would count towards the limit of 20 digits, so ignore them.
             given = int(given.lstrip("0_")[:20].rstrip("_") or "0")
         if not isinstance(given, int) or isinstance(given, bool) or not least <= given <= most:
             raise ValueError
@@ -101,7 +102,7 @@ def whole(least: int, most: int) -> ValueType:
 
 
 def _seconds(given: object) -> float:
-    # In TOML, true is not a number of seconds, although Python's bool is an int.
+    # In TOML, true is not a number of seconds, but Python's bool is an int.
     if not isinstance(given, str | int | float) or isinstance(given, bool):
         raise ValueError
     try:
@@ -122,7 +123,7 @@ def _flag(given: object) -> bool:
 
 def _file(given: object) -> Path:
     path = Path(_text(given))
-    # Unlike Path.is_file, isfile does not raise for names that are too long.
+    # Path.is_file raises an error if a name is too long, but isfile does not.
     if not isfile(path):
         raise ValueError
     return path
@@ -213,7 +214,7 @@ def setting(
 ) -> Any:
     """Return a dataclass field of `Settings` that declares a setting.
 
-    A default that depends on the environment is a function, which `shown` describes in the documentation.
+    If a default depends on the environment, it is a function; `shown` describes it in the documentation.
     """
     about = Setting(key, value_type, meaning, _shown(default) if shown is None else shown, is_secret, section)
     metadata = {"setting": about}
@@ -474,7 +475,7 @@ class Settings:
     def _access(
         self, *, auth: tuple[str, str] | None, api_key: str | None = None, ca: Path | None, verify: bool
     ) -> ServerAccess:
-        # Import here: stores on disk need no HTTP client.
+        # Stores on disk need no HTTP client, so import it here.
         from whorl.engine.http import ServerAccess
 
         return ServerAccess(
@@ -515,7 +516,7 @@ def use_settings_file(path: str) -> None:
 
 
 def use_in_workers(settings: Settings, shared_folder: Path) -> None:
-    """Pass a shared folder, and the settings that options of `whorl serve` can change, to worker processes."""
+    """Pass a shared folder to worker processes, and the settings that options of `whorl serve` can change."""
     host, port = settings.listen
     os.environ |= {
         _SHARED_FOLDER: str(shared_folder),
@@ -532,8 +533,9 @@ def shared_folder() -> Path:
 def write_file(store: str, names: FieldNames, *, dry_run: bool = False) -> str:
     """Write a store and its field names to `whorl.toml` for later commands; return a line for the user, or "".
 
-    An existing file is never changed. Credentials, and servers that need them, are not written: whorl may find the file
-    in the working directory, and such a file must not decide where credentials go (`_require_harmless`).
+    An existing file is never changed. Credentials, and servers that need credentials, are not written: whorl may find
+    the file in the working directory, and a file found there must not decide where credentials go
+    (`_require_harmless`).
     """
     current, path = Settings.load(), Path(os.environ.get(CONFIG) or "whorl.toml")
     secrets = [about.variable for name, about in _by_attribute().items() if name in _CREDENTIALS and about.variable]
@@ -573,7 +575,6 @@ def all_settings() -> tuple[Setting, ...]:
 
 
 def _by_attribute() -> dict[str, Setting]:
-    """Return all settings by the names of their attributes of `Settings`."""
     return {attribute.name: attribute.metadata["setting"] for attribute in fields(Settings)}
 
 
@@ -594,7 +595,7 @@ def _require_known(environ: Mapping[str, str]) -> None:
 
 
 def _config(named: str | None) -> tuple[Path, dict[str, Any]]:
-    """Return the path and the content of the settings file; without a file, no content."""
+    """Return the path and the content of the settings file. If there is no file, the content is empty."""
     path = Path(named or "whorl.toml")
     if not named and not path.is_file():
         return path, {}
