@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from whorl.cli.flags import STORE, operation_options, with_boilerplate_texts
 from whorl.cli.open_store import STANDARD_INPUT, is_file, opened_store, referent
-from whorl.cli.options import STORE, operation_options, with_boilerplate_texts
 from whorl.cli.render.comparison import summary_lines
 from whorl.cli.render.console import console
 from whorl.errors import EngineError, ParameterError, SchemeMismatchError, StoreError

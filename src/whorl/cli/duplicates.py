@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 from click.exceptions import Exit
 
-from whorl.cli.options import operation_options
+from whorl.cli.flags import operation_options
 from whorl.errors import ParameterError, WhorlError, without_login
 from whorl.operations import DuplicatesOperation
 from whorl.request_context import report_progress, reporting

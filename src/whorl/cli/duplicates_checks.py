@@ -8,7 +8,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 
-from whorl.cli.options import require_default, require_writable, with_boilerplate_texts
+from whorl.cli.flags import require_default, require_writable, with_boilerplate_texts
 from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions, Keep, require_property
 from whorl.duplicates.rewrite_files import require_columns, require_room, require_texts

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
+from whorl.cli.flags import STORE, PassagesCommand, operation_options, store_flag, store_place
 from whorl.cli.open_store import file_documents, file_text
-from whorl.cli.options import STORE, PassagesCommand, operation_options, store_flag, store_place
 from whorl.cli.render.console import problem_lines, progress_bar, reported_progress
 from whorl.errors import DocumentError, WhorlError
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named

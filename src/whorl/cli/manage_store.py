@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
+from whorl.cli.flags import STORE, operation_options, store_flag
 from whorl.cli.open_store import opened_store, print_notes
-from whorl.cli.options import STORE, operation_options, store_flag
 from whorl.engine.protocol import Engine, lag_message
 from whorl.errors import StoreError, quoted, without_login
 from whorl.operations import DeleteOperation, Paging

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from whorl.cli.options import STORE, store_flag
+from whorl.cli.flags import STORE, store_flag
 from whorl.errors import ParameterError, StoreError, UnknownDocumentError
 from whorl.output.formatting import printable
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from whorl.ingest.files import Problem
     from whorl.ingest.rows.row_format import File, RowColumns
     from whorl.model import Document
-    from whorl.search.similar.references import Referent
+    from whorl.search.similar.named_documents import Referent
     from whorl.store import Store
 
 _IN = click.option(
@@ -113,7 +113,7 @@ def file_documents(
     """Yield the documents in files. Ids are relative to the store's base folder, which must be set."""
     from whorl.ingest.files import documents_in
     from whorl.ingest.rows.row_format import RowColumns
-    from whorl.search.similar.references import file_id
+    from whorl.search.similar.named_documents import file_id
 
     for file in files:
         base = store.references.base_for(str(file)) if isinstance(file, Path) else None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.cli.options import operation_option, store_flag
+from whorl.cli.flags import operation_option, store_flag
 from whorl.errors import EngineUnavailableError, WhorlError
 from whorl.operations import IndexOperation
 

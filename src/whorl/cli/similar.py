@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from whorl.cli.flags import EXPLAIN, WORDS, operation_options, require_default, with_boilerplate_texts
 from whorl.cli.open_store import Searched, opened_for, print_notes, referent, searched_options
-from whorl.cli.options import EXPLAIN, WORDS, operation_options, require_default, with_boilerplate_texts
 from whorl.cli.render.console import console, explanation
 from whorl.cli.render.tables import similar_table
 from whorl.errors import ParameterError

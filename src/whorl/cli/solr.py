@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from whorl.cli.options import PassagesCommand
+from whorl.cli.flags import PassagesCommand
 from whorl.cli.servers import CONTENT, NAME, PASSAGES, named, passage_scheme, show, show_refused, wait, watch
 
 

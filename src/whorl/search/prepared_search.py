@@ -39,11 +39,11 @@ from whorl.query.plan.nodes import (
     references,
     with_ids,
 )
-from whorl.query.plan.resolve import QueryDefaults, bind, resolve
+from whorl.query.plan.resolve_and_bind import QueryDefaults, bind, resolve
 from whorl.query.unparse import write_quoted
 from whorl.request_context import require_time, trace
 from whorl.search.similar.fetch_sources import Source, Sources
-from whorl.search.similar.references import References
+from whorl.search.similar.named_documents import References
 
 # These modules are imported when needed, so that searches start faster.
 if TYPE_CHECKING:

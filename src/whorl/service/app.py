@@ -51,7 +51,7 @@ from whorl.service.routes.documents import FILE_READERS, documents_routes
 from whorl.service.routes.duplicates import DuplicateSearches, duplicates_routes
 from whorl.service.routes.page import page_routes
 from whorl.service.routes.search import search_routes
-from whorl.service.routes.similar import similar_routes
+from whorl.service.routes.similar_and_sources import similar_routes
 from whorl.service.routes.status import health_routes, store_routes
 from whorl.service.uploads import Uploads
 from whorl.settings.settings import Settings

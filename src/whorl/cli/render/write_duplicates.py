@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from whorl.cli.options import written_file
+from whorl.cli.flags import written_file
 from whorl.duplicates import Keep, superfluous
 from whorl.duplicates.contamination import ReferenceItem
 from whorl.duplicates.result import Cluster, Duplicates, Pair

@@ -1,7 +1,7 @@
 """Nodes of query plans, and `make_plan`, the first planning stage: from a syntax tree to a plan.
 
-Planning has three pure stages. `make_plan` needs only the query. `resolve.resolve` adds the types of fields, from the
-engine's list of fields, because the meaning of a clause depends on them. `resolve.bind` adds minimum counts and bands,
+Planning has three pure stages. `make_plan` needs only the query. `resolve` adds the types of fields, from the
+engine's list of fields, because the meaning of a clause depends on them. `bind` adds minimum counts and bands,
 from the signatures of the sources, because they depend on the source's number of tokens.
 
 Scores are counts. A FINGERPRINT adds the number of matching tokens or bands, and any other clause adds 1. Boosts

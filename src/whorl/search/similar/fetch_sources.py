@@ -11,8 +11,8 @@ from whorl.fingerprint import batch
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
-from whorl.query.plan.resolve import no_fingerprint
-from whorl.search.similar.references import References
+from whorl.query.plan.resolve_and_bind import no_fingerprint
+from whorl.search.similar.named_documents import References
 
 #: Name in a query for a text given with the query.
 SOURCE = "source"

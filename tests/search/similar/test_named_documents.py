@@ -10,7 +10,7 @@ import pytest
 from tests.cli.running import FIRST, SECOND
 from whorl import Document, Store, UnknownDocumentError, open_store
 from whorl.cli.open_store import file_text
-from whorl.search.similar.references import file_id
+from whorl.search.similar.named_documents import file_id
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ from whorl.query.plan.nodes import (
     Words,
     either,
 )
-from whorl.query.plan.resolve import distance, edits_of, resolve, words_of
+from whorl.query.plan.resolve_and_bind import distance, edits_of, resolve, words_of
 
 NOW = datetime(2024, 3, 31, 12, tzinfo=UTC)
 DAY = 86_400_000

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import FIRST, whorl
-from whorl.cli.options import require_writable, written_file
+from whorl.cli.flags import require_writable, written_file
 from whorl.errors import ParameterError
 
 
