@@ -127,13 +127,13 @@ def declared_numbers(option: OptionField) -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_each_option_is_in_every_front_end(store: Store, operation: type[Any]) -> None:
+def test_each_option_is_in_every_front_end(described: Described, operation: type[Any]) -> None:
     """
     A front end lacks an option only for a declared reason, and has none that is declared to be absent.
     """
     calls = CALLS[operation]
     names = {"cli": {parameter.name for parameter in calls.command.params}, "python": calls.python}
-    names |= {front_end: {*schema} for front_end, schema in schemas(store, calls).items()}
+    names |= {front_end: {*schema} for front_end, schema in schemas(described, calls).items()}
     for front_end in (front_end for front_end in FRONT_ENDS if front_end in names):
         # click keeps the name of the field as the parameter's name.
         declared = {
@@ -159,7 +159,7 @@ def test_every_operation_has_its_front_ends() -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_defaults_and_bounds_are_equal(store: Store, operation: type[Any]) -> None:
+def test_defaults_and_bounds_are_equal(described: Described, operation: type[Any]) -> None:
     """
     The command line, HTTP and MCP use the declared defaults and bounds, and describe each option.
     """
@@ -173,7 +173,7 @@ def test_defaults_and_bounds_are_equal(store: Store, operation: type[Any]) -> No
             assert (flag.type.min, flag.type.max) == (option.bounds.ge, option.bounds.le)
         if not option.is_list and not option.is_optional:
             assert str(flag.default) == str(option.default)
-    for front_end, properties in schemas(store, calls).items():
+    for front_end, properties in schemas(described, calls).items():
         for option in options_of(operation, front_end):
             schema = properties[option.name_in(front_end)]
             assert schema["description"] == option.option.help
@@ -192,19 +192,37 @@ def test_declared_choices_equal_those_of_the_code() -> None:
     assert set(without.choices) == {part.value for part in Exclusion}
 
 
-def schemas(store: Store, calls: Calls) -> dict[FrontEnd, dict[str, Any]]:
+@dataclass(frozen=True)
+class Described:
+    """OpenAPI description of the service, and the schemas of the MCP tools by name."""
+
+    http: dict[str, Any]
+    tools: dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def described(store: Store) -> Described:
+    """Descriptions of the service and of the MCP server, made once because that takes seconds."""
+
+    async def tools() -> dict[str, dict[str, Any]]:
+        async with Client(server_of(store, writes=True)) as client:
+            return {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
+
+    return Described(create_app(store).openapi(), asyncio.run(tools()))
+
+
+def schemas(described: Described, calls: Calls) -> dict[FrontEnd, dict[str, Any]]:
     """Return the schemas of the options in HTTP bodies, HTTP addresses and MCP tools, if the operation has them."""
-    described: dict[FrontEnd, dict[str, Any]] = {}
+    found: dict[FrontEnd, dict[str, Any]] = {}
     if calls.path is not None:
-        described["http"] = parameters_of(store, f"/api/v1/{calls.path}")
+        found["http"] = parameters_of(described.http, f"/api/v1/{calls.path}")
     if calls.tool is not None:
-        described["mcp"] = tool_schema(store, calls.tool)["properties"]
-    return described
+        found["mcp"] = described.tools[calls.tool]["properties"]
+    return found
 
 
-def parameters_of(store: Store, path: str) -> dict[str, Any]:
+def parameters_of(described: dict[str, Any], path: str) -> dict[str, Any]:
     """Return the schemas of a route's parameters and of the properties of its body, by name."""
-    described = create_app(store).openapi()
     route = described["paths"][path]["post"]
     parameters = {
         parameter["name"]: {"description": parameter.get("description"), **parameter["schema"]}
@@ -214,16 +232,6 @@ def parameters_of(store: Store, path: str) -> dict[str, Any]:
     if body is not None:
         parameters |= described["components"]["schemas"][body["schema"]["$ref"].rpartition("/")[2]]["properties"]
     return parameters
-
-
-def tool_schema(store: Store, name: str) -> dict[str, Any]:
-    """Return the schema of a tool's arguments."""
-
-    async def schemas() -> dict[str, dict[str, Any]]:
-        async with Client(server_of(store, writes=True)) as client:
-            return {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
-
-    return asyncio.run(schemas())[name]
 
 
 def test_values_beyond_the_bounds(tmp_path: Path) -> None:
