@@ -95,47 +95,58 @@ def fractions(draw: Draw) -> Decimal:
     return draw(_FRACTIONS)
 
 
+# Hypothesis checks each new strategy, which takes longer than the draw: make these once.
+_WORDS, _NAMES, _FLAGS = words(), fields(), st.booleans()
+_CHARACTERS = st.sampled_from(ast.WildcardCharacter)
+_NUMBERS = st.lists(fractions(), max_size=2)
+_CHARACTERS_AND_WORDS = st.lists(st.one_of(_CHARACTERS, _WORDS), max_size=4)
+_BOUNDS = st.none() | st.builds(ast.Bound, texts(), _FLAGS)
+_SEVERAL_WORDS, _DISTANCES = st.lists(_WORDS, min_size=2, max_size=4), st.integers(0, 200)
+
+
 @st.composite
 def fingerprints(draw: Draw) -> ast.Fingerprint:
-    numbers = draw(st.lists(fractions(), max_size=2))
-    overlap, probability = [*numbers, None, None][:2]
-    return ast.Fingerprint(draw(words()), overlap, probability)
+    overlap, probability = [*draw(_NUMBERS), None, None][:2]
+    return ast.Fingerprint(draw(_WORDS), overlap, probability)
 
 
 @st.composite
 def patterns(draw: Draw) -> tuple[str | ast.WildcardCharacter, ...]:
-    pieces: list[str | ast.WildcardCharacter] = [draw(st.sampled_from(ast.WildcardCharacter))]
-    for piece in draw(st.lists(st.one_of(st.sampled_from(ast.WildcardCharacter), words()), max_size=4)):
+    pieces: list[str | ast.WildcardCharacter] = [draw(_CHARACTERS)]
+    for piece in draw(_CHARACTERS_AND_WORDS):
         if isinstance(piece, ast.WildcardCharacter) or isinstance(pieces[-1], ast.WildcardCharacter):
             pieces.append(piece)
-    return tuple(pieces if draw(st.booleans()) else pieces[::-1])
+    return tuple(pieces if draw(_FLAGS) else pieces[::-1])
+
+
+_PATTERNS = patterns()
 
 
 @st.composite
 def wildcards(draw: Draw) -> ast.Wildcard:
-    node = ast.Wildcard(draw(patterns()), draw(fields()), draw(_FORMS), draw(st.booleans()))
+    node = ast.Wildcard(draw(_PATTERNS), draw(_NAMES), draw(_FORMS), draw(_FLAGS))
     is_everything = node == ast.Wildcard((ast.WildcardCharacter.ANY,))
     return ast.Wildcard((ast.WildcardCharacter.ANY, "x")) if is_everything else node
 
 
 @st.composite
 def bounds(draw: Draw) -> ast.Bound | None:
-    return draw(st.none() | st.builds(ast.Bound, texts(), st.booleans()))
+    return draw(_BOUNDS)
 
 
 @st.composite
 def proximities(draw: Draw) -> ast.Proximity:
-    return ast.Proximity(
-        tuple(draw(st.lists(words(), min_size=2, max_size=4))), draw(st.integers(0, 200)), draw(fields())
-    )
+    return ast.Proximity(tuple(draw(_SEVERAL_WORDS)), draw(_DISTANCES), draw(_NAMES))
 
 
-@st.composite
-def clauses(draw: Draw, nodes: st.SearchStrategy[ast.Node]) -> ast.Clauses:
-    group = [ast.Clause(draw(_OCCURS), node) for node in draw(st.lists(nodes, min_size=1, max_size=3))]
-    marked = ast.Clause(draw(st.sampled_from([ast.Occur.MUST, ast.Occur.MUST_NOT])), draw(nodes))
-    group.insert(draw(st.integers(0, len(group))), marked)
-    return ast.Clauses(tuple(group))
+def _with_marked(clauses: list[ast.Clause], marked: ast.Clause, place: int) -> ast.Clauses:
+    return ast.Clauses((*clauses[:place], marked, *clauses[place:]))
+
+
+def clauses(nodes: st.SearchStrategy[ast.Node]) -> st.SearchStrategy[ast.Clauses]:
+    others = st.lists(st.builds(ast.Clause, _OCCURS, nodes), min_size=1, max_size=3)
+    marked = st.builds(ast.Clause, st.sampled_from([ast.Occur.MUST, ast.Occur.MUST_NOT]), nodes)
+    return st.builds(_with_marked, others, marked, st.integers(0, 3))
 
 
 factors = st.decimals("0.001", "1000", places=3)
