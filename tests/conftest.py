@@ -228,12 +228,14 @@ def opensearch_cache(opensearch_jars: Callable[[Server], Path]) -> Path:
     return opensearch_jars(OPENSEARCH[0])
 
 
-@pytest.fixture(scope="module")
-def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
-    """Headless Chromium. The scope is the module, because its driver keeps an event loop running."""
+def started_browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
+    """Headless Chromium. Its driver keeps an event loop running, so no other tests may run until it ends."""
     with contextlib.ExitStack() as stack:
         try:
             started = stack.enter_context(chromium())
         except NoBrowserError as error:
             raise _without("browser", BROWSER_REQUIRED, request.config, error) from None
         yield started
+
+
+browser = pytest.fixture(started_browser, scope="module")

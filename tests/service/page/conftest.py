@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.conftest import started_browser
 from tests.service.accessibility import axe_core
 from tests.service.alfresco_clients import REQUIRED as CLIENTS_REQUIRED
 from tests.service.alfresco_clients import NoClientError
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 #: Skip these tests if Playwright is missing, unless the environment variable requires it.
 collect_ignore_glob = ["test_*.py"] if find_spec("playwright") is None and os.environ.get(REQUIRED) != "1" else []
+
+
+#: One for all modules, because a start takes two seconds.
+browser = pytest.fixture(started_browser, scope="package")
 
 
 @pytest.fixture(scope="package")
