@@ -266,7 +266,8 @@ def test_command_lines_have_no_secret(workers: Workers) -> None:
 
 def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
     """
-    A new worker replaces a killed one; no acknowledged document is lost, and clients see no answer other than 200.
+    A new worker replaces a killed one; no acknowledged document is lost, and clients see no answer other than 200. If
+    the supervisor is killed, its workers end as well, and leave the port.
     """
     with working(tmp_path / "store") as workers:
         stopped, acknowledged, statuses = threading.Event(), set[str](), set[int]()
@@ -304,6 +305,11 @@ def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
             assert workers.store(worker, f"last{worker}").status_code == 200
             answer = workers.ask(worker, "GET", "/readyz")
             assert answer.json()["documents"] >= len(acknowledged)
+        workers.served.process.kill()
+        workers.served.process.wait()
+        until(lambda: not any(_runs(process) for process in workers.processes))
+        with pytest.raises(ConnectionError):
+            workers.served.connection()
     with open_store(tmp_path / "store", create=False) as store:
         assert store.documents(acknowledged).keys() == acknowledged
 
@@ -335,19 +341,6 @@ def test_a_stop_finishes_accepted_requests(tmp_path: Path) -> None:
         assert served.process.wait(DEADLINE_SECONDS) == 0
     with open_store(tmp_path / "store", create=False) as store:
         assert {hit.id for hit in store.search("*").hits} == {"a", "late0", "late1"}
-
-
-def test_workers_end_with_their_supervisor(tmp_path: Path) -> None:
-    """
-    If the supervisor is killed, its workers end as well, and leave the port.
-    """
-    with serving(tmp_path / "store", workers=2) as served:
-        workers = Workers(served)
-        served.process.kill()
-        served.process.wait()
-        until(lambda: not any(_runs(process) for process in workers.processes))
-        with pytest.raises(ConnectionError):
-            served.connection()
 
 
 def _sockets() -> Iterator[tuple[int, int, str, str]]:
