@@ -367,7 +367,7 @@ class Store:
         return sum(self.engine.delete([hit.id for hit in hits]) for hits in self._matching(query))
 
     def _matching(self, query: str) -> Iterator[tuple[Hit, ...]]:
-        """Yield batches of the documents that a query matches, by id, each once even if the store changes."""
+        """Yield batches of the documents that a query matches, by id; no document twice, even if the store changes."""
         reader = self._reader()
         plan = matches = reader.bound_filter(query)
         # Hits of a filter have equal scores, so they are ordered by id.

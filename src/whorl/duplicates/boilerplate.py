@@ -21,7 +21,7 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.request_context import require_time
 from whorl.search.boilerplate import DEFAULT_ABOVE, common_limit
 
-#: Approximate number of hashes that are in memory at a time.
+#: Approximate number of hashes to hold in memory at a time.
 _AT_ONCE = 1 << 23
 
 _Hashes = npt.NDArray[np.uint64]

@@ -80,7 +80,7 @@ def complete_labels(count: int, pairs: Pairs) -> Numbers:
 
 
 def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.bool_]) -> Numbers:
-    """Label new documents with the earlier document that they join, the others with their complete group.
+    """Label each new document with the earlier document that it joins, or else with its complete group.
 
     A new document joins the most similar earlier document among its pairs, or the first of several equally similar
     ones. Pairs of two earlier documents are ignored.
@@ -198,7 +198,7 @@ def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[i
 def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, OwnText, OwnText]:
-    """Compare two versions of a text; also return the words that only the old version has, and only the new one."""
+    """Compare two versions of a text; return the comparison, the old version's own words, and the new version's."""
     # A comparison lists the shared passages by their place in its first text, so compare in both directions.
     forward = compare_words(before[1], after[1], scheme)
     backward = compare_words(after[1], before[1], scheme)

@@ -46,7 +46,7 @@ def take(
             at += 1
         cursors[member] = at
         if count == entries_read.size:
-            # This member may have further hashes.
+            # The member may have more hashes.
             state[0], state[1] = member, count
             return
     state[0], state[1] = upto, count
@@ -115,7 +115,7 @@ def mark_prefixes(
     keys: Any, frequencies: Any, indexable: Any, member_bits: int, index_lengths: Any, probe_lengths: Any, begins: Any,
     slots: Any, aside: Any, is_indexed: Any, is_probed: Any,
 ) -> None:  # fmt: skip
-    """Mark the entries of each member's index prefix and probe prefix: those with its rarest hashes; ties by hash.
+    """Mark the entries of each member's index prefix and probe prefix: its rarest hashes, ties by hash.
 
     The entries come from `select_shared`. `index_lengths` and `probe_lengths` have the number of entries in each
     member's prefixes; only indexable entries count for the index prefix. `begins` has the offset of each member's

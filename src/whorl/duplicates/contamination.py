@@ -329,7 +329,7 @@ class ReferenceMatches:
     """Result of the search: the documents that contain reference texts, as pairs, as items or as clusters.
 
     Args:
-        on_repeated: Called with each repeated id; the last document with an id counts.
+        on_repeated: Called with each repeated id. If documents share an id, the last one counts.
 
     Attributes:
         too_short: Documents with fewer words than a shingle.
@@ -376,7 +376,7 @@ class ReferenceMatches:
         return map(self._pair, sorted(self._matches, key=self._order))
 
     def items(self) -> list[ReferenceItem]:
-        """Return the reference items with a part that a document contains; the item in most documents comes first."""
+        """Return the reference items that documents contain, at least in part; the most frequent item comes first."""
         items: dict[str, dict[str, list[Pair]]] = {}
         for pair in self.pairs():
             items.setdefault(item_of(pair.a), {}).setdefault(pair.b.id, []).append(pair)

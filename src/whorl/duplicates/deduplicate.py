@@ -33,7 +33,7 @@ class DeduplicationSummary:
     """Numbers of texts before and after deduplication.
 
     Args:
-        too_short: Texts with fewer words than a shingle; not compared, and kept.
+        too_short: Texts with fewer words than a shingle. They are kept without comparison.
         clusters: Clusters of near-duplicates, of two or more texts.
         removed: Texts that repeat a kept text.
         text_bytes: Size of all texts in UTF-8.

@@ -177,7 +177,7 @@ class InputReader:
         self.without_texts = set[str]()
         known = set[object]()
         self._reference = list(_once(places(reference, self.problems.append, follow_links=follow_links), known))
-        #: Files to search. A file that is named as input and as reference is only in the reference.
+        #: Files to search, without files of the reference.
         self.places = list(_once(places(named, self.problems.append, follow_links=follow_links), known))
         self._bytes = sum(place.size for place in [*self._reference, *self.places])
         self._done = self._at = 0
@@ -228,7 +228,7 @@ class InputReader:
             self.count -= rows
 
     def require_reference_columns(self, used: Collection[str]) -> None:
-        """Raise ParameterError if a reference column has no text (is not in `used`); its items would be lost."""
+        """Raise ParameterError if a reference column has no text, because its items would be lost."""
         for name in self.reference_columns:
             if name not in used:
                 columns = ", ".join(

@@ -266,7 +266,7 @@ class DuplicatesOptions:
 
 
 def _keep_of(operation: DuplicatesOperation) -> Keep | None:
-    """Return the retention policy of an operation. Return None if the user named none and no files are rewritten."""
+    """Return the retention policy of an operation; None if the user named no policy and no files are rewritten."""
     keep = None if operation.keep is None else Keep.named(operation.keep)
     if keep in (Keep("newest"), Keep("oldest")):
         return Keep(operation.keep or "", operation.date or "")

@@ -69,7 +69,7 @@ def passages_among(
         documents: Documents, read lazily. If documents share an id, the last one counts.
         words: Smallest number of words of a passage; 2 to 999.
         options: Only scheme, `reference_only`, `within` and `workers` apply.
-        reference: Documents that come before the others. Their passages can be sources, but repeated passages within
+        reference: Documents that come before `documents`. Their passages can be sources, but repeated passages within
             the reference are not reported.
 
     Raises:

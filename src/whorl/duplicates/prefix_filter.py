@@ -71,7 +71,7 @@ def find_candidates(
 
     With `options.spanning_only`, the caller needs only enough pairs to connect each cluster. If a hash still has too
     many pairs in the last round, its documents are yielded as one block instead of all their pairs, and the caller
-    connects them. In an earlier round, `connect_block` gets the documents of such a hash. It returns True if it has
+    connects them. In an earlier round, `connect_block` gets the documents of this hash. It returns True if it has
     connected the documents; otherwise the next round compares them by more of their hashes.
     """
     indices = np.flatnonzero(sketches.sizes > 0)
@@ -265,7 +265,7 @@ def _mark_prefixes_compiled(
 
 
 def _ranks(groups: Numbers, counts: Bools) -> Numbers:
-    """For each entry, count the entries before it in its group that `counts` marks. A group's entries are adjacent."""
+    """For each entry, count the marked entries (`counts`) before it in its group. A group's entries are adjacent."""
     if not groups.size:
         return groups
     before: Numbers = np.cumsum(counts) - counts

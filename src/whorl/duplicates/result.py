@@ -109,8 +109,8 @@ class Version:
 
     Args:
         match: Pair of the previous version (A) and this version (B); None for the first version.
-        added: Words that only this text has, not the previous one; None without a previous version or texts.
-        lost: Words that only the previous text has; None without a previous version or texts.
+        added: Words that this text has and the previous text lacks; None if there is no previous version, or no texts.
+        lost: Words that the previous text has and this text lacks; None if there is no previous version, or no texts.
     """
 
     member: Member
@@ -162,7 +162,7 @@ class Duplicates:
         self._grouped: tuple[tuple[bool, bool, Keep | None], tuple[Numbers, list[Numbers]]] | None = None
         self._store, self._stored, self._pairs, self._firsts = store, stored, pairs, firsts
         self._is_new, self.scheme, self.residual = stored.is_new, scheme, residual
-        #: Number of documents without a sketch, and without a text; the search left them out.
+        #: Number of documents that the search left out: because they have no sketch, and because they have no text.
         self.without_sketch = self.without_text = 0
         #: Name of the unit that was compared: document, paragraph, line or passage.
         self.kind = "document"
@@ -295,7 +295,8 @@ class Duplicates:
             new: Leave out clusters without a new document, and keep all earlier documents. In complete clusters, a new
                 document joins the most similar earlier document that it duplicates; the other new documents form
                 complete clusters.
-            keep: Retention policy. Members are compared with the kept document; without a policy, with the first.
+            keep: Retention policy. Members are compared with the kept document. If there is no policy, they are
+                compared with the first document.
             with_pairs_up_to: Include the pairs of clusters up to this size.
             versions: Include the members in the order of their versions; `with_words` adds the words that changed.
         """

@@ -56,7 +56,7 @@ def duplicates_among(
 
     Args:
         documents: Documents, read lazily. If documents share an id, the last one counts.
-        reference: Documents to compare with the others, but not with each other. Cannot be combined with a folder
+        reference: Documents to compare with `documents`, but not with each other. Cannot be combined with a folder
             (`state`).
         dates: Returns a document's creation or modification time in seconds since 1970, or None. Used if the options
             name no date column.

@@ -59,7 +59,7 @@ _PAIR_CLUSTERS_AGAIN = f"""
 """
 #: Prefix of the recorded options if the folder has only spanning pairs: enough pairs to connect each cluster.
 _SPANNING = "links of "
-#: Copy the file when fewer than one in this number of its hashes belongs to a document.
+#: The file is copied when less than one part in this number of its hashes belongs to documents.
 _GARBAGE = 2
 
 
@@ -141,7 +141,7 @@ class PersistentSketchStore:
                 )
 
     def _open_hashes(self) -> int:
-        """Open the file of hashes and return its descriptor; copy it if half is garbage, and cut off crash remains."""
+        """Open the file of hashes and return its descriptor; first remove garbage and what a crash has left."""
         number = int(self._meta("file") or 0)
         end, live = self._one("SELECT coalesce(max(start + count), 0), coalesce(sum(count), 0) FROM document")
         if live * _GARBAGE < end:
@@ -264,13 +264,13 @@ class PersistentSketchStore:
         for number, key in list(self._by_id("SELECT number, key FROM document WHERE id IN ({})", ids)):
             self._database.execute("DELETE FROM pair WHERE a = :number OR b = :number", {"number": number})
             self._database.execute("DELETE FROM document WHERE number = ?", (number,))
-            # Among documents with equal texts, only one was compared. If it is deleted, compare the others again.
+            # Among documents with equal texts, only one was compared. If it is deleted, compare the other copies again.
             self._database.execute(
                 f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE key = ? AND is_paired = {_PAIRED}", (key,)
             )
 
     def begin_partial_scan(self) -> None:
-        """Begin a scan of only some documents; the others are kept, so the caller does not call `end_scan`."""
+        """Begin a scan of only some documents. All other documents stay, so `end_scan` must not be called."""
         with self._writing():
             self._set("scan", str(self._scan() + 1))
 

@@ -69,7 +69,7 @@ class SketchBatch:
     offset: int | None = None
 
     def entries(self, scheme: SketchScheme, digests: Sequence[bytes]) -> Iterator[SketchEntry]:
-        """Yield the documents one by one; equal texts share one sketch."""
+        """Yield the documents one by one. Documents with equal texts share one sketch."""
         sketches: dict[tuple[int, int], Sketch] = {}
         numbers = zip(self.sizes.tolist(), self.starts.tolist(), self.counts.tolist(), strict=True)
         worths, dates = (list(map(number_or_none, column.tolist())) for column in (self.worths, self.dates))

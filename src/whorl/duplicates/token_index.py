@@ -73,7 +73,7 @@ class TokenEntries:
 
 
 class IndexedTokens(NamedTuple):
-    """The entries of all hashes that can lead to a pair, without those of pruned members.
+    """The entries of all hashes that can lead to a pair, without entries of pruned members.
 
     Args:
         counts: Number of each member's entries.
@@ -151,7 +151,7 @@ class _TokenSweep:
         return portions
 
     def prune(self) -> Bools:
-        """Prune members that can no longer reach the threshold with any other; return a mask of the rest."""
+        """Drop members that can no longer reach the threshold with any member; return a mask of the kept ones."""
         members, at, lengths = self._members, self._numbers, self._members.lengths
         is_open = np.zeros(self.shared.size, np.bool_)
         left = self._ends - self._cursors

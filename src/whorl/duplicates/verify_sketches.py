@@ -25,7 +25,7 @@ from whorl.request_context import require_time
 _SHARE_OF_MISSES = Fraction(4, 5)
 #: For fewer pairs or hashes, importing numba takes longer than it saves.
 LARGE = 20_000
-#: Number of pairs to compare between two checks of the deadline; they take at most a second.
+#: Number of pairs to compare between two checks of the deadline: at most a second of work.
 _AT_ONCE = 1 << 19
 
 
@@ -198,7 +198,7 @@ def _with_intervals(
 
 
 Result = TypeVar("Result")
-#: Minimum amount of work, in hashes, that is worth a thread.
+#: A thread gets at least this amount of work, in hashes.
 _LEAST_THREAD_WORK = 1 << 20
 
 

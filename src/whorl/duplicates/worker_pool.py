@@ -60,7 +60,7 @@ class DivisibleDocuments(Protocol):
     def note(self, report: ReadReport) -> None: ...
 
     def finish(self) -> None:
-        """Report errors that need all parts, after the last part has been read."""
+        """After the last part was read, report the errors that concern all parts."""
 
 
 def start_method(documents: Iterable[Document]) -> str:

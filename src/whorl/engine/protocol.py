@@ -406,7 +406,7 @@ class Engine(Protocol):
         """Yield all documents with their sketches, in batches ordered by id, after the batch with `mark`."""
 
     def reads_candidates_later(self, plan: BoundPlan) -> bool:
-        """Check whether candidates of a plan come without sketches, so that a page of them can be long."""
+        """Check whether candidates of a plan are read without sketches; a page can then be long."""
         return False
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:

@@ -279,7 +279,7 @@ def _read_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> Iterator[
         if seen >= LARGE:
             break
     _Amount.seen += seen
-    # `chain` would keep the list until its end.
+    # `chain` would keep the list in memory until its end.
     return chain(iter(first), items)
 
 

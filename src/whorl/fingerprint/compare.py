@@ -319,8 +319,8 @@ class ShingleIndex:
         of_a, size, known = self.text, self._scheme.shingle_size, self._index.kinds
         a, b = self._index.runs, self._numbered(of_b.words)
         require_time()
-        # A may have many more shingles than B. So renumber the shingles from 0: first the shared ones, then the others
-        # of B.
+        # A may have many more shingles than B. So renumber the shingles from 0: first the shared shingles, then the
+        # rest of B.
         is_known = b < known
         kinds, ranks = _distinct(b[is_known].view(np.uint64))
         kinds, shared = kinds.view(np.int64), kinds.size

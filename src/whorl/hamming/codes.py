@@ -112,7 +112,7 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
-            # Check the frozen objects last, because counting visits all of them.
+            # Counting the frozen objects visits all of them, so check their number last.
             if gc.get_count()[0] > _MANY_OBJECTS and not gc.get_freeze_count():
                 # Mark the new objects as old, so that the next collection does not scan them.
                 gc.freeze()

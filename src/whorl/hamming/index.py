@@ -13,8 +13,8 @@ from whorl.errors import StoreError
 from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, without
 from whorl.hamming.lookup_tables import Layout, Tables, sort_codes
 
-#: Rebuild the lookup tables after this number of single insertions or removals, or after one insertion or removal per
-#: this number of codes, if that is more.
+#: The lookup tables are rebuilt after this number of single insertions or removals; or, in a large set, after one
+#: insertion or removal for every eight codes.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
 #: A bulk operation rebuilds the tables, unless it has less than one code per this number of all codes.
 _SMALL_PART = 32

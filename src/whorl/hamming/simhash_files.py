@@ -84,7 +84,7 @@ def lines_of(groups: Groups) -> Iterator[bytes]:
         else:
             with uncollected():
                 lists = Groups(groups.codes[ends[0] : ends[-1]], ends - ends[0]).to_lists()
-                # The string form of a list of ints is the format of a line.
+                # A line has the format in which Python prints a list of ints.
                 yield "".join([f"{group}\n" for group in lists]).encode()
 
 

@@ -44,8 +44,8 @@ class Corpus:
         num_blocks: Blocks of bits, 1 to 64.
         diff_bits: Maximum number of differing bits, 0 to `num_blocks`.
         repeats: Whether `find_all` returns a match once for each table that contains it, like simhash-py.
-        zero_is_none: Whether `find_first` returns 0 instead of None if no code matches, like simhash-py. It then cannot
-            find the code 0, nor other matches in a table where the code 0 comes first.
+        zero_is_none: Whether `find_first` returns 0 instead of None if no code matches, like simhash-py. It then finds
+            neither the code 0 nor other matches in a table where the code 0 comes first.
 
     Raises:
         ParameterError: Also in all methods: a number is out of range.

@@ -125,7 +125,7 @@ def _count_stored(engine: Engine, documents: list[Document]) -> int:
 
 
 def _group(documents: Iterator[Document], most: int) -> dict[str, Document]:
-    """Return the next documents by id: at most `most`, or fewer if they are long.
+    """Return the next documents by id: `most` of them, or fewer if they are long.
 
     Unlike `arrays.chunks`, this reads no document ahead, because the sender may wait until the batch is stored.
     """

@@ -66,7 +66,7 @@ class RemoteFile:
 
 
 class _Stream(ReadableStream):
-    """An opened remote file whose errors are all OSErrors without secrets."""
+    """An opened remote file. All of its errors are OSErrors without secrets."""
 
     def __init__(self, opened: Any, file: RemoteFile) -> None:
         super().__init__()

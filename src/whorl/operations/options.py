@@ -104,7 +104,7 @@ class OptionField(NamedTuple):
 
 
 def only(*front_ends: FrontEnd, because: str) -> Mapping[FrontEnd, str]:
-    """Return the front ends that lack an option: all except the given ones, each with the reason."""
+    """Return all front ends except the given ones, each with the reason why it lacks the option."""
     return {front_end: because for front_end in FRONT_ENDS if front_end not in front_ends}
 
 

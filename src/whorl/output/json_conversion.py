@@ -61,7 +61,7 @@ class CharRange(NamedTuple):
 class JsonField(NamedTuple):
     """JSON field of a result class: its name, and the path of the attribute with its value.
 
-    The JSON has the field only if the attribute at the path `condition` is neither None nor False; "" for always.
+    If the attribute at the path `condition` is None or False, the JSON lacks the field; "" if it is always there.
     """
 
     name: str

@@ -200,7 +200,7 @@ def _colour(number: int) -> str:
 
 
 def html_name(text: str) -> str:
-    """Return the HTML of a name, isolated so that a right-to-left name does not reorder the text around it."""
+    """Return the HTML of a name; a right-to-left name does not reorder the text around it."""
     return f"<bdi>{html_text(text)}</bdi>"
 
 

@@ -224,7 +224,7 @@ def read_quoted_fingerprint(quoted: Typed, typed: str) -> ast.Fingerprint:
     """Return the node for a quoted id without numbers after the quotes."""
     parts = cut(quoted)
     if len(parts) == 1 or any(match[0] == r"\_" for match in _UNDERSCORE.finditer(quoted.text)):
-        # If some underscores of the id are escaped, the others separate numbers.
+        # If some underscores of the id are escaped, all other underscores separate numbers.
         return read_fingerprint(parts, typed)
     whole = read(*quoted)
     try:
@@ -234,7 +234,7 @@ def read_quoted_fingerprint(quoted: Typed, typed: str) -> ast.Fingerprint:
 
 
 def cut(typed: Typed) -> list[Typed]:
-    """Split at underscores, but not at those after a backslash."""
+    """Split at underscores that do not follow a backslash."""
     cuts = [match.start() for match in _UNDERSCORE.finditer(typed.text) if match[0] == "_"]
     begins, ends = [0, *(at + 1 for at in cuts)], [*cuts, len(typed.text)]
     return [Typed(typed.text[a:b], typed.start + a) for a, b in zip(begins, ends, strict=True)]

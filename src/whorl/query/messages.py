@@ -89,7 +89,7 @@ def _colon(query: str, at: int, before: Sequence[Token]) -> Mistake:
 
 
 def _unfinished_part(query: str, at: int, before: Sequence[Token]) -> Mistake | None:
-    """Return the error for a range, template, proximity search or fingerprint that is incomplete at `at`; else None."""
+    """Return the error if a range, template, proximity search or fingerprint is incomplete at `at`, or None."""
     for token in reversed(before[-4:]):
         if token.type == "RANGE_START":
             return bracket(token, span_of(token))

@@ -241,7 +241,7 @@ def write_field(name: str) -> str:
         raise ParameterError(f"a field cannot be called {name}: that word starts a fingerprint search")
     plain = _PLAIN_FIELD.fullmatch(name)
     uri = plain["uri"] or "" if plain else ""
-    # Names use `_xNNNN_` as an escape. If the name itself contains such a text, escape its first underscore.
+    # Names use `_xNNNN_` as an escape. If the name itself contains an escape, escape its first underscore.
     local = IN_NAME.sub(lambda match: f"_x005f_{match[0][1:]}", name[len(uri) :])
     if plain:
         return uri + local
@@ -321,7 +321,7 @@ def write_fingerprint(node: ast.Fingerprint) -> str:
 
 
 def _percent(fraction: Decimal) -> str:
-    # The parser reads a number up to 1 as a fraction, so write a percentage up to one as a fraction.
+    # The parser reads a number up to 1 as a fraction. So write a percentage as a fraction if it is at most 1.
     is_percentage = fraction.is_finite() and fraction > Decimal("0.01")
     value = EXACT.multiply(fraction, Decimal(100)) if is_percentage else fraction
     return write_number(value, "an overlap or probability", most=100)

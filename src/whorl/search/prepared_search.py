@@ -393,7 +393,7 @@ def measure(
     """Return the content that each document shares with a source, by id; omit documents without a fingerprint.
 
     If both texts have sketches, the estimates come from them, otherwise from the less precise MinHash tokens. The
-    result is empty if the source is unknown. `counts` has known numbers of shared tokens by id: a hit with such a
+    result is empty if the source is unknown. `counts` has known numbers of shared tokens by id: a hit with a known
     number and a sketch needs no signature.
     """
     try:

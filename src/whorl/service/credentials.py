@@ -27,7 +27,7 @@ _NOBODY = "guest"
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Credentials that the service requires. Without keys and without a user, the service is open.
+    """Credentials that the service requires. If there are no keys and no user, the service is open.
 
     Args:
         api_keys: Keys to accept as bearer tokens; never shown.

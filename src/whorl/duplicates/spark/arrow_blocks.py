@@ -94,8 +94,8 @@ def _turned(numbers: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32
 class MaterialisedRows:
     """Data frames whose rows are computed once and stored until `release` is called.
 
-    The rows are stored in the session's checkpoint folder, which outlives executors. A session without such a folder
-    stores them on the disks of the executors, and Spark recomputes the rows of a lost executor.
+    The rows are stored in the session's checkpoint folder, which outlives executors. If the session has no checkpoint
+    folder, they are stored on the disks of the executors, and Spark recomputes the rows of a lost executor.
     """
 
     def __init__(self) -> None:
@@ -243,7 +243,7 @@ def narrowed(hashes: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[Any]:
     """Store each hash in the smallest number of whole bytes, the lowest byte first."""
     kind = np.dtype(narrow_type(bits))
     packed, whole = np.empty((hashes.size, kind.itemsize), np.uint8), _bytes_of(hashes.astype("<u8", copy=False))
-    # One byte of all hashes at a time is several times faster than hash by hash.
+    # Copying one byte of all hashes at a time is several times faster than copying hash by hash.
     for at in range(kind.itemsize):
         packed[:, at] = whole[:, at]
     return packed.view(kind).reshape(-1)
@@ -276,7 +276,7 @@ def whole_numbers(column: pa.Array | pa.ChunkedArray) -> Numbers:
 SKETCHES = "part int, keys binary, sizes binary, counts binary, is_new binary, hashes binary"
 MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, runs binary, digests binary"
 #: Columns of a block. A row of these columns either holds documents, or reports a bad row of the input by its id and
-#: problem. `unlisted` is the number of further bad rows.
+#: problem. `unlisted` is the number of bad rows that are not reported.
 BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string, unlisted long"
 
 

@@ -210,7 +210,7 @@ def _unlisted(column: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[Any], Num
 #: Maximum number of links (pairs of nodes) that one worker merges. A link takes 16 bytes, and several times more during
 #: the merge.
 MOST_LINKS = 1 << 25
-#: Number of links of a partition to collect before they are merged.
+#: Number of links of a partition that are merged at a time.
 _PORTION = 1 << 20
 
 
@@ -273,7 +273,7 @@ def _small_star(edges: DataFrame) -> DataFrame:
 
 
 def _are_stars(edges: DataFrame) -> bool:
-    """Check that each node with outgoing edges has one edge, and that this edge leads to a node without any."""
+    """Check that each node has at most one outgoing edge, and that no edge leads to a node with an outgoing edge."""
     outgoing = edges.select("node", f.lit(1).alias("out"), f.lit(0).alias("into"))
     ends = outgoing.unionByName(edges.select(f.col("to").alias("node"), f.lit(0).alias("out"), f.lit(1).alias("into")))
     counts = ends.groupBy("node").agg(f.sum("out").alias("out"), f.max("into").alias("into"))

@@ -42,7 +42,7 @@ _IS_INDEXABLE, _IS_LARGER = 1, 2
 IS_INDEXED, IS_PROBED, HAS_MORE_HASHES, IS_NEW = 1, 2, 4, 8
 #: Shift that packs a level and a hash into one integer.
 _LEVEL_SHIFT = 58
-#: Odd factor that spreads numbers evenly without loss, from the golden ratio.
+#: Odd factor, from the golden ratio, that spreads numbers evenly without loss.
 SCATTERED = np.uint64(0x9E3779B97F4A7C15)
 #: The second pass counts the share `_OF_THRESHOLD` * threshold of the hashes, and the first pass the rest. If the rest
 #: is more than `_MOST_AT_FIRST`, the first pass counts all hashes.

@@ -92,7 +92,7 @@ def _kind_of(path: str) -> str:
 
 
 def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> DataFrame:
-    """Return the documents of a data frame, in the columns of `read`."""
+    """Return the documents of a data frame, in the same columns as `read`."""
     missing = [column for column in (columns.id, columns.text, columns.worth) if column and column not in frame.columns]
     if missing:
         raise ParameterError(f"there is no column {', '.join(missing)}; those there are: {', '.join(frame.columns)}")
@@ -152,7 +152,7 @@ def without(
     *,
     excluded: frozenset[str] = frozenset(),
 ) -> tuple[DataFrame, str]:
-    """Return the rows of files except those with an id in `ids`, and their format: "parquet", or "text" for lines.
+    """Return the rows of files, except rows with an id in `ids`, and their format: "parquet", or "text" for lines.
 
     Lines of JSON are returned unchanged, as text. All paths have one format. The other arguments are as for `read`.
     """

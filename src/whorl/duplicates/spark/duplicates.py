@@ -239,9 +239,9 @@ class SparkDuplicates:
         """Verify enough pairs of each hash block to connect its similar documents; return the undecided blocks.
 
         The pivots of a hash block have been compared with the whole block. This method compares the documents outside
-        its largest component with the whole block, if they are few or no further hashes exist. Hash blocks have the
-        columns of `prefix_filter.RoundResult`; the result has the column hash_block. `is_open` is True if further
-        hashes exist.
+        its largest component with the whole block, if they are few or have no more hashes. Hash blocks have the columns
+        of `prefix_filter.RoundResult`; the result has the column hash_block. `is_open` is True if the documents have
+        more hashes.
         """
         hash_blocks = self.materialise(hash_blocks)
         known = components(reduce(DataFrame.unionByName, self._found), self._documents.cache)

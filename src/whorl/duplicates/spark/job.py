@@ -40,7 +40,7 @@ class Summary:
         repeated: Number of repeated ids.
         unfit: Number of rows that could not be read; `problems` has examples.
         written: Pairs, or documents in clusters, that were written.
-        left: Rows written without duplicates; None without `filtered`.
+        left: Number of rows written without duplicates; None if `filtered` is not given.
     """
 
     documents: int

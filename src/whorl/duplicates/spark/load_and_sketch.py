@@ -57,7 +57,7 @@ _VERDICT = (
     "part int, documents long, too_short long, repeated long, lost long, again long, largest long, keys binary, "
     "identities binary"
 )
-#: Maximum number of bad rows that a partition lists; further bad rows are only counted.
+#: Maximum number of bad rows that a partition lists; more bad rows are only counted.
 PROBLEMS_LISTED = 100
 #: Approximate number of documents, and of hashes, to collect before they are divided among the parts.
 _AT_ONCE, _HASHES_AT_ONCE = 1 << 14, 1 << 22
@@ -252,7 +252,7 @@ def _identities(batches: Batches, parts: Partitioning) -> Batches:
 
 
 def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
-    """Keep the largest document of the last run for each id. Yield counts, then the documents to drop by part."""
+    """For each id, keep the largest document of the last run. Yield counts, then the documents to drop, by part."""
     rows = list(batches)
     largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
     identities, sizes, keys, runs = joined(rows, "identities sizes keys runs", "u8 i8 i8 u4")

@@ -116,7 +116,7 @@ class RoundResult:
         pairs: Candidate pairs in the columns part (of the senders), senders (keys of the documents whose sketches are
             sent) and receivers (keys of their partners).
         hash_blocks: Columns hash_block, key and is_new. Two documents of a hash block are candidates if one is new.
-            None without hash blocks, or if one worker finds their pairs.
+            None if there are no hash blocks, or if one worker finds their pairs.
         remainder: Work for one worker to complete the search; None if the search continues or is complete.
     """
 

@@ -436,7 +436,7 @@ def is_ordered_span(values: Sequence[Sequence[str]], wanted: Sequence[re.Pattern
     for first in pattern_positions[0]:
         at: int | None = first
         for later_positions in pattern_positions[1:]:
-            # The nearest following position leaves the most room for later words.
+            # Later words have the most room if each word takes the nearest following position.
             following = bisect_left(later_positions, (at or 0) + 1)
             at = later_positions[following] if following < len(later_positions) else None
             if at is None:

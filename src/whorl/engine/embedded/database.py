@@ -148,7 +148,7 @@ class Records:
     Args:
         path: The file; created if it is missing or empty.
         wait_seconds: Maximum time to wait for the locks of other processes.
-        is_read_only: Write neither to the file nor to its folder.
+        is_read_only: Whether the file and its folder must not be written.
 
     Raises:
         StoreError: The file has another type or format, or is not usable.
@@ -172,7 +172,7 @@ class Records:
         self._last_sketch: tuple[str | bytes, Sketch] | None = None
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
         self._remembered = _Remembered(-1, {}, {})
-        # Changes of the document counts by field in the current transaction.
+        # For each field, the change in its number of documents in the current transaction.
         self._field_changes: Counter[str] = Counter()
         connected = connect_read_only if is_read_only else connect
         with sqlite_errors(path):
@@ -750,7 +750,7 @@ class TextCodec:
         return kind + self._compressor.compress(text.encode())
 
     def _train(self, texts: Iterable[str]) -> zstandard.ZstdCompressionDict | None:
-        """Add texts to the sample; return a dictionary trained on it once it is large enough, or None."""
+        """Add texts to the sample; if it is large enough, return a dictionary trained on it."""
         for text in texts:
             if self._sampled >= SAMPLED:
                 break

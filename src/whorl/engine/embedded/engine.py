@@ -843,7 +843,7 @@ class IndexLag:
 class EmbeddedLabels:
     """Reads and writes the cluster labels of a store.
 
-    `store_again` replaces documents, but not those changed since they were read.
+    `store_again` replaces documents, except documents that have changed since they were read.
     """
 
     def __init__(

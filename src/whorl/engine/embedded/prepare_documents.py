@@ -69,7 +69,7 @@ class DocumentPreparation:
         return list(zip(map(Record, documents, passages), self._entries_without_text(documents, passages), strict=True))
 
     def changes(self, documents: Iterable[NumberedDocument]) -> Iterator[list[Change]]:
-        """Yield index changes, in batches, that add stored documents."""
+        """Yield batches of index changes that add stored documents."""
         for portion in chunks(documents, lambda numbered: len(numbered.document.text), BATCH_CHARACTERS, BATCH_TEXTS):
             own = [numbered.document for numbered in portion]
             if self.keeps_texts:

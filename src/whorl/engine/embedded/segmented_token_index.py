@@ -70,7 +70,7 @@ class TokenSnapshot:
 
     @cached_property
     def largest_size(self) -> int | None:
-        """Number of distinct shingles in the largest document; None without documents."""
+        """Number of distinct shingles in the largest document; None if there are no documents."""
         pairs = zip(self.segments, self.alive, strict=True)
         return max((int(segment.sizes[mask].max()) for segment, mask in pairs if mask.any()), default=None)
 

@@ -14,8 +14,8 @@ a document) + 4` bits.
              for each kind: tokens of each document, first posting of each skip block, and skip blocks of more than 255
              postings; a checksum of each block. A column has the smallest type that can hold its values.
 
-If several documents have the same tokens, only the first one has postings: it is the original, the others are its
-copies.
+If several documents have the same tokens, only the first one has postings: it is the original, and the other documents
+are its copies.
 
 Most look-up hashes of a short document are also the upper bits of one of its MinHash tokens. The hash then has no
 posting of its own: a look-up of a hash also reads the postings of all MinHash tokens that begin with it.

@@ -56,7 +56,7 @@ class _TranslatedNode(NamedTuple):
 
 
 def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> TantivyQuery:
-    """Translate a bound plan into a query; without a reader, the query only describes the plan."""
+    """Translate a bound plan into a query. If the reader is None, the query only describes the plan."""
     if reader is not None:
         # Building an automaton takes some milliseconds, so check the limits before any look-up.
         _NodeTranslator(profile, None).part(plan.root)
@@ -67,7 +67,7 @@ def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> Tant
 
 
 class _NodeTranslator:
-    """Translates the nodes of a plan; without a reader, only describes them."""
+    """Translates the nodes of a plan. If the reader is None, it only describes them."""
 
     def __init__(self, profile: str, reader: IndexReader | None) -> None:
         self.warnings: list[str] = []

@@ -198,7 +198,7 @@ def update(collection: Collection, document: SolrResponse, fields: Json) -> Json
 
 
 def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tuple[str, str]]:
-    """Send updates; return the ids of refused documents with Solr's reasons, without documents that have changed."""
+    """Send updates; return the ids of refused documents, with reasons. Documents that have changed are left out."""
     if not updates:
         return []
     try:

@@ -368,7 +368,7 @@ def minhash_chain(field_type: Json) -> list[Json]:
 
 
 def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:
-    # In Solr 8, a filter given by its class may have a parameter called name.
+    # In Solr 8, `name` may also be a parameter of a filter that is given by its class.
     return next(
         (options for options in filters if {options.get("class"), options.get("name")}.intersection(names)), None
     )

@@ -35,7 +35,7 @@ uint64: Any = np.uint64
 
 _CACHED: list[Any] = []
 
-#: Matches a non-writable mapping in `/proc/self/smaps`: start, end, file name, and further lines of the mapping.
+#: Matches a non-writable mapping in `/proc/self/smaps`: start, end, file name, and the other lines of the mapping.
 _MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) .-.. .*/(.*)\n((?:\w+:.*\n)+)", re.MULTILINE)
 #: Matches a line which states that a mapping has no private pages, in memory or in swap space.
 _NOTHING_OWN = re.compile(r"^(?:Anonymous|Swap): +0 kB$", re.MULTILINE)

@@ -199,7 +199,7 @@ def greedy_cover(ranges: Any, ends: Any, totals: Any, is_open: Any, gains: Any, 
                 best, most = place, gains[place]
         if best < 0:
             return count
-        # The set with the largest count so far usually rules out most of the others.
+        # The set with the largest count so far usually rules out most other sets.
         gains[best] = most = _open_items(ranges, ends, best, is_open)
         for place in range(ends.size):
             bound = gains[place]

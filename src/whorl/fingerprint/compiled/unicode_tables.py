@@ -37,7 +37,7 @@ PADDING = 64
 
 
 class LoopTables(NamedTuple):
-    """Tables of a profile for the loops. State machine 0 has the default rules, 1 those of Chinese and Japanese.
+    """Tables of a profile for the loops. State machine 0 has the default rules, 1 the rules of Chinese and Japanese.
 
     Attributes:
         units: uint32 array of shape (65536,): folded unit, category by the default rules, and flags of each unit.

@@ -49,7 +49,7 @@ class Buckets:
         minima: Smallest hash of each bucket; 2**64 - 1 for an empty bucket.
         places: Position of each hash within its bucket's range of hash values, in [0, 1]; 1 for an empty bucket.
         is_filled: Whether each bucket has a hash of its own (not one repeated by rotation).
-        is_known: Mask of the buckets with known content; estimates ignore the others.
+        is_known: Mask of the buckets with known content; estimates ignore other buckets.
     """
 
     minima: npt.NDArray[np.uint64]
@@ -104,7 +104,7 @@ class StockOverlaps:
 
 
 def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int | None = None) -> StockOverlaps:
-    """Compare the buckets of a source with those of each hit; `source_size` is the source's exact size, if known."""
+    """Compare the buckets of a source and each hit; `source_size` is the source's exact size, if known."""
     for hit in hits:
         if hit.minima.size != source.minima.size:
             raise SchemeMismatchError(

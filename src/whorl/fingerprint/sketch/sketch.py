@@ -10,8 +10,8 @@ level does not depend on the hashes, so the hashes below the bound, or the m sma
 the document's shingles, and the counts have hypergeometric distributions (`statistics.hypergeometric`).
 
 Finding a document takes fewer hashes than estimating its overlap. So the index of a store has fewer hashes of a
-document than its sketch: those below the bound of the document's look-up level. The look-up level is computed like the
-level, but from a smaller k (`lookup_k`).
+document than its sketch: only hashes below the bound of the document's look-up level. The look-up level is computed
+like the level, but from a smaller k (`lookup_k`).
 
 A sketch keeps only the top bits of each hash, as a number. Two shingles of a document may have the same number. A
 comparison counts a number twice if it occurs twice in both sketches, so it never misses a shared shingle. By chance, a

@@ -327,7 +327,7 @@ class _Resolver:
     def _row(
         self, row: Iterable[tuple[str | ast.WildcardCharacter, ...]], slop: int, field: str | None, clause: ast.Leaf
     ) -> list[_FieldTest]:
-        """Return the test for words or patterns in order; if there are none, a test that matches nothing."""
+        """Return the test for words or patterns in order. An empty `row` gives a test that matches nothing."""
         words = tuple(row)
         if not words:
             reason = f"there is no word in {self._typed(clause.span)!r:.80}, so it matches nothing"
@@ -403,7 +403,7 @@ _LETTERS = "ꟻꟼꟽꟾꟿꬰꬲꬳꬴ"
 
 
 def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
-    """Return a pattern's words in order, each as a case-folded pattern; a wildcard belongs to the word that it touches.
+    """Return a pattern's words in order, as case-folded patterns. A wildcard belongs to the word that it touches.
 
     >>> words_of(("Annual re", WildcardCharacter.ANY), "icu74")
     [('annual',), ('re', <WildcardCharacter.ANY: '*'>)]
@@ -585,7 +585,7 @@ _cached_parse = lru_cache(_MOST_CACHED)(_parse)
 
 @dataclass(frozen=True, slots=True)
 class QueryDefaults:
-    """Defaults for reading queries; without arguments, the same as on the command line.
+    """Defaults for reading queries. If no arguments are given, they are the defaults of the command line.
 
     Args:
         templates: Queries by name, with `%field` as the placeholder for the searched words.

@@ -47,7 +47,7 @@ _UNSEEN = frozenset(("script", "style", "template", "title"))
 
 
 def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list[Quotation]]:
-    """Return a text without HTML, and its quotations in order, without quotations inside quotations.
+    """Remove HTML from a text; return the text and its quotations in order, except quotations inside quotations.
 
     Args:
         text: Plain text, Markdown, or HTML with block quotes.

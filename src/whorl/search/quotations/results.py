@@ -1,4 +1,4 @@
-"""Results of `verify`: the verdict on each quotation, and the places in documents that support it."""
+"""Results of `verify`: a verdict on each quotation, and its places in documents."""
 
 from __future__ import annotations
 

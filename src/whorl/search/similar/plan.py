@@ -126,7 +126,7 @@ class SketchPlan:
     Args:
         recall: Wanted probability that a document at the threshold is found, a fraction in (0, 1].
         first_recall: Recall of the look-ups.
-        second_recall: Recall of the second phase; None without a second phase.
+        second_recall: Recall of the second phase; None if there is no second phase.
         branches: Branches by ascending size, without gaps.
     """
 

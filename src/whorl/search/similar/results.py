@@ -192,7 +192,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """Hits of a search, best first, after `seen` of its `candidates` were verified."""
+    """Hits of a search, best first. `seen` of the search's `candidates` were verified."""
 
     hits: RankedHits
     candidates: int

@@ -540,7 +540,7 @@ class CalibratedFingerprints:
         return tuple(plans), {"candidates": requests}, warnings
 
     def exact_estimates(self, reference: str) -> dict[str, Estimate]:
-        """Return the exact counts of shared content from the searches with a source, by id."""
+        """Return the exact estimates of the searches with a source, by id of the hit."""
         return {
             similar.hit.id: similar.estimate
             for (name, _), verified in self._verified.items()

@@ -102,7 +102,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class FieldStatistics:
-    """Statistics of a field, and the number of hits without a number in the field."""
+    """Statistics of a field, and the number of hits that have no number in it."""
 
     numbers: Statistics
     missing: int
@@ -417,7 +417,7 @@ class _RequestedFacets:
         self._fields = {facet.name: facet for facet in body.facet_fields.facets}
         self._stats = {stats.name: stats for stats in body.stats}
         inner = {pivot.keys[-1] for pivot in body.pivots}
-        #: Statistics over all hits, without those nested in a pivot.
+        #: Statistics of all hits; statistics in a pivot are left out.
         self._outer_stats = [stats for stats in body.stats if stats.name not in inner]
         intervals = body.facet_intervals
         self._intervals = [(interval, interval.sets or intervals.sets) for interval in intervals.intervals]

@@ -51,7 +51,7 @@ class Found:
 
     options: DuplicatesOperation
     at: float
-    #: Number of documents in the store at the time of the search, and number of compared documents.
+    #: Number of documents in the store when the search ran, and number of compared documents.
     count: int
     documents: int
     pairs: int
