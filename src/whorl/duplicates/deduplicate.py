@@ -24,7 +24,6 @@ from whorl.model import Document
 
 #: Methods that convert a column to a list: pyarrow, pandas and polars.
 _TO_LIST = ("to_pylist", "to_list")
-#: Maximum number in an error message.
 _LISTED_COLUMNS = 20
 
 

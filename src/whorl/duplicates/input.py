@@ -20,7 +20,6 @@ from whorl.ingest.files import Place, Problem, Problems, StandardInput, document
 from whorl.ingest.rows.row_format import File, FileSpan, RowColumns
 from whorl.model import Document, documents_of
 
-#: Maximum number in an error message.
 _LISTED_COLUMNS = 20
 #: Maximum total size of the files that may be read again to get the texts of rows for snippets, in bytes.
 _SMALL_BYTES = 200_000_000

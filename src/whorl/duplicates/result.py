@@ -67,7 +67,7 @@ class Pair(NamedTuple):
 
     Args:
         a: The earlier document, or the principal of a cluster.
-        shares: Shares of common text (Jaccard, A in B, B in A); estimates if a sketch is incomplete.
+        shares: Shared shingles as fractions (Jaccard, A in B, B in A); estimates if a sketch is incomplete.
         low, high: Ends of 95 % confidence intervals; equal to the shares if all shingles were compared.
         residual: Shares of the texts without boilerplate, if the options define boilerplate.
         spans: Half-open character ranges of the longest shared passage in A and in B, if the search looked for it.

@@ -38,7 +38,6 @@ FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
 #: Maximum number of documents to compare in a request. For a larger store, use the command line.
 MOST_DOCUMENTS = 200_000
 _TEXTS_AT_ONCE = 50
-#: Maximum number in an error message.
 _LISTED_FIELDS = 20
 
 

@@ -330,7 +330,9 @@ class _Resolver:
         """Return the test for words or patterns in order. An empty `row` gives a test that matches nothing."""
         words = tuple(row)
         if not words:
-            reason = f"there is no word in {self._typed(clause.span)!r:.80}, so it matches nothing"
+            reason = (
+                f"there is no word in {self._query[clause.span.start : clause.span.end]!r:.80}, so it matches nothing"
+            )
             self.warnings.append(reason)
             return [Nothing(reason)]
         return [InOrder(words, slop, field, 0.0)]
@@ -348,9 +350,6 @@ class _Resolver:
 
     def _tokens(self, text: str) -> list[str]:
         return [word for word in tokens(well_formed(text), self._fields.profile) if word]
-
-    def _typed(self, span: Span) -> str:
-        return self._query[span.start : span.end]
 
     def _mismatch(self, clause: ast.Leaf, places: Places, reason: str, hint: str = "") -> FieldError:
         holds = " and ".join(kind.value for kind in Kind if kind in places)
