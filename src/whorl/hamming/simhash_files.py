@@ -84,7 +84,7 @@ def lines_of(groups: Groups) -> Iterator[bytes]:
         else:
             with uncollected():
                 lists = Groups(groups.codes[ends[0] : ends[-1]], ends - ends[0]).to_lists()
-                # A line has the format in which Python prints a list of ints.
+                # A line has the same format as a printed list of ints in Python.
                 yield "".join([f"{group}\n" for group in lists]).encode()
 
 

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from whorl.operations.searches import Reading as Reading
     from whorl.operations.searches import SearchOperation as SearchOperation
     from whorl.operations.searches import SimilarOperation as SimilarOperation
-    from whorl.operations.texts import OPERATIONS as OPERATIONS
-    from whorl.operations.texts import DeleteOperation as DeleteOperation
-    from whorl.operations.texts import DuplicatesOperation as DuplicatesOperation
-    from whorl.operations.texts import IndexOperation as IndexOperation
-    from whorl.operations.texts import SimhashOperation as SimhashOperation
-    from whorl.operations.texts import SourcesOperation as SourcesOperation
-    from whorl.operations.texts import VerifyOperation as VerifyOperation
+    from whorl.operations.texts_and_files import OPERATIONS as OPERATIONS
+    from whorl.operations.texts_and_files import DeleteOperation as DeleteOperation
+    from whorl.operations.texts_and_files import DuplicatesOperation as DuplicatesOperation
+    from whorl.operations.texts_and_files import IndexOperation as IndexOperation
+    from whorl.operations.texts_and_files import SimhashOperation as SimhashOperation
+    from whorl.operations.texts_and_files import SourcesOperation as SourcesOperation
+    from whorl.operations.texts_and_files import VerifyOperation as VerifyOperation
 
 __getattr__, __all__ = lazily(__name__)
