@@ -132,7 +132,7 @@ def write_filtered(
             try:
                 writing.write(place, partial / place.inside)
             except UnreadRowsError:
-                # The reader has reported the error. The copy has the rows before it.
+                # The reader has reported the error. The copy has the rows before the error.
                 continue
         _write_notes(reading.places, partial, with_columns=with_columns)
         if target.exists():

@@ -19,10 +19,10 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 Numbers: TypeAlias = npt.NDArray[np.int64]
 #: Type of hashes in files.
 HASH = np.dtype("<u8")
-#: The first number is the size of a mapped file, in bytes, that always fits into memory. With more documents a file may
-#: be larger, up to the second number.
+#: A mapped file of at most this size in bytes stays in memory. If it holds many documents, the limit is higher, up to
+#: the second number.
 MAPPED_BYTES, _MOST_MAPPED_BYTES = 1 << 26, 1 << 28
-#: Bytes per document that may stay in memory, between the two limits.
+#: Number of bytes per document in this higher limit.
 _MAPPED_BYTES_PER_DOCUMENT = 1 << 11
 #: A large file is read range by range: smallest size of a range in bytes, and largest number of ranges.
 _RANGE_BYTES, _MOST_RANGES = 1 << 22, 256
@@ -171,7 +171,7 @@ class Sketches:
     def _bisect(self, indices: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
         first = low = self.starts[indices]
         high = low + self.counts[indices]
-        # Bisect in all documents at once.
+        # Bisect the hashes of all documents at once.
         while (is_open := low < high).any():
             middle = (low + high) >> 1
             is_within = is_open & (self.hashes[np.where(is_open, middle, 0)] <= last)

@@ -31,7 +31,7 @@ class SketchEntry:
     """A document with its sketch, to be put into a sketch store.
 
     Args:
-        digest: Digest of the document's text or sketch. If the digest is unchanged, so is the document.
+        digest: Digest of the document's text or sketch. A document is unchanged if its digest is.
         worth: Rank by the retention policy, where larger is better; None if unknown.
         date: Creation or modification time in seconds since 1970; None if unknown.
     """

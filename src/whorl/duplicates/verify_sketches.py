@@ -33,7 +33,7 @@ _AT_ONCE = 1 << 19
 class PairOverlaps:
     """For each pair of sketches, the numbers of hashes that can be compared: in A, in B, and in both.
 
-    Only hashes below the bound of the higher of the two sketches' levels (`levels`) can be compared.
+    Only hashes below the bound of the higher level of the two sketches (`levels`) can be compared.
     """
 
     levels: Numbers

@@ -626,7 +626,7 @@ class Matcher:
         if not left.size:
             return np.empty((0, 3), np.int64)
         by_kind, first = _by_kind(self.b, self.count_b)
-        # Append different numbers to both texts: then every agreement ends at the end of a text.
+        # Different numbers at the ends of the two texts stop every agreement there.
         a = np.append(self.a, np.full(_LONGEST_STRETCH, -1))
         b = np.append(self.b, np.full(_LONGEST_STRETCH, -2))
         require_time()

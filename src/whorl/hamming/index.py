@@ -13,8 +13,8 @@ from whorl.errors import StoreError
 from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, without
 from whorl.hamming.lookup_tables import Layout, Tables, sort_codes
 
-#: The lookup tables are rebuilt after this number of single insertions or removals; or, in a large set, after one
-#: insertion or removal for every eight codes.
+#: The lookup tables are rebuilt after this number of single insertions or removals. In a large set, they are rebuilt
+#: after one insertion or removal per this number of codes.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
 #: A bulk operation rebuilds the tables, unless it has less than one code per this number of all codes.
 _SMALL_PART = 32

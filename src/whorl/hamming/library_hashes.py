@@ -147,7 +147,7 @@ def _rolling(words: Sequence[Sequence[bytes]]) -> Hashes:
 _BLOCK = 12  # bytes
 _START = 0xDEADBEEF
 _MOST = 0xFFFFFFFF
-#: Mixing steps of lookup3.c: the indices of two numbers, and the number of bits to rotate the second number by.
+#: Mixing steps of lookup3.c: the indices of two numbers, and the rotation of the second number in bits.
 _MIX = ((0, 2, 4), (1, 0, 6), (2, 1, 8), (0, 2, 16), (1, 0, 19), (2, 1, 4))
 _FINAL = ((2, 1, 14), (0, 2, 11), (1, 0, 25), (2, 1, 16), (0, 2, 4), (1, 0, 14), (2, 1, 24))
 

@@ -33,7 +33,7 @@ from whorl.request_context import timely
 _Convert: TypeAlias = Callable[[Any], Any]
 #: Shares are rounded to multiples of 1 / _PARTS, which is six decimals.
 _PARTS = 1_000_000
-#: A longer list is converted in parts, with a check of the deadline before each.
+#: A longer list is converted in parts. The deadline is checked before each part.
 _MANY = 1_000
 
 

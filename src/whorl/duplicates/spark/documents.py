@@ -168,7 +168,7 @@ def without(
 
 
 def parts_of(*frames: DataFrame) -> Partitioning:
-    """Choose the largest of: number of input partitions, parallelism, spark.sql.shuffle.partitions."""
+    """Make as many parts as the largest of: input partitions, parallelism, spark.sql.shuffle.partitions."""
     context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)
     return Partitioning.into(

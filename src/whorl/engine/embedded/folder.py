@@ -157,8 +157,8 @@ def index_failure_message(path: Path, error: IndexBrokenError) -> str:
 class WriteLock:
     """Exclusive write lock of a store, for processes and threads.
 
-    It locks a separate SQLite file. SQLite's locks work on every system, a process can wait for them, and they end with
-    their process.
+    It is a lock on a separate SQLite file: SQLite's locks work on every system, a process can wait for them, and they
+    end with their process.
     """
 
     def __init__(self, path: Path) -> None:

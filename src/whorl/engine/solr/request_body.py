@@ -429,7 +429,7 @@ def band_parameters(bands: int, rows: int) -> tuple[float, float]:
     """
     count = bands * rows
     first = next(number for number in range(1, bands + 1) if count // number == rows)
-    # The two probabilities differ clearly where a band matches with probability 1 / `first`.
+    # At a similarity for which a band matches with probability 1 / `first`, the two probabilities differ clearly.
     similarity = 1.0 if first == 1 else (1.0 / first) ** (1.0 / rows)
     below = 0.0 if first == 1 else band_match_probability(similarity, first - 1, count // (first - 1))
     reached = band_match_probability(similarity, first, rows)

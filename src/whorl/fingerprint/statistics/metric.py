@@ -2,8 +2,10 @@
 
 A is the source or the first text, B is the hit or the second text. With a shingles in A, b in B and I in both:
 
-    jaccard I / (a + b - I) how similar the two are a_in_b I / a how much of A is in B b_in_a I / b how much of B is in
-    A containment I / min(a, b) the larger of these two: how much of the smaller one is in the other
+    jaccard       I / (a + b - I)   how similar the two are
+    a_in_b        I / a             how much of A is in B
+    b_in_a        I / b             how much of B is in A
+    containment   I / min(a, b)     the larger of these two: how much of the smaller one is in the other
 
 Searches for one source use all four metrics. Searches for all pairs, which have no direction, use jaccard and
 containment. Decisions about hits use fractions, never floats.

@@ -233,8 +233,8 @@ class _Words:
     def best(self, start: int) -> int:
         """Return the end of the best word at a position, or the position itself if no word begins there.
 
-        The best word is the longest word that two more words, or the span's last word, can follow. If no word is, it is
-        the shortest word that one word can follow, or else the longest word.
+        The best word is the longest word that two more words, or the span's last word, can follow. If there is no such
+        word, it is the shortest word that one word can follow, or else the longest word.
         """
         ends = [start + length for length in self.at(start)[0]]
         if len(ends) < 2 or ends[-1] >= self.limit:

@@ -116,7 +116,8 @@ class RowFormat(Protocol):
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         """Write the kept rows in the same format, with all of their columns.
 
-        If `decide` adds a column that exists, its new values replace the old values. A text column keeps its position.
+        If a column that `decide` adds exists already, the new values replace the old values. A text column keeps its
+        position.
         """
 
 

@@ -389,7 +389,7 @@ def _price(drawn: Counts, minima: Counts, costs: Costs) -> Floats:
 
 def _branch(plan: SketchPlan, size_range: _SizeRange, count: int, minimum: int, recall: float) -> Branch:
     second = plan.second_recall
-    # The recall of the second phase must depend neither on the source's sketch nor on this branch's recall.
+    # The recall of the second phase must not depend on the source's sketch, and so not on this branch's recall.
     if second is not None and not _is_below(recall, plan.recall) and _is_below(recall, plan.first_recall):
         second = Fraction(1)
     return Branch(

@@ -229,7 +229,7 @@ def phrases_of(text: str, sketch: Sketch, scheme: Scheme) -> tuple[str, ...]:
     return tuple(dict.fromkeys(" ".join(words[at : at + scheme.shingle_size]) for at in places))
 
 
-#: Maximum number of candidates to fetch tokens of, some 10 KB each.
+#: Maximum number of candidates whose tokens are fetched, some 10 KB each.
 MOST_MINHASH_VERIFIED = 2_000
 MINHASH_AT_ONCE = 500
 _ROUGH = (
