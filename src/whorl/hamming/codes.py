@@ -45,11 +45,11 @@ def as_distance(distance: int) -> int:
 
 def without(ascending: Codes, gone: Codes) -> Codes:
     """Remove the codes in `gone` from other codes; both arrays are sorted."""
-    places = np.searchsorted(ascending, gone)
-    inside = places < ascending.size
-    places = places[inside]
+    indices = np.searchsorted(ascending, gone)
+    inside = indices < ascending.size
+    indices = indices[inside]
     is_kept = np.ones(ascending.size, np.bool_)
-    is_kept[places[ascending[places] == gone[inside]]] = False
+    is_kept[indices[ascending[indices] == gone[inside]]] = False
     return ascending[is_kept]
 
 
@@ -160,8 +160,8 @@ def in_ranges(
         last = max(first + 1, int(np.searchsorted(before, before[first] + at_once, "right")) - 1)
         part_sizes = sizes[first:last]
         owners = np.repeat(np.arange(first, last), part_sizes)
-        places = np.arange(before[first], before[last]) + (starts - before[:-1])[owners]
-        yield live[owners], places
+        indices = np.arange(before[first], before[last]) + (starts - before[:-1])[owners]
+        yield live[owners], indices
         first = last
 
 

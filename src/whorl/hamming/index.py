@@ -238,27 +238,27 @@ class _Recent:
     def add(self, code: int) -> None:
         if not self._codes.size:
             self._make_room()
-        last, place = self._last, self.size
-        self._view[place] = code
+        last, index = self._last, self.size
+        self._view[index] = code
         for low, heads, nexts in self._chains:
             bucket = code >> low & last
-            nexts[place] = heads[bucket]
-            heads[bucket] = place
+            nexts[index] = heads[bucket]
+            heads[bucket] = index
         heads, nexts = self._same_hash
         bucket = _hash(code)
-        nexts[place] = heads[bucket]
-        heads[bucket] = place
-        self.size = place + 1
+        nexts[index] = heads[bucket]
+        heads[bucket] = index
+        self.size = index + 1
 
     def __contains__(self, code: int) -> bool:
         if not self.size:
             return False
         heads, nexts = self._same_hash
-        place = heads[_hash(code)]
-        while place >= 0:
-            if self._view[place] == code:
+        index = heads[_hash(code)]
+        while index >= 0:
+            if self._view[index] == code:
                 return True
-            place = nexts[place]
+            index = nexts[index]
         return False
 
     def find(self, query: int) -> list[int]:
@@ -268,12 +268,12 @@ class _Recent:
         codes, distance, last = self._view, self._distance, self._last
         near: list[int] = []
         for low, heads, nexts in self._chains:
-            place = heads[query >> low & last]
-            while place >= 0:
-                code = codes[place]
+            index = heads[query >> low & last]
+            while index >= 0:
+                code = codes[index]
                 if (code ^ query).bit_count() <= distance and code not in near:
                     near.append(code)
-                place = nexts[place]
+                index = nexts[index]
         return near
 
 

@@ -134,13 +134,13 @@ def _rolling(words: Sequence[Sequence[bytes]]) -> Hashes:
     numbers: dict[bytes, int] = {}
     order = [numbers.setdefault(word, len(numbers)) for word in chain.from_iterable(words)]
     hashes = lookup3(list(numbers))[np.array(order, np.intp)]
-    place = np.arange(hashes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    index = np.arange(hashes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     rolled = hashes.copy()
     # Each following word rotates a word's hash by one bit. Windows at the beginning of a text are shorter.
     for back in range(1, min(_ROLLED, hashes.size)):
         earlier = hashes[:-back]
         turned = (earlier << np.uint64(back)) | (earlier >> np.uint64(64 - back))
-        rolled[back:] ^= np.where(place[back:] >= back, turned, np.uint64(0))
+        rolled[back:] ^= np.where(index[back:] >= back, turned, np.uint64(0))
     return elect(tally(rolled, sizes)[:, ::-1])
 
 
@@ -165,17 +165,17 @@ def lookup3(strings: Sequence[bytes], primary: int = 0, secondary: int = 0) -> n
     blocks = (lengths + _BLOCK - 1) // _BLOCK
     hashes = np.empty(len(strings), np.uint64)
     for count in np.unique(blocks).tolist():
-        places = np.flatnonzero(blocks == count)
+        indices = np.flatnonzero(blocks == count)
         # Pad the last block with zeros.
-        raw = b"".join([strings[place].ljust(count * _BLOCK, b"\0") for place in places.tolist()])
-        words = np.frombuffer(raw, "<u4").astype(np.uint32).reshape(places.size, count, 3)
-        state = np.empty((3, places.size), np.uint32)
-        state[:] = ((lengths[places] + (_START + primary)) & _MOST).astype(np.uint32)
+        raw = b"".join([strings[index].ljust(count * _BLOCK, b"\0") for index in indices.tolist()])
+        words = np.frombuffer(raw, "<u4").astype(np.uint32).reshape(indices.size, count, 3)
+        state = np.empty((3, indices.size), np.uint32)
+        state[:] = ((lengths[indices] + (_START + primary)) & _MOST).astype(np.uint32)
         state[2] += np.uint32(secondary)
         for block in range(count):
             state += words[:, block].T
             (_finish if block == count - 1 else _mix)(state)
-        hashes[places] = (state[2].astype(np.uint64) << np.uint64(32)) | state[1]
+        hashes[indices] = (state[2].astype(np.uint64) << np.uint64(32)) | state[1]
     return hashes
 
 

@@ -173,8 +173,8 @@ class Tables:
     def __contains__(self, code: int) -> bool:
         bucket, ends = code >> self._low & self._last, self._ends_view
         end = ends[bucket + 1]
-        place = bisect_left(self._view, code, ends[bucket], end)
-        return place < end and self._view[place] == code
+        index = bisect_left(self._view, code, ends[bucket], end)
+        return index < end and self._view[index] == code
 
     @property
     def codes(self) -> Codes:
@@ -241,13 +241,13 @@ class Tables:
             ends = self._ends[number * (buckets + 1) : (number + 1) * (buckets + 1)].astype(np.int64)
             own = self._buckets_of(queries, low)
             for flip in layout.flips:
-                for owner, place in in_ranges(ends[own ^ flip], ends[(own ^ flip) + 1], _AT_ONCE):
-                    differing = table[place] ^ queries[owner]
+                for owner, indices in in_ranges(ends[own ^ flip], ends[(own ^ flip) + 1], _AT_ONCE):
+                    differing = table[indices] ^ queries[owner]
                     near = np.flatnonzero(np.bitwise_count(differing) <= layout.distance)
                     for mask in layout.masks[:number]:
                         near = near[np.bitwise_count(differing[near] & np.uint64(mask)) > layout.radius]
                     owners.append(owner[near])
-                    codes.append(table[place[near]])
+                    codes.append(table[indices[near]])
         every, matches = np.concatenate(owners), np.concatenate(codes)
         order = np.lexsort((matches, every))
         counts = np.bincount(every, minlength=queries.size)

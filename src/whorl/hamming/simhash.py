@@ -196,8 +196,8 @@ def _damped_votes(hashes: Hashes, sizes: npt.NDArray[np.int64]) -> Tally:
         hashes[start:end].sort()
     np.not_equal(hashes[1:], hashes[:-1], out=is_first[1:-1])
     is_first[bounds] = True
-    places = np.flatnonzero(is_first)
-    roots = np.sqrt(np.diff(places))
+    indices = np.flatnonzero(is_first)
+    roots = np.sqrt(np.diff(indices))
     # Square roots give the same result on all platforms.
     weights = np.rint(_VOTES * roots * np.sqrt(roots))
-    return tally(hashes[places[:-1]], np.diff(np.searchsorted(places, bounds)), weights)
+    return tally(hashes[indices[:-1]], np.diff(np.searchsorted(indices, bounds)), weights)

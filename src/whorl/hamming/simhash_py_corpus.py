@@ -196,20 +196,20 @@ class _Hits:
         times = np.zeros(self.codes.size, np.int64)  # Number of tables with the hit, for queries with a single hit.
         parts: list[_Places] = []
         for table in tables:
-            places = self.shown_by(table)
+            indices = self.shown_by(table)
             if not repeats:
-                places = places[times[places] == 0]
-            times[places] += 1
-            places = places[~self._is_alone[places]]
-            order = np.lexsort((table.permutation.apply(self.codes[places]), self.owners[places]))
-            parts.append(places[order])
+                indices = indices[times[indices] == 0]
+            times[indices] += 1
+            indices = indices[~self._is_alone[indices]]
+            order = np.lexsort((table.permutation.apply(self.codes[indices]), self.owners[indices]))
+            parts.append(indices[order])
         alone = np.flatnonzero(self._is_alone)
         hits = zip(self.owners[alone].tolist(), self.codes[alone].tolist(), times[alone].tolist(), strict=True)
         for owner, code, number in hits:
             answers[owner] = [code] * number
-        places = np.concatenate(parts)
-        places = places[np.argsort(self.owners[places], kind="stable")]
-        starts, codes = run_starts(self.owners[places]), self.codes[places].tolist()
-        ends = [*starts[1:].tolist(), places.size]
-        for owner, start, end in zip(self.owners[places[starts]].tolist(), starts.tolist(), ends, strict=False):
+        indices = np.concatenate(parts)
+        indices = indices[np.argsort(self.owners[indices], kind="stable")]
+        starts, codes = run_starts(self.owners[indices]), self.codes[indices].tolist()
+        ends = [*starts[1:].tolist(), indices.size]
+        for owner, start, end in zip(self.owners[indices[starts]].tolist(), starts.tolist(), ends, strict=False):
             answers[owner] = codes[start:end]
