@@ -20,5 +20,7 @@ def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     if name == "plain":
         monkeypatch.setitem(sys.modules, "whorl.hamming.compiled_loops", None)
     monkeypatch.setattr(hamming_codes, "LOADING_SECONDS", math.inf if name == "plain" else 0)
+    # Counting the frozen objects of a test process takes ten times as long as a test.
+    monkeypatch.setattr(hamming_codes, "_MANY_OBJECTS", math.inf)
     assert (hamming_codes.loops(1.0) is None) == (name == "plain")
     return name
