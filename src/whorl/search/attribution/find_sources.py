@@ -59,6 +59,8 @@ READ_AT_ONCE = 4
 LOOPS_GAIN = 10
 #: Maximum number of phrases to look up in the index of words; for more, searching windows of the text is faster.
 MOST_PHRASES = 100
+#: Number of candidates to read before phrases are looked up.
+READ_FIRST = 3
 #: Up to this number of candidates, reading their sketches is faster than reading one text.
 FEW_SKETCHES = 20
 #: Number of sketches that can be read in the time of one phrase look-up.
@@ -383,22 +385,17 @@ class _Chooser:
 
     def _read_possible(self) -> bool:
         """Read candidates that may have words that no read document has; return whether any was read."""
-        is_open, is_any = self.uncovered(), False
+        is_open, read_before = self.uncovered(), self._reader.read
+        # Near-copies often have the same words, so read a few before any phrases and sketches. If all words of a hash
+        # are a passage, this has been done.
+        for _ in range(0 if self._proven_words else READ_FIRST):
+            promising = self.promising(is_open, self.candidates)
+            if self.count(promising) <= FEW_SKETCHES or not self._read_best(promising, is_open):
+                break
         if promising := self.promising(is_open, self.candidates):
             promising = self.promising(is_open, self._close_gaps(promising, is_open))
-            # Near-copies often have the same words, so read one of them before the sketches of all.
-            count = self.count(promising)
-            while count > FEW_SKETCHES and not self._reader.is_exhausted:
-                before = is_open.copy()
-                [(best, _)] = greedy_cover([candidate.possible for candidate in promising], is_open)[:1]
-                promising += self._split(promising[best], promising[best].ids[1:])
-                for candidate in self._reader.check([promising[best]]):
-                    is_any = True
-                    is_open[places_of(candidate.cover)] = False
+            while self.count(promising) > FEW_SKETCHES and self._read_best(promising, is_open):
                 promising = self.promising(is_open, self._close_gaps(promising, is_open))
-                count = self.count(promising)
-                if np.array_equal(is_open, before):
-                    break
             for candidate in [*promising]:
                 others = candidate.split_all()
                 promising += others
@@ -411,9 +408,22 @@ class _Chooser:
                 promising = self._with_runs(promising, is_open)
             cover = greedy_cover([candidate.possible for candidate in promising], is_open)
             for candidate in self._reader.check([promising[place] for place, _ in cover]):
-                is_any = True
                 is_open[places_of(candidate.cover)] = False
-        return is_any
+        return self._reader.read > read_before
+
+    def _read_best(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> bool:
+        """Read a document of the candidate that may have most open words; return whether it has any.
+
+        Clear these words in `is_open`. Add a candidate for the other documents to `promising`.
+        """
+        if self._reader.is_exhausted:
+            return False
+        [(best, _)] = greedy_cover([candidate.possible for candidate in promising], is_open)[:1]
+        promising += self._split(promising[best], promising[best].ids[1:])
+        before = int(np.count_nonzero(is_open))
+        for candidate in self._reader.check([promising[best]]):
+            is_open[places_of(candidate.cover)] = False
+        return int(np.count_nonzero(is_open)) < before
 
     def _with_runs(
         self, promising: Sequence[Candidate], is_open: npt.NDArray[np.bool_], most_phrases: int | None = None
