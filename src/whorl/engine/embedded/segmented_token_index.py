@@ -107,6 +107,7 @@ class TokenIndex:
         self._idle = threading.Event()
         self._idle.set()
         self._buffered: dict[int, DocumentTokens | None] = {}
+        self._tokens_buffered = 0
         self._unpublished: list[Segment] = []
         self._documents_written, self._final_merge_size = 0, 0
 
@@ -191,8 +192,9 @@ class TokenIndex:
         """Add, replace or delete (None) documents by number; readers see the changes after `commit`."""
         self._buffered.update(documents)
         self._documents_written += len(documents)
-        buffered = (document.kinds for document in self._buffered.values() if document)
-        if sum(tokens.size for kinds in buffered for tokens in kinds) > MOST_BUFFERED:
+        # Tokens of documents that are replaced again count twice.
+        self._tokens_buffered += sum(own.size for document in documents.values() if document for own in document.kinds)
+        if self._tokens_buffered > MOST_BUFFERED:
             self._flush()
 
     def commit(self, applied: int) -> None:
@@ -223,7 +225,7 @@ class TokenIndex:
 
     def abandon(self) -> None:
         """Discard uncommitted changes, and delete their segments."""
-        self._buffered.clear()
+        self._clear_buffer()
         for segment in self._unpublished:
             (self._folder / segment.name).unlink(missing_ok=True)
         self._unpublished = []
@@ -248,13 +250,16 @@ class TokenIndex:
         self._unpublished.append(
             self._write_file(lambda path: write_documents(path, numbers, sizes, tombstones, kinds, self._token_bits))
         )
-        self._buffered.clear()
+        self._clear_buffer()
 
-    def _write_file(self, write: Callable[[Path], None]) -> Segment:
+    def _clear_buffer(self) -> None:
+        self._buffered.clear()
+        self._tokens_buffered = 0
+
+    def _write_file(self, write: Callable[[Path], Tokens]) -> Segment:
         path = self._folder / f"{uuid.uuid4().hex}.run"
         try:
-            write(path)
-            return Segment(path)
+            return Segment(path, write(path))
         except BaseException:
             path.unlink(missing_ok=True)
             raise

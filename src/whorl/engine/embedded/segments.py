@@ -42,7 +42,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import run_starts, spread
+from whorl.arrays import counts_in_groups, run_starts, spread
 from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.request_context import require_time
 
@@ -290,13 +290,14 @@ class Segment:
 
     Args:
         path: File of the segment; it may be deleted while the segment is in use.
+        keys: The segment's `token_keys`, if known.
 
     Raises:
         IndexBrokenError: The file is damaged.
         OSError: The file cannot be read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, keys: Tokens | None = None) -> None:
         self.name = path.name
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_size < _HEAD_BYTES:
@@ -325,6 +326,7 @@ class Segment:
         self._is_copied[self.originals_of_copies] = True
         self._blocks = blocks = _Blocks(self.name, raw[_HEAD_BYTES:end], columns[-1])
         self.kinds: list[PostingsReader] = []
+        self._keys = keys
         begin = _HEAD_BYTES
         for number, layout in enumerate(layouts):
             first = _COLUMNS + _COLUMNS_OF_KIND * number
@@ -373,13 +375,14 @@ class Segment:
 
         The hash is a sum over postings, so the method reads each posting once, in order.
         """
-        keys = self.sizes * _MIXER
+        if self._keys is not None:
+            return self._keys
+        keys = _first_keys(self.sizes, self.shared_bits)
         for reader in self.kinds:
             keys *= _MIXER
             for low, high in _token_intervals([reader]):
                 postings = reader.postings_between(low, high)
-                mixed = postings.tokens * _MIXER
-                np.add.at(keys, postings.ordinals, (mixed ^ (mixed >> np.uint64(32))) * _MIXER + _MIXER)
+                np.add.at(keys, postings.ordinals, _mixed(postings.tokens))
         keys[self.copies] = keys[self.originals_of_copies]
         return keys
 
@@ -604,65 +607,82 @@ def _in_words(raw: bytes) -> bytes:
     return raw.ljust(-(-len(raw) // 8) * 8, b"\0")
 
 
-def sorted_postings(tokens: Sequence[Tokens], bits: int) -> Postings:
-    """Sort the tokens of documents into postings; the position of a document in `tokens` is its ordinal."""
-    all_tokens = np.concatenate([np.empty(0, np.uint64), *tokens])
-    ordinals = np.repeat(np.arange(len(tokens)), [own.size for own in tokens])
-    # Pack (upper bits of the token, position) into one integer: sorting is much faster than argsort.
-    index_bits = all_tokens.size.bit_length()
-    index_mask = np.uint64((1 << index_bits) - 1)
-    by_upper_bits = (all_tokens & ~index_mask) | np.arange(all_tokens.size, dtype=np.uint64)
-    if bits + index_bits <= 64:
-        by_upper_bits = all_tokens << np.uint64(index_bits) | np.arange(all_tokens.size, dtype=np.uint64)
-    by_upper_bits.sort()
-    order = (by_upper_bits & index_mask).view(np.int64)
-    all_tokens, ordinals = all_tokens[order], ordinals[order]
-    if (all_tokens[1:] < all_tokens[:-1]).any():
+def _first_keys(sizes: _Narrow | Numbers, shared_bits: _Narrow | Numbers) -> Tokens:
+    """Return the part of the documents' keys that does not depend on their postings."""
+    return (sizes.astype(np.uint64) + (shared_bits.astype(np.uint64) << np.uint64(48))) * _MIXER
+
+
+def _mixed(tokens: Tokens) -> Tokens:
+    mixed = tokens * _MIXER
+    return (mixed ^ (mixed >> np.uint64(32))) * _MIXER + _MIXER
+
+
+def sorted_postings(tokens: Tokens, ordinals: Numbers) -> Postings:
+    """Sort postings by token; postings of the same token keep their order."""
+    # Pack (upper bits of the token, position) into one integer: sorting is much faster than argsort. The bits that all
+    # tokens share are left out.
+    differing = int(tokens.max(initial=0) ^ tokens.min(initial=np.iinfo(np.uint64).max)).bit_length()
+    index_mask = np.uint64((1 << tokens.size.bit_length()) - 1)
+    packed = tokens << np.uint64(min(63, 64 - differing))
+    packed &= ~index_mask
+    packed |= np.arange(tokens.size, dtype=np.uint64)
+    packed.sort()
+    order = (packed & index_mask).view(np.int64)
+    tokens, ordinals = tokens[order], ordinals[order]
+    if (tokens[1:] < tokens[:-1]).any():
         # The tokens are nearly sorted, so a stable sort is fast.
-        order = np.argsort(all_tokens, kind="stable")
-        all_tokens, ordinals = all_tokens[order], ordinals[order]
-    return Postings(all_tokens, ordinals)
+        order = np.argsort(tokens, kind="stable")
+        tokens, ordinals = tokens[order], ordinals[order]
+    return Postings(tokens, ordinals)
 
 
-def unshared_hashes(
-    minhash: Sequence[Tokens], hashes: Sequence[Tokens], token_bits: Sequence[int]
-) -> tuple[list[Tokens], Numbers]:
+class _TokensOfDocuments(NamedTuple):
+    """Tokens of a kind, ascending and distinct for each document, document by document; and the counts of each."""
+
+    tokens: Tokens
+    counts: Numbers
+
+    @classmethod
+    def of(cls, kind: Sequence[Tokens]) -> _TokensOfDocuments:
+        counts = np.array([own.size for own in kind], np.int64)
+        return cls(np.concatenate([np.empty(0, np.uint64), *kind]), counts)
+
+    def owners(self) -> Numbers:
+        return np.arange(self.counts.size).repeat(self.counts)
+
+    def among(self, is_retained: npt.NDArray[np.bool_]) -> _TokensOfDocuments:
+        """Return only the tokens that a mask retains."""
+        return _TokensOfDocuments(self.tokens[is_retained], counts_in_groups(is_retained, self.counts))
+
+
+def _without_shared(
+    minhash: _TokensOfDocuments, hashes: _TokensOfDocuments, token_bits: Sequence[int]
+) -> tuple[_TokensOfDocuments, Numbers]:
     """Remove look-up hashes that are the upper bits of a MinHash token of the same document.
 
-    A look-up must count each hash once. So if two tokens of a document begin with the same hash, the document keeps all
-    of its hashes.
-
-    Args:
-        minhash: MinHash tokens of each document, ascending.
-        hashes: Look-up hashes of each document, ascending and distinct.
-        token_bits: Bits of each kind of token.
-
-    Returns:
-        The remaining hashes of each document, and the shared bits as in `SegmentDocuments`.
+    If two tokens of a document begin with the same hash, the document keeps all of its hashes, because a look-up must
+    count each hash once. Also return the shared bits as in `SegmentDocuments`.
     """
     bits, dropped_bits = token_bits[SKETCH], token_bits[MINHASH] - token_bits[SKETCH]
-    counts = np.array([own.size for own in hashes], np.int64)
+    counts, has_any = hashes.counts, hashes.counts > 0
     shared_bits = np.zeros(counts.size, np.int64)
-    if dropped_bits < 0 or bits + counts.size.bit_length() > 64 or not counts.any():
-        return list(hashes), shared_bits
-    all_hashes, ends = np.concatenate(hashes), np.cumsum(counts)
+    if dropped_bits < 0 or bits + counts.size.bit_length() > 64 or not has_any.any():
+        return hashes, shared_bits
     # The exponent of a float is the bit length.
-    shared_bits[counts > 0] = np.frexp(all_hashes[ends[counts > 0] - 1])[1]
-    owners = np.arange(counts.size).repeat([own.size for own in minhash])
-    upper = np.concatenate(minhash) >> np.uint64(dropped_bits)
+    shared_bits[has_any] = np.frexp(hashes.tokens[np.cumsum(counts)[has_any] - 1])[1]
+    owners, upper = minhash.owners(), minhash.tokens >> np.uint64(dropped_bits)
     is_low = upper < _BOUNDS[shared_bits[owners]]
     owners, upper = owners[is_low], upper[is_low]
     # Pack (ordinal, hash) into one integer, ascending for all documents.
     wanted = owners.view(np.uint64) << np.uint64(bits) | upper
-    known = np.arange(counts.size).repeat(counts).view(np.uint64) << np.uint64(bits) | all_hashes
+    known = hashes.owners().view(np.uint64) << np.uint64(bits) | hashes.tokens
     positions = np.minimum(np.searchsorted(known, wanted), known.size - 1)
     is_irregular = known[positions] != wanted
     is_irregular[1:] |= wanted[1:] == wanted[:-1]
     shared_bits[owners[is_irregular]] = 0
     is_retained = np.ones(known.size, np.bool_)
     is_retained[positions[shared_bits[owners] > 0]] = False
-    retained_counts = np.add.reduceat(np.append(is_retained, False), ends - counts, dtype=np.int64) * (counts > 0)
-    return np.split(all_hashes[is_retained], np.cumsum(retained_counts)[:-1]), shared_bits
+    return hashes.among(is_retained), shared_bits
 
 
 def write_documents(
@@ -672,27 +692,33 @@ def write_documents(
     tombstones: Numbers,
     kinds: Sequence[Sequence[Tokens]],
     token_bits: Sequence[int],
-) -> None:
-    """Write a segment of new documents, like `write_segment`.
+) -> Tokens:
+    """Write a segment of new documents, like `write_segment`; return its `token_keys`.
 
     `kinds` has, for each kind, the tokens of each document, ascending and distinct.
     """
-    known: dict[tuple[object, ...], int] = {}
-    keys = zip(sizes.tolist(), *([own.tobytes() for own in kind] for kind in kinds), strict=True)
-    originals = np.array([known.setdefault(key, ordinal) for ordinal, key in enumerate(keys)], np.int64)
-    is_original = (originals == np.arange(originals.size)).tolist()
-    own_kinds = [[own if chosen else own[:0] for own, chosen in zip(kind, is_original, strict=True)] for kind in kinds]
-    own_kinds[SKETCH], shared_bits = unshared_hashes(own_kinds[MINHASH], own_kinds[SKETCH], token_bits)
-    counts = [np.array([own.size for own in kind], np.int64) for kind in own_kinds]
-    documents = SegmentDocuments(numbers, sizes, shared_bits, tombstones, originals, counts)
-    postings = [[sorted_postings(kind, bits)] for kind, bits in zip(own_kinds, token_bits, strict=True)]
+    own_kinds = list(map(_TokensOfDocuments.of, kinds))
+    own_kinds[SKETCH], shared_bits = _without_shared(own_kinds[MINHASH], own_kinds[SKETCH], token_bits)
+    keys = _first_keys(sizes, shared_bits)
+    for own in own_kinds:
+        keys *= _MIXER
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mixed(own.tokens))])
+        ends = np.cumsum(own.counts)
+        keys += sums[ends] - sums[ends - own.counts]
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    is_original = first[inverse] == np.arange(keys.size)
+    own_kinds = [own.among(is_original.repeat(own.counts)) for own in own_kinds]
+    counts = [own.counts for own in own_kinds]
+    documents = SegmentDocuments(numbers, sizes, shared_bits, tombstones, first[inverse], counts)
+    postings = [[sorted_postings(own.tokens, own.owners())] for own in own_kinds]
     write_segment(path, documents, token_bits, postings)
+    return keys
 
 
 def merge_segments(
     path: Path, segments: Sequence[Segment], alive: Sequence[npt.NDArray[np.bool_]], tombstones: Numbers
-) -> None:
-    """Merge segments with the same kinds of token into a new one.
+) -> Tokens:
+    """Merge segments with the same kinds of token into a new one; return its `token_keys`.
 
     `alive` has a mask for each segment: the documents to keep. No number is kept twice.
     """
@@ -703,7 +729,8 @@ def merge_segments(
     numbers = np.concatenate([segment.numbers[mask] for segment, mask in zip(segments, alive, strict=True)])
     order = np.argsort(numbers)
     keys = [segment.token_keys() for segment in segments]
-    distinct, first, inverse = np.unique(retained(keys), return_index=True, return_inverse=True)
+    retained_keys: Tokens = retained(keys)
+    distinct, first, inverse = np.unique(retained_keys, return_index=True, return_inverse=True)
     # The first document with a key gets the postings of all documents with this key.
     is_missing = np.ones(distinct.size, np.bool_)
     shared_bits = np.zeros(numbers.size, np.int64)
@@ -726,6 +753,7 @@ def merge_segments(
     documents = SegmentDocuments(numbers[order], sizes, shared_bits, tombstones, first[inverse], counts)
     bits = [kind[0].token_bits for kind in kinds]
     write_segment(path, documents, bits, [_merge_postings(kind, new_ordinals) for kind in kinds])
+    return retained_keys
 
 
 def _token_intervals(kind: Sequence[PostingsReader]) -> Iterator[tuple[int, int]]:
@@ -747,7 +775,4 @@ def _merge_postings(kind: Sequence[PostingsReader], new_ordinals: Sequence[Numbe
         pairs = zip(parts, new_ordinals, strict=True)
         ordinals = np.concatenate([mapping[portion.ordinals] for portion, mapping in pairs])
         is_retained = ordinals >= 0
-        tokens, ordinals = tokens[is_retained], ordinals[is_retained]
-        # The parts are sorted, so a stable sort is fast.
-        order = np.argsort(tokens, kind="stable")
-        yield Postings(tokens[order], ordinals[order])
+        yield sorted_postings(tokens[is_retained], ordinals[is_retained])
