@@ -124,10 +124,12 @@ def value_term(field: str, kind: Kind, value: Value) -> str:
     return value_prefix(field, kind) + encode_sortable(kind, value)
 
 
+@lru_cache
 def value_prefix(field: str, kind: Kind) -> str:
     return f"{_shortened(field)}{_AFTER_FIELD}{_LETTERS[kind]}"
 
 
+@lru_cache
 def presence_term(field: str, kind: Kind) -> str:
     """Return the term that a document has if it has any value of a kind in a field."""
     return f"{_shortened(field)}{_AFTER_FIELD}{_LETTERS[kind].upper()}"

@@ -80,9 +80,9 @@ from whorl.query.plan.nodes import (
     leaves,
 )
 
-#: Maximum number of documents that are stored but not yet searchable. After a crash, they are indexed when the store is
-#: opened.
-COMMIT_EVERY = 2048
+#: Maximum number of stored but not yet searchable documents, and of characters of their terms; after a crash, opening
+#: the store indexes them, which takes about three seconds.
+COMMIT_EVERY, COMMIT_CHARACTERS = 8192, 1 << 25
 #: Seconds between a failed write of the index and the next attempt.
 RETRY_SECONDS = 10.0
 #: Maximum number of documents, and of characters, in a batch of documents to store again.
@@ -255,13 +255,17 @@ class EmbeddedEngine:
             digests = self.digests([record.document.id for record, _ in prepared]) if is_again else {}
             # The dictionary would contain parts of the texts.
             texts = (record.document.text for record, _ in prepared if self.keeps_texts)
+            last = self._records.last_change()
             with self._records.writing(texts):
                 self._records.forget_changes(writer.base)
                 retained = [pair for pair in prepared if not is_again or _is_in(pair[0].document, digests)]
                 numbers = self._records.put([record for record, _ in retained])
             entries = zip(numbers, retained, strict=True)
-            writer.replace([Change(number, record.document.id, entry) for number, (record, entry) in entries])
-            if writer.pending >= COMMIT_EVERY:
+            # A new document has the number of a new journal entry.
+            writer.replace(
+                [Change(number, record.document.id, entry, number > last) for number, (record, entry) in entries]
+            )
+            if writer.pending >= COMMIT_EVERY or writer.pending_characters >= COMMIT_CHARACTERS:
                 self._commit(writer)
 
         with self._writers.registered():

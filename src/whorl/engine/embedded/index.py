@@ -121,7 +121,7 @@ class IndexWriter:
 
     def __init__(self, folder: Path, text_writer: TextIndexWriter, tokens: TokenIndex) -> None:
         self._folder, self._text_writer, self._token_index = folder, text_writer, tokens
-        self.pending = 0
+        self.pending = self.pending_characters = 0
 
     @property
     def base(self) -> int:
@@ -130,15 +130,18 @@ class IndexWriter:
 
     def replace(self, changes: Sequence[Change]) -> None:
         with index_errors(self._folder):
-            self._token_index.replace({number: entry.tokens if entry else None for number, _, entry in changes})
+            self._token_index.replace({own.number: own.entry.tokens if own.entry else None for own in changes})
         self._text_writer.replace(changes)
         self.pending += len(changes)
+        self.pending_characters += sum(
+            len(terms) for change in changes if change.entry for _, terms in change.entry.values
+        )
 
     def commit(self, number: int, documents: int) -> None:
         with index_errors(self._folder):
             self._token_index.commit(number)
         self._text_writer.commit(number, documents)
-        self.pending = 0
+        self.pending = self.pending_characters = 0
 
     def close(self) -> Callable[[], None] | None:
         """Release the folder like `TextIndexWriter.close`; a background thread merges the tokens."""

@@ -162,11 +162,16 @@ class IndexEntry(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Index change: add the document, or delete it if the entry is None."""
+    """Index change: add the document, or delete it if the entry is None.
+
+    Attributes:
+        is_new: Whether no earlier change has the document's id, so that the index need not delete its predecessor.
+    """
 
     number: int
     id: str
     entry: IndexEntry | None
+    is_new: bool = False
 
 
 def _schema() -> tantivy.Schema:

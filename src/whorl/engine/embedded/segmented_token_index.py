@@ -30,7 +30,10 @@ from whorl.engine.embedded.segments import Segment, Tokens, merge_segments, writ
 #: Merge four segments of fewer than 64, 256, 1,024, … documents.
 SMALLEST_SEGMENT, FANOUT = 64, 4
 LARGEST_SEGMENT = 1 << 19
-#: At the end of a write, the youngest segments are merged if they have at most this multiple of the written documents.
+#: Until the writer has finished, merge as many segments of more documents than `MOST_AT_ONCE` at once, because each
+#: merge reads and writes all of their tokens.
+FANOUT_WHILE_WRITING = 16
+#: At the end of a write, merge the youngest segments up to this multiple of the number of written documents.
 FINAL_MERGE_FACTOR = 4
 #: Maximum number of documents to merge during a write. A thread does larger merges, at about 20,000 documents a second.
 MOST_AT_ONCE = 8192
@@ -268,9 +271,10 @@ class TokenIndex:
         """Replace the manifest by a list of the segments, with the journal number `applied`."""
         names = [segment.name for segment in segments]
         content = json.dumps({"mark": self._store_id, "applied": applied, "runs": names}).encode()
+        raw = content + b"\n" + str(zlib.crc32(content)).encode()
         aside = self._folder / f"{_MANIFEST}.new"
         with aside.open("wb") as file:
-            file.write(content + b"\n" + str(zlib.crc32(content)).encode())
+            file.write(raw)
             file.flush()
             os.fsync(file.fileno())
         aside.replace(self._folder / _MANIFEST)
@@ -279,6 +283,8 @@ class TokenIndex:
             os.fsync(folder)
         finally:
             os.close(folder)
+        with self._lock:
+            self._cached = raw, self._snapshot(applied, segments)
 
     def _due_segments(self, most: int, final_merge_size: int = 0) -> Sequence[Segment]:
         """Return consecutive segments to merge; empty if no merge is due.
@@ -297,10 +303,12 @@ class TokenIndex:
         sizes = [len(segment) + segment.tombstones.size for segment in segments]
         bound = SMALLEST_SEGMENT
         while bound <= LARGEST_SEGMENT:
+            is_bulk = not final_merge_size and MOST_AT_ONCE < bound <= LARGEST_SEGMENT // FANOUT_WHILE_WRITING
+            fanout = FANOUT_WHILE_WRITING if is_bulk else FANOUT
             count = next((at for at, size in enumerate(reversed(sizes)) if size >= bound), len(sizes))
-            if count >= FANOUT and sum(sizes[-count:]) <= most:
+            if count >= fanout and sum(sizes[-count:]) <= most:
                 return segments[-count:]
-            bound *= FANOUT
+            bound *= fanout
         total_sizes = np.cumsum(sizes[::-1])
         count = int(np.searchsorted(total_sizes, min(most, final_merge_size), side="right"))
         return segments[-count:] if count > 1 else ()

@@ -360,7 +360,8 @@ class TextIndexWriter:
     def _put(self, change: Change) -> None:
         writer, document = self._writer(self._part), tantivy.Document()
         if self._part == _MAIN:
-            writer.delete_documents_by_term("id", change.id)
+            if not change.is_new:
+                writer.delete_documents_by_term("id", change.id)
         else:
             writer.delete_documents_by_query(_bytes_query("changed", change.id))
             document.add_bytes("changed", change.id.encode())
