@@ -9,6 +9,8 @@ import pytest
 
 from tests.engine.embedded.store_process import document
 from tests.engine.embedded.stores import EVERYTHING, matching_ids, opened
+from whorl import Document
+from whorl.engine.embedded import text_index
 from whorl.engine.embedded.folder import INDEX
 from whorl.engine.embedded.text_index import TextIndexWriter
 from whorl.query.plan.nodes import Bool, BoundLeaf, BoundPlan, SharedTokens, Words
@@ -36,6 +38,43 @@ def test_tokens_and_words_in_one_query(path: Path) -> None:
         assert matching_ids(engine, BoundPlan(others)) == ["d0", "d1", "d2", "d4"]
         both = engine.search(BoundPlan(Bool(should=(shared, Words("d4")), min_should_match=1)), start=0, rows=9)
         assert [(hit.id, hit.score) for hit in both.hits] == [("d3", len(tokens)), ("d4", 1.0)]
+
+
+@pytest.mark.parametrize("is_published", [True, False])
+@pytest.mark.parametrize("most_recent", [0, 3, 100])
+def test_a_document_stored_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch, most_recent: int, is_published: bool
+) -> None:
+    """
+    Documents that are deleted and stored again are in the index once, with their last words, whether the deletion and
+    the new version are in the small part of the index or in the main one, and whether the deletion was published.
+    """
+    monkeypatch.setattr(text_index, "MOST_RECENT", most_recent)
+    with opened(path) as engine:
+        engine.index([Document("old", "one two"), *(Document(f"first {number}", "other") for number in range(4))])
+        engine.refresh()
+        folder = (path / INDEX).stat().st_ino
+        engine.delete(["old"])
+        engine.index([Document("new", "one three")])
+        engine.index([Document("new", "one four")])
+        engine.delete(["new"])
+        if is_published:
+            engine.refresh()
+        others = [Document(f"other {number}", "other") for number in range(3)]
+        engine.index([*others, Document("new", "one five"), Document("old", "one six")])
+        engine.refresh()
+        words = ("one", "two", "three", "four", "five", "six")
+        found = {word: sorted(matching_ids(engine, BoundPlan(Words(word)))) for word in words}
+        # A rebuild, which replaces the folder, would hide a mistake.
+        assert (path / INDEX).stat().st_ino == folder
+    assert found == {
+        "one": ["new", "old"],
+        "two": [],
+        "three": [],
+        "four": [],
+        "five": ["new"],
+        "six": ["old"],
+    }
 
 
 def test_a_crash_between_tokens_and_words(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

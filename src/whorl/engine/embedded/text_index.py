@@ -360,7 +360,8 @@ class TextIndexWriter:
     def _put(self, change: Change) -> None:
         writer, document = self._writer(self._part), tantivy.Document()
         if self._part == _MAIN:
-            if not change.is_new:
+            # A main part may have the version before a deletion that only the small part has.
+            if not change.is_new or change.id in self._changed:
                 writer.delete_documents_by_term("id", change.id)
         else:
             writer.delete_documents_by_query(_bytes_query("changed", change.id))
