@@ -53,8 +53,6 @@ _ODD = re.compile(r"[\t\n\f\r\x1c-\x1f]")
 #: tantivy silently drops terms of 64 KB. So a field name or word longer than the first number becomes a prefix, with
 #: the second number of characters, and a digest.
 _LONGEST_PART, _BEGINNING = 1000, 200
-#: For fewer characters, a plain loop over the words is faster than numpy.
-SHORT_TEXT = 500
 _LETTERS: Mapping[Kind, str] = {
     Kind.TEXT: "w",
     Kind.KEYWORD: "t",

@@ -30,7 +30,7 @@ DOCUMENTS = [
 @pytest.mark.parametrize(("passages", "has_minhash"), [(None, True), (PassageScheme(), True), (PassageScheme(), False)])
 def test_new_and_stored_documents_have_equal_tokens(passages: PassageScheme | None, has_minhash: bool) -> None:
     """
-    Each kind of token, as many as there are bits for, and the sketch of a long text.
+    A new document and a stored one have equal tokens of each kind. Only a long text has a stored sketch.
     """
     made = DocumentPreparation(Scheme(), SketchScheme(), passages, has_minhash)
     prepared = made.prepare(DOCUMENTS)

@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from whorl.arrays import ascending_distinct, batches
 from whorl.engine.backfill import cluster_label
-from whorl.engine.index_terms import BETWEEN_WORDS, SHORT_TEXT, passage_terms, plain_words, value_term
+from whorl.engine.index_terms import BETWEEN_WORDS, passage_terms, plain_words, value_term
 from whorl.engine.sketch_encoding import encoded_sketch
 from whorl.engine.user_fields import DIGEST_LETTERS, FieldNames
 from whorl.fingerprint.batch import Hashed
@@ -56,6 +56,8 @@ def source(document: Document, names: FieldNames) -> Json:
     return made
 
 
+#: For fewer characters, a plain loop over the words is faster than numpy.
+_SHORT_TEXT = 500
 #: Number of documents whose tokens are spelled in one call.
 _SPELLED_AT_ONCE = 64
 _Row: TypeAlias = npt.NDArray[np.uint64]
@@ -323,7 +325,7 @@ def word_terms(field: str, words: JoinedWords) -> str:
 
 
 def text_terms(field: str, text: str, profile: str) -> str:
-    if len(text) > SHORT_TEXT:
+    if len(text) > _SHORT_TEXT:
         return word_terms(field, joined_words(text, profile))
     return BETWEEN_WORDS.join([word_term(field, word) for word in tokens(text, profile)])
 
