@@ -137,6 +137,11 @@ def cut_off(frame: DataFrame) -> DataFrame:
     return frame.localCheckpoint()
 
 
+def count_rows(frame: DataFrame) -> int:
+    """Count the rows of a materialised frame in one stage; `DataFrame.count` adds a shuffle."""
+    return int(frame._jdf.queryExecution().toRdd().count())
+
+
 def map_batches(frame: DataFrame, step: Step, schema: str) -> DataFrame:
     _limit_batches(frame)
     return frame.mapInArrow(partial(_carried_out, step=step), schema)

@@ -37,6 +37,7 @@ from whorl.duplicates.spark.arrow_blocks import (
     arrow_schema,
     batch_of,
     cogroup_blocks,
+    count_rows,
     cut_off,
     group_by_part,
     joined,
@@ -220,8 +221,8 @@ def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS
     Links have the columns a and b. One worker merges at most `most` links.
     """
     edges = cache.materialise(map_batches(links.select("a", "b"), _forest, "node long, to long"))
-    if edges.count() <= most:
-        edges = cache.materialise(map_batches(edges.repartition(1), _forest, "node long, to long"))
+    if count_rows(edges) <= most:
+        edges = cache.materialise(map_batches(edges.coalesce(1), _forest, "node long, to long"))
     else:
         edges = cut_off(edges.distinct())
         while not _are_stars(edges):

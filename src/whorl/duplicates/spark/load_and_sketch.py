@@ -122,8 +122,8 @@ class LoadedDocuments:
         return self.blocks.where("problem <> ''").select(f.col("problem_id").alias("id"), "problem")
 
     def count_unfit(self) -> int:
-        counts = self.blocks.where("problem is not null").agg(f.sum(f.coalesce("unlisted", f.lit(1))).alias("rows"))
-        return int(counts.collect()[0]["rows"] or 0)
+        problems = self.blocks.where("problem is not null").select(f.coalesce("unlisted", f.lit(1)).alias("rows"))
+        return sum(row["rows"] for row in map_batches(problems, _added_up, "rows long").collect())
 
 
 def load_documents(
@@ -154,21 +154,22 @@ def load_documents(
         map_batches(partition_by_part(identities, parts), partial(_resolve_ids, parts=parts), _VERDICT)
     )
     names = ("documents", "too_short", "repeated", "lost", "again")
-    row = verdict.agg(
-        *(f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in names), f.max("largest").alias("largest")
-    ).collect()[0]
+    # One row for each part.
+    counted = verdict.where("documents > 0").select(*names, "largest").collect()
+    counts = {name: sum(row[name] for row in counted) for name in names}
     removed = None
-    if row["repeated"] or row["again"]:
+    if counts["repeated"] or counts["again"]:
         losers = verdict.where(f.length("keys") > 0)
         step = partial(_without_replaced, scheme=scheme, parts=parts, since=run.since)
         blocks = cache.materialise_in_place(
             partition_by_part(cogroup_blocks(blocks, losers, step, BLOCKS, parts), parts)
         )
-        if row["lost"] and earlier is not None:
+        if counts["lost"] and earlier is not None:
             members = blocks.select("part", "members")
             removed = cache.materialise(cogroup_blocks(members, losers, _removed_keys, "key long", parts))
-    counts = (row["documents"], row["too_short"], row["repeated"], row["largest"] or 0)
-    return LoadedDocuments(blocks, parts, scheme, *counts, removed, cache)
+    sums = (counts["documents"], counts["too_short"], counts["repeated"])
+    largest = max((row["largest"] for row in counted), default=0)
+    return LoadedDocuments(blocks, parts, scheme, *sums, largest, removed, cache)
 
 
 def _sketched(
@@ -242,6 +243,10 @@ def _redivided(batches: Batches, scheme: SketchScheme, parts: Partitioning, sinc
         members, _ = BlockMembers.of([batch])
         block = Block.of([batch], scheme)
         yield block_rows(block.only(np.arange(block.keys.size), members.keys[members.runs >= since]), members, parts)
+
+
+def _added_up(batches: Batches) -> Batches:
+    yield batch_of({"rows": np.array([sum(int(whole_numbers(batch["rows"]).sum()) for batch in batches)])})
 
 
 def _identities(batches: Batches, parts: Partitioning) -> Batches:

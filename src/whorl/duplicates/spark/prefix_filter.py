@@ -45,6 +45,7 @@ from whorl.duplicates.spark.arrow_blocks import (
     partition_by_part,
     rows_by_part,
     some_of,
+    whole_numbers,
     widened,
 )
 from whorl.duplicates.spark.document_frequencies import (
@@ -160,7 +161,7 @@ def find_candidates(
         rarest_hashes = partition_by_part(cogroup_blocks(blocks, frequencies, counter.prefixes, RAREST, parts), parts)
         finder = _PairFinder(scheme, parts, one, number, options, pivots)
         rows = documents.cache.materialise(map_batches(rarest_hashes, finder.pair, _CANDIDATES))
-        kinds = {row["kind"] for row in rows.select("kind").distinct().collect()}
+        kinds = {row["kind"] for row in map_batches(rows.select("kind"), _kinds_in, "kind long").collect()}
         pairs = rows.where(f.col("kind") == _PAIRS).select("part", "senders", "receivers")
         if not kinds - {_PAIRS}:
             yield RoundResult(pairs, None)
@@ -168,7 +169,7 @@ def find_candidates(
         blocks = _blocks_of(
             map_batches(rows.where(f.col("kind") != _PAIRS), partial(_hash_block_keys, parts=parts), _KEYS), documents
         )
-        in_bytes = blocks.agg(f.sum(f.length("hashes"))).collect()[0][0]
+        in_bytes = sum(row["bytes"] for row in blocks.select(f.length("hashes").alias("bytes")).collect())
         if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
             # The worker's search finds the hash blocks again, so do not pass them on.
             local = replace(options, rounds=rounds_left[number + 1 :] or [one])
@@ -219,9 +220,16 @@ def _one_by_one(batches: Batches) -> Batches:
 
 def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict[int, int]:
     levels = map_batches(blocks.select("sizes"), partial(_home_levels, scheme=scheme, one=one), "level int, size long")
-    smallest = levels.groupBy("level").agg(f.min("size").alias("size")).collect()
-    # This has few rows: at most one level per bit of a size.
-    return dict(sorted((row["level"], row["size"]) for row in smallest))
+    # Each partition has few rows, at most one level per bit of a size; a shuffle would cost more than collecting them.
+    smallest: dict[int, int] = {}
+    for level, size in sorted((row["level"], row["size"]) for row in levels.collect()):
+        smallest.setdefault(level, size)
+    return smallest
+
+
+def _kinds_in(batches: Batches) -> Batches:
+    for batch in batches:
+        yield batch_of({"kind": np.unique(whole_numbers(batch["kind"]))})
 
 
 def _home_levels(batches: Batches, scheme: SketchScheme, one: Round) -> Batches:
