@@ -51,7 +51,7 @@ from engine_requests import Answer, ByHand, answer_of, elsewhere, recorded
 from engine_solr import MeasuredSolr, own_solr
 from engine_timing import compared, interleaved
 from whorl import Document, Page, Store, WhorlError, open_store, unparse
-from whorl.ingest.indexing import DEFAULT_BATCH
+from whorl.ingest.store_documents import DEFAULT_BATCH
 from whorl.query import ast
 
 RESULTS = Path(__file__).resolve().parent / "results" / "engines.csv"

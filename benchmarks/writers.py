@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from duplicates_processes import say
 from whorl import Document, Indexed, Store, open_store
 from whorl.errors import WhorlError
-from whorl.ingest.indexing import DEFAULT_BATCH
+from whorl.ingest.store_documents import DEFAULT_BATCH
 
 
 class Writer:

@@ -25,7 +25,7 @@ from tests.service.served import listening
 from whorl import open_store
 from whorl.cli.main import main
 from whorl.service.app import create_app
-from whorl.service.middleware.header_checks import Hosts
+from whorl.service.middleware.request_checks import Hosts
 from whorl.settings.settings import Settings, all_settings
 
 ROOT = Path(__file__).parents[1]

@@ -60,7 +60,7 @@ SchemaError, NoSketchesError).
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.lazy_imports import lazily
+from whorl.lazy_exports import lazily
 
 if TYPE_CHECKING:
     from whorl.duplicates.boilerplate import BoilerplateOptions as BoilerplateOptions
@@ -124,7 +124,7 @@ if TYPE_CHECKING:
     from whorl.fingerprint.statistics.overlap_estimates import Estimate as Estimate
     from whorl.hamming.simhash import simhash as simhash
     from whorl.hamming.simhash import simhashes as simhashes
-    from whorl.ingest.indexing import IndexOptions as IndexOptions
+    from whorl.ingest.store_documents import IndexOptions as IndexOptions
     from whorl.model import Document as Document
     from whorl.model import Hit as Hit
     from whorl.model import Indexed as Indexed

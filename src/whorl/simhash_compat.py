@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from whorl.errors import ParameterError
 from whorl.hamming.codes import BITS, CodesLike, as_distance
-from whorl.hamming.library_hashes import shingle, unsigned_hash
+from whorl.hamming.other_simhash_libraries import shingle, unsigned_hash
 from whorl.hamming.pairs import find_pairs
 from whorl.hamming.simhash import combine, distance
 from whorl.hamming.simhash_py_corpus import Corpus

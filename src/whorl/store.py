@@ -44,7 +44,7 @@ from whorl.settings.settings import Settings
 if TYPE_CHECKING:
     from whorl.engine.opensearch.client import IndexClient
     from whorl.fingerprint.compare import Comparison
-    from whorl.ingest.indexing import IndexOptions
+    from whorl.ingest.store_documents import IndexOptions
     from whorl.operations import DeleteOperation, SourcesOperation, VerifyOperation
     from whorl.search.attribution.results import Attribution
     from whorl.search.attribution.run_sources import SourcesOptions
@@ -113,7 +113,7 @@ class Store:
         Returns:
             Numbers of documents stored and skipped. The documents are searchable on return.
         """
-        from whorl.ingest.indexing import index_documents
+        from whorl.ingest.store_documents import index_documents
 
         return index_documents(self.engine, documents, **options)
 

@@ -76,7 +76,7 @@ def test_a_command_is_imported_when_it_is_called(words: list[str], modules: set[
     if not {"search", "similar"}.isdisjoint(modules):
         assert not loaded & {"numpy", "sqlite3", "tantivy", "whorl.store"}
     if modules == {"main"}:
-        known = {"whorl.cli", "whorl.cli.main", "whorl.errors", "whorl.lazy_imports"}
+        known = {"whorl.cli", "whorl.cli.main", "whorl.errors", "whorl.lazy_exports"}
         assert {module for module in loaded if module.startswith("whorl.")} == known
         assert not loaded & {"numpy", "rich", "tantivy", "fastapi"}
 

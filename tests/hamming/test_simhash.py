@@ -28,7 +28,7 @@ from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, PROFILES, tokens
 from whorl.hamming import simhash as module
-from whorl.hamming.library_hashes import lookup3
+from whorl.hamming.other_simhash_libraries import lookup3
 from whorl.hamming.simhash import SCHEMES, combine, distance, named, simhash, simhashes, simhashes_of
 
 ROOT = Path(__file__).parents[2]

@@ -15,7 +15,7 @@ from whorl.errors import StoppedError
 from whorl.request_context import _current, require_time, seconds_left
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
-from whorl.service.middleware.header_checks import Hosts
+from whorl.service.middleware.request_checks import Hosts
 from whorl.settings.settings import Settings
 
 LINES = {"Content-Type": "application/x-ndjson"}

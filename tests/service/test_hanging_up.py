@@ -19,7 +19,7 @@ from whorl.fingerprint.winnowing import PassageScheme
 from whorl.request_context import new_request
 from whorl.service.app import create_app
 from whorl.service.middleware import logs_and_metrics
-from whorl.service.middleware.header_checks import Methods
+from whorl.service.middleware.request_checks import Methods
 from whorl.service.request_paths import DISCOVERY, DOCUMENTS, NODES, PEOPLE, SEARCH, TICKETS
 
 pytestmark = pytest.mark.process

@@ -18,7 +18,7 @@ documents.
 
 from typing import TYPE_CHECKING
 
-from whorl.lazy_imports import lazily
+from whorl.lazy_exports import lazily
 
 if TYPE_CHECKING:
     from whorl.duplicates.boilerplate import ask_common as ask_common

@@ -11,7 +11,7 @@ exports four functions:
 
 from typing import TYPE_CHECKING
 
-from whorl.lazy_imports import lazily
+from whorl.lazy_exports import lazily
 
 if TYPE_CHECKING:
     from whorl.fingerprint.batch import fingerprint as fingerprint

@@ -10,7 +10,7 @@ FirstMatches    the smallest match of each of many queries, if a match exists
 
 from typing import TYPE_CHECKING
 
-from whorl.lazy_imports import lazily
+from whorl.lazy_exports import lazily
 
 if TYPE_CHECKING:
     from whorl.hamming.codes import Groups as Groups

@@ -3,8 +3,8 @@
 whorl's own scheme is ``simhash1-icu74``; another word-break profile may replace icu74. The features are the folded
 words of a text and the pairs of neighbouring words, hashed by murmur3. A pair has 4 votes per occurrence. A word that
 occurs n times has 4 * n ** 0.75 votes, rounded, so that the common words of a language have less weight.
-docs/decisions/0012-simhash-of-words-and-word-pairs.md has the measurements for this choice. `library_hashes.py` has the
-schemes of published libraries.
+docs/decisions/0012-simhash-of-words-and-word-pairs.md has the measurements for this choice.
+`other_simhash_libraries.py` has the schemes of published libraries.
 
 >>> a = simhash("The finder of this text may keep it, and the keeper may read it in bed.")
 >>> b = simhash("The finder of this text may keep it, and the keeper may burn it in bed.")
@@ -26,7 +26,7 @@ from whorl.fingerprint.batch import kernel_for
 from whorl.fingerprint.compiled.kernel import Kernel, give_back
 from whorl.fingerprint.shingling import JoinedWords, Scheme, murmur_pieces, pieces
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
-from whorl.hamming import library_hashes
+from whorl.hamming import other_simhash_libraries
 from whorl.hamming.codes import BITS, CodesLike, Hashes, Tally, as_code, as_codes, elect, tally
 
 DEFAULT_SCHEME = f"simhash1-{DEFAULT_PROFILE}"
@@ -37,10 +37,10 @@ _TOGETHER = 1 << 16
 _MOST_VOTES = 1 << 53
 
 _PUBLISHED: dict[str, Callable[[Sequence[str]], Hashes]] = {
-    "simhash-py-0.4": library_hashes.md5_of_four_words,
-    "simhash-py-0.1": library_hashes.rolling_unicode_words,
-    "simhash-cpp-0.1": library_hashes.rolling_ascii_words,
-    "simhash-1e0ng-2": library_hashes.md5_of_four_characters,
+    "simhash-py-0.4": other_simhash_libraries.md5_of_four_words,
+    "simhash-py-0.1": other_simhash_libraries.rolling_unicode_words,
+    "simhash-cpp-0.1": other_simhash_libraries.rolling_ascii_words,
+    "simhash-1e0ng-2": other_simhash_libraries.md5_of_four_characters,
 }
 _OWN = {f"simhash1-{profile}": profile for profile in PROFILES}
 #: Names of all schemes, whorl's own first.

@@ -10,19 +10,19 @@ Creating these classes takes longer than importing other modules, so a command i
 
 from typing import TYPE_CHECKING
 
-from whorl.lazy_imports import lazily
+from whorl.lazy_exports import lazily
 
 if TYPE_CHECKING:
-    from whorl.operations.options import FRONT_ENDS as FRONT_ENDS
-    from whorl.operations.options import MAX_ROWS as MAX_ROWS
-    from whorl.operations.options import MAX_START as MAX_START
-    from whorl.operations.options import QUERY_SCHEMA as QUERY_SCHEMA
-    from whorl.operations.options import FrontEnd as FrontEnd
-    from whorl.operations.options import OptionField as OptionField
-    from whorl.operations.options import changed_options as changed_options
-    from whorl.operations.options import operation_of as operation_of
-    from whorl.operations.options import options_of as options_of
-    from whorl.operations.options import require_choices as require_choices
+    from whorl.operations.option_declaration import FRONT_ENDS as FRONT_ENDS
+    from whorl.operations.option_declaration import MAX_ROWS as MAX_ROWS
+    from whorl.operations.option_declaration import MAX_START as MAX_START
+    from whorl.operations.option_declaration import QUERY_SCHEMA as QUERY_SCHEMA
+    from whorl.operations.option_declaration import FrontEnd as FrontEnd
+    from whorl.operations.option_declaration import OptionField as OptionField
+    from whorl.operations.option_declaration import changed_options as changed_options
+    from whorl.operations.option_declaration import operation_of as operation_of
+    from whorl.operations.option_declaration import options_of as options_of
+    from whorl.operations.option_declaration import require_choices as require_choices
     from whorl.operations.searches import Boilerplate as Boilerplate
     from whorl.operations.searches import CommonOptions as CommonOptions
     from whorl.operations.searches import CompareOperation as CompareOperation

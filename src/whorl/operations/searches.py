@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias, TypedDict
 
-from whorl.operations.options import ALL_RETURNED, QUERY_SCHEMA, Bounds, Rows, Share, SimilarMetric, Start, only, option
+from whorl.operations.option_declaration import (
+    ALL_RETURNED,
+    QUERY_SCHEMA,
+    Bounds,
+    Rows,
+    Share,
+    SimilarMetric,
+    Start,
+    only,
+    option,
+)
 
 #: Meanings of FINGERPRINT in a query (see `ExplainOperation.plan`), and ways to read a query (`afts`).
 QueryPlan: TypeAlias = Literal["stock", "calibrated"]

@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 from whorl.fingerprint.statistics.metric import Percent
-from whorl.operations.options import ALL_RETURNED, QUERY_SCHEMA, Bounds, Rows, Share, SimilarMetric, Start, only, option
+from whorl.operations.option_declaration import (
+    ALL_RETURNED,
+    QUERY_SCHEMA,
+    Bounds,
+    Rows,
+    Share,
+    SimilarMetric,
+    Start,
+    only,
+    option,
+)
 from whorl.operations.searches import (
     CompareOperation,
     ExplainOperation,

@@ -25,16 +25,6 @@ from whorl.service.alfresco.routes import alfresco_routes
 from whorl.service.credentials import Access, Credentials, Tickets
 from whorl.service.errors import AlfrescoFailure, Failure, answer_failures
 from whorl.service.json_response import Json
-from whorl.service.middleware.header_checks import (
-    ANY,
-    Authentication,
-    Checks,
-    Framing,
-    HeadRequests,
-    HostCheck,
-    Hosts,
-    Methods,
-)
 from whorl.service.middleware.limits import (
     Admission,
     Bodies,
@@ -45,6 +35,16 @@ from whorl.service.middleware.limits import (
     Turns,
 )
 from whorl.service.middleware.logs_and_metrics import REQUEST_ID, Metrics, RequestLog
+from whorl.service.middleware.request_checks import (
+    ANY,
+    Authentication,
+    Checks,
+    Framing,
+    HeadRequests,
+    HostCheck,
+    Hosts,
+    Methods,
+)
 from whorl.service.request_paths import TICKETS, is_of_the_store, speaks_as_alfresco
 from whorl.service.routes.direct_routes import DirectRoutes
 from whorl.service.routes.documents import FILE_READERS, documents_routes

@@ -23,7 +23,7 @@ from whorl.fingerprint.minhash.signature import Spelling
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.ingest.indexing import BATCH_CHARACTERS
+from whorl.ingest.store_documents import BATCH_CHARACTERS
 from whorl.query.plan.nodes import BoundPlan, SharedTokens
 from whorl.request_context import new_request, trace
 from whorl.search.similar.options import METRICS, SimilarCriteria

@@ -23,7 +23,7 @@ from whorl.fingerprint.sketch.sketch import Sketch
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.request_context import new_request, reporting
 from whorl.search.attribution import find_sources as find_sources_module
-from whorl.search.attribution import read_candidates
+from whorl.search.attribution import read_and_compare
 from whorl.search.attribution.candidates import Candidates, find_candidates
 from whorl.search.attribution.excluded_parts import Exclusion
 from whorl.search.attribution.find_sources import SourceCriteria, find_sources, phrases_at, rejoin
@@ -179,7 +179,7 @@ def test_means_are_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> Non
     store.index(Document(f"part {number:02}", part) for number, part in enumerate(parts))
     attribution = answer(store, "\n".join(parts), most_read=7)
     assert (attribution.candidates, attribution.read, attribution.unread, len(attribution.sources)) == (60, 7, 53, 7)
-    monkeypatch.setattr(read_candidates, "MOST_CHARACTERS", len(parts[0]))
+    monkeypatch.setattr(read_and_compare, "MOST_CHARACTERS", len(parts[0]))
     attribution = answer(store, "\n".join(parts))
     assert (attribution.read, attribution.unread) == (25, 35)
 

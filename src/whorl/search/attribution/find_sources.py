@@ -40,7 +40,7 @@ from whorl.search.attribution.cover import (
     words_in,
 )
 from whorl.search.attribution.excluded_parts import Exclusion, excluded_words
-from whorl.search.attribution.read_candidates import Candidate, CandidateReader
+from whorl.search.attribution.read_and_compare import Candidate, CandidateReader
 from whorl.search.attribution.results import Attribution, Common, HashedPassage, Promise, TextSource
 from whorl.search.boilerplate import BoilerplateDetector, Comparer
 

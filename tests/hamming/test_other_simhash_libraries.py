@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from whorl.errors import ParameterError
 from whorl.hamming.codes import Hashes
-from whorl.hamming.library_hashes import (
+from whorl.hamming.other_simhash_libraries import (
     hash_fp,
     lookup3,
     md5_of_four_characters,

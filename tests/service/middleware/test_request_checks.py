@@ -15,7 +15,7 @@ from whorl import Document, Store, open_store
 from whorl.errors import ParameterError
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
-from whorl.service.middleware.header_checks import Hosts
+from whorl.service.middleware.request_checks import Hosts
 from whorl.service.request_paths import SEARCH, TICKETS
 from whorl.settings.settings import Settings
 

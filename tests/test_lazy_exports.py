@@ -30,8 +30,8 @@ def test_all_lists_the_public_names() -> None:
 @pytest.mark.process
 def test_importing_the_package_imports_little() -> None:
     """
-    `import whorl` imports no other submodule than `lazy_imports`, which imports names on first access.
+    `import whorl` imports no other submodule than `lazy_exports`, which imports names on first access.
     """
     program = "import sys, whorl; print(sorted(name for name in sys.modules if name.startswith('whorl')))"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "['whorl', 'whorl.lazy_imports']"
+    assert run.stdout.strip() == "['whorl', 'whorl.lazy_exports']"

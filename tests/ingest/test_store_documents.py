@@ -12,8 +12,8 @@ from whorl import Document, Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, EngineResponseError, EngineUnavailableError, ParameterError
-from whorl.ingest import indexing
-from whorl.ingest.indexing import index_documents
+from whorl.ingest import store_documents
+from whorl.ingest.store_documents import index_documents
 from whorl.model import Indexed
 from whorl.request_context import new_request
 
@@ -78,7 +78,7 @@ def test_long_documents_make_small_batches(watched: Watched, monkeypatch: pytest
     """
     A batch ends with the document that reaches the limit of characters.
     """
-    monkeypatch.setattr(indexing, "BATCH_CHARACTERS", 10)
+    monkeypatch.setattr(store_documents, "BATCH_CHARACTERS", 10)
     documents = [Document(str(at), "x" * length) for at, length in enumerate((9, 1, 100, 3, 3))]
     indexed(watched, documents)
     assert watched.batches == [["0", "1"], ["2"], ["3", "4"]]
