@@ -80,10 +80,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     first: dict[Path, int] = {}
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
+        # `get_closest_marker` searches all marks of the item for each name.
+        marks = {mark.name for mark in item.iter_markers()}
         for mark, names in BROUGHT_BY.items():
-            if names & fixtures or (mark == "solr" and item.get_closest_marker("cloud")):
+            if names & fixtures or (mark == "solr" and "cloud" in marks):
                 item.add_marker(mark)
-        kind = next((at for at, mark in enumerate(kinds) if item.get_closest_marker(mark)), len(kinds))
+                marks.add(mark)
+        kind = next((at for at, mark in enumerate(kinds) if mark in marks), len(kinds))
         first[item.path] = min(kind, first.get(item.path, kind))
     items.sort(key=lambda item: first[item.path])
 

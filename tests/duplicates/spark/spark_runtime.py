@@ -42,6 +42,8 @@ SETTINGS = {
     # Inferring constraints of long plans takes longer than a job on a handful of rows.
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
+    # Otherwise each small file of a state becomes a partition, and so a task of each step.
+    "spark.sql.files.minPartitionNum": "1",
     # Each aggregation and sort allocates a page, by default of 16 MB; for a handful of rows most of it stays empty.
     "spark.buffer.pageSize": "256k",
     # The history of jobs and queries fills the heap.

@@ -189,13 +189,16 @@ def opened(
 
 def run_frames(spark: SparkSession, number: int) -> tuple[DataFrame, DataFrame]:
     """Return stand-ins for the blocks and pairs of a run."""
-    return spark.createDataFrame([(number,)], "part int"), spark.createDataFrame([(number, number)], "a int, b int")
+    return spark.createDataFrame([(number,)], "part int"), spark.createDataFrame([(number, number)], "a long, b long")
 
 
 def held(state: SearchState) -> tuple[int, list[Any], list[Any]]:
     """Return the number of runs of a state, and the content left by the last one."""
-    frames = (state.blocks, state.pairs)
-    blocks, pairs = ([] if frame is None else [tuple(row) for row in frame.collect()] for frame in frames)
+    frames = ((state.blocks, "part"), (state.pairs, "a b"))
+    blocks, pairs = (
+        [] if frame is None else [tuple(row) for row in frame.select(*names.split()).collect()]
+        for frame, names in frames
+    )
     return state.run.number - 1, blocks, pairs
 
 

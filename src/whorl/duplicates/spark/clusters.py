@@ -222,11 +222,10 @@ def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS
     """
     edges = cache.materialise(map_batches(links.select("a", "b"), _forest, "node long, to long"))
     if count_rows(edges) <= most:
-        edges = cache.materialise(map_batches(edges.coalesce(1), _forest, "node long, to long"))
-    else:
-        edges = cut_off(edges.distinct())
-        while not _are_stars(edges):
-            edges = cut_off(_small_star(_large_star(edges)))
+        return cache.materialise(map_batches(edges.coalesce(1), _roots, "key long, root long"))
+    edges = cut_off(edges.distinct())
+    while not _are_stars(edges):
+        edges = cut_off(_small_star(_large_star(edges)))
     leaves = edges.select(f.col("node").alias("key"), f.col("to").alias("root"))
     return leaves.unionByName(leaves.select(f.col("root").alias("key"), "root").distinct())
 
@@ -242,6 +241,14 @@ def _forest(batches: Batches) -> Batches:
             waiting = []
     nodes, to = _stars([(nodes, to), *waiting])
     yield batch_of({"node": nodes, "to": to})
+
+
+def _roots(batches: Batches) -> Batches:
+    """Yield each node with the smallest node of its component."""
+    for forest in _forest(batches):
+        nodes, to = (whole_numbers(column) for column in forest.columns)
+        roots = np.unique(to)
+        yield batch_of({"key": np.concatenate([nodes, roots]), "root": np.concatenate([to, roots])})
 
 
 def _stars(several: list[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:

@@ -25,8 +25,10 @@ from pyspark.sql import functions as f
 
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.duplicates.run import FILES_SCHEME, description_of_options
+from whorl.duplicates.spark.arrow_blocks import BLOCKS
 from whorl.duplicates.spark.clusters import components
 from whorl.duplicates.spark.load_and_sketch import LoadedDocuments, RunNumber
+from whorl.duplicates.spark.verify import PAIRS
 from whorl.errors import ParameterError, StoreError
 
 _FORMAT = 1
@@ -66,8 +68,8 @@ class SearchState:
         self.pairs: DataFrame | None = None
         if last:
             folder = before["folder"]
-            self.blocks = self._folder.parquet(folder, _DOCUMENTS)
-            self.pairs = self._folder.parquet(folder, _PAIRS) if answers else None
+            self.blocks = self._folder.parquet(BLOCKS, folder, _DOCUMENTS)
+            self.pairs = self._folder.parquet(PAIRS, folder, _PAIRS) if answers else None
 
     def _read(self, number: int) -> dict[str, Any]:
         try:
@@ -144,9 +146,10 @@ class _Folder:
             names = [str(status.getPath().getName()) for status in self._files.listStatus(self._root)]
         return [name for name in names if not name.startswith(".")]
 
-    def parquet(self, *names: str) -> DataFrame:
+    def parquet(self, schema: str, *names: str) -> DataFrame:
         with self._failures():
-            return self._session.read.parquet(self.within(*names))
+            # With a schema, Spark does not read a file to find the columns.
+            return self._session.read.schema(schema).parquet(self.within(*names))
 
     def read(self, name: str) -> bytes:
         with self._failures(), closing(self._files.open(self._paths(self._root, name))) as stream:
