@@ -309,8 +309,9 @@ class Store:
         """Return a verdict on each quotation of a text: whether a document contains it word for word, and where.
 
         Args:
-            reference: A document of the store, which is not its own source; or the name of the text in `source`.
-            options: The options. Options of the page are ignored; all quotations are returned.
+            reference: A document of the store, which is never named as the source of its own quotations; or the name of
+                the text in `source`.
+            options: The options. `rows` and `start` are ignored; all quotations are returned.
             source: A text that need not be in the store.
             quotations: Quotations instead of a text, each with a `quote` and, if wanted, a `source`: the document that
                 it should be from.

@@ -40,9 +40,9 @@ _COMMANDS: Mapping[str, str] = {
     "sources": "Find the documents that a text comes from: a small set that covers as much of it as possible.",
     "status": "Print the state of a store: where it is, its engine, documents and size, and what is missing.",
     "upgrade": "Bring a store of an earlier version up to date.",
-    "verify": "Check whether the quotations of a text stand in the store, word for word, and where.",
+    "verify": "Check whether the quotations in a text are in the store, word for word, and where.",
 }
-#: Modules of commands that share a module.
+#: Modules that do not have the name of their command.
 _MODULES = {
     "delete": "manage_store",
     "explain": "search",

@@ -49,10 +49,10 @@ _INDENT = "   "
 def verify(
     named: str, store: str | None, options: VerifyOperation, as_json: bool, as_csv: bool, html: str | None
 ) -> None:
-    """Check whether the quotations of a text stand in the store, word for word, and where.
+    """Check whether the quotations in a text are in the store, word for word, and where.
 
-    TEXT is a file, - for standard input, or the id of a document in the store. Quotations are what stands between
-    quotation marks or in block quotes; their sources are named by footnotes, brackets, links, or a line with a dash.
+    TEXT is a file, - for standard input, or the id of a document in the store. Quotations are texts between quotation
+    marks or in block quotes; their sources are named by footnotes, brackets, links, or a line with a dash.
     Or TEXT holds quotations as JSON: [{"quote": "the words", "source": "the id or name of a document"}].
 
     \b
@@ -62,8 +62,8 @@ def verify(
     misattributed  not in the named source, but in another document
     absent         in no document
 
-    Case, line breaks, hyphenation, quotation marks and loose punctuation do not count; numbers, signs and words do. A
-    quotation of fewer than 8 words is never called edited or stitched.
+    Differences in case, line breaks, hyphenation, quotation marks and loose punctuation are ignored; differences in
+    numbers, signs and words are not. A quotation of fewer than 8 words is never called edited or stitched.
     """  # noqa: D301 - click wants the control character
     failing = verdicts_named(options.fail_on) if options.fail_on is not None else frozenset()
     target = report_file(html, [named], as_json=as_json, as_csv=as_csv)

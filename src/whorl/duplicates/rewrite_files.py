@@ -1,4 +1,7 @@
-"""Writes copies of the input files, without duplicates or with cluster columns; writes cluster labels into a store."""
+"""Writes copies of the input files, either without the duplicates or with columns that name each row's cluster.
+
+Can also write cluster labels into a store.
+"""
 
 from __future__ import annotations
 

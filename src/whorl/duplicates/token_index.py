@@ -108,7 +108,7 @@ def index_tokens(
 
 
 class _TokenSweep:
-    """Reads the members' hashes range by range, in file order, and counts each member's entries."""
+    """Reads the members' hashes range by range, in file order, and counts how many each member shares with others."""
 
     def __init__(
         self, sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int, *, fast: bool

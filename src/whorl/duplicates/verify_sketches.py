@@ -158,7 +158,10 @@ class Pairs:
 
 
 def measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, confidence: float = CONFIDENCE) -> Pairs:
-    """Count the shared shingles of any pairs, with intervals of the given confidence, in (0, 1)."""
+    """Count the shared shingles of the given pairs, whether or not they reach the threshold, with intervals.
+
+    `confidence` is between 0 and 1.
+    """
     return _with_intervals(sketches, a, b, overlaps(sketches, a, b), confidence)
 
 

@@ -1,4 +1,4 @@
-"""Findings of `whorl solr check` and `whorl opensearch check`, and messages of both commands."""
+"""Findings of `whorl solr check` and `whorl opensearch check`, and the messages that both commands can report."""
 
 from __future__ import annotations
 

@@ -661,7 +661,10 @@ class Matcher:
 
 
 def _by_kind(numbers: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
-    """Group the positions of a sequence by their number; return the positions and the start of each group."""
+    """Group the positions of a sequence by the number at each position.
+
+    Return the positions, group after group, and the index where each group starts.
+    """
     first = np.append(0, np.cumsum(counts))
     kinds = np.searchsorted(first, np.arange(0, numbers.size, _SORTED_AT_ONCE), side="right") - 1
     parts = [np.empty(0, np.int64)]

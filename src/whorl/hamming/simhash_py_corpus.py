@@ -165,7 +165,7 @@ class Table:
         return sorted(shown, key=self.permute) if len(shown) > 1 else shown
 
     def find_all(self, query: int) -> list[int]:
-        """Return the matches of this table, in its order."""
+        """Return the codes that match the query in this table, sorted by their permuted values."""
         return self.select(query, self._index.find_all(query))
 
     def find_first(self, query: int) -> int:

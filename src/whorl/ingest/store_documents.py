@@ -107,7 +107,10 @@ def _stored(
 
 
 def _require_bounded_folding(document: Document) -> None:
-    """Raise DocumentError if folding adds more characters than a file may have; an index has the folded text."""
+    """Raise DocumentError if folding would add more characters than the limit on a file's text.
+
+    U+FDFA, for example, becomes 18 letters, and an index stores the folded text.
+    """
     texts = [document.text, document.name, *(text for values in document.values().values() for text in values)]
     if sum(map(len, texts)) > _SMALL_CHARACTERS:
         growth, most = sum(map(folding_growth, texts)), file_limits().text_characters

@@ -1,4 +1,4 @@
-"""Declaration of an option, and the options that a class declares."""
+"""Defines `Option`, which describes one option in a dataclass field, and `options_of`, which lists them."""
 
 from __future__ import annotations
 

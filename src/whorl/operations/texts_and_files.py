@@ -65,7 +65,7 @@ class SourcesOperation(IgnorableBoilerplate):
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyOperation:
-    """Check whether the quotations of a text stand in a store word for word, and where."""
+    """Check whether the quotations in a text are in the store, word for word, and where."""
 
     all: bool = option(False, "Check every sentence of the text, not only what it quotes.")
     min_words: Annotated[int, Bounds(ge=1, le=1_000)] = option(

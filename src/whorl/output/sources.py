@@ -1,4 +1,4 @@
-"""Writes the sources of a text (documents that it comes from) as JSON or CSV, and formats notes on the result."""
+"""Writes the result of a search for sources (the documents a text was taken from) as JSON or CSV, with its notes."""
 
 from __future__ import annotations
 

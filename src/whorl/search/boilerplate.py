@@ -37,7 +37,10 @@ _LINE = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)", re.ASCII)
 
 
 class CompareOptions(TypedDict, total=False):
-    """Keywords of `Store.compare`, which add the shares without common text; see `CommonOptions`."""
+    """Keywords of `Store.compare` that define common text (boilerplate).
+
+    With them, the result also has the shares without it; see `CommonOptions`.
+    """
 
     common_above: str | None
     boilerplate: Sequence[str]

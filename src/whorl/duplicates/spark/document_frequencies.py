@@ -47,8 +47,8 @@ SCATTERED = np.uint64(0x9E3779B97F4A7C15)
 #: The second pass counts the share `_OF_THRESHOLD` * threshold of the hashes, and the first pass the rest. If the rest
 #: is more than `_MOST_AT_FIRST`, the first pass counts all hashes.
 _OF_THRESHOLD, _MOST_AT_FIRST = Fraction(4, 5), Fraction(3, 4)
-#: Table of the upper bits of hashes: the maximum number of these bits, and the spare bits. A table for n hashes has
-#: log2(n) + spare bits.
+#: Size of a table that quickly excludes hashes of only one document. For n hashes, its index is the top
+#: log2(n) + `_SPARE_BITS` bits of a hash, but at most `_MOST_HEAD_BITS`.
 _MOST_HEAD_BITS, _SPARE_BITS = 22, 3
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]

@@ -1,4 +1,7 @@
-"""Reads documents for Spark from Parquet, JSON lines and text files; also returns rows that are not duplicates."""
+"""Reads documents for Spark from Parquet, JSON lines and text files.
+
+To write `--filtered` files, it reads the same files again, without the rows to remove.
+"""
 
 from __future__ import annotations
 

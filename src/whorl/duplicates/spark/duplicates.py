@@ -132,7 +132,7 @@ class SparkDuplicates:
 
     @property
     def repeated(self) -> int:
-        """Number of repeated ids. If documents share an id, the largest counts."""
+        """Number of ids that occur more than once. Only the largest document with an id is used."""
         return self._documents.repeated
 
     # Results.

@@ -86,7 +86,7 @@ class LoadedDocuments:
     Args:
         blocks: Rows for `Block.of` and `BlockMembers.of`, partitioned by part.
         too_short: Number of documents with fewer words than a shingle.
-        repeated: Number of repeated ids. If documents share an id, the largest counts.
+        repeated: Number of ids that occur more than once. Only the largest document with an id is used.
         largest: Number of hashes in the largest sketch.
         removed: Column `key` with the keys of removed documents: documents of earlier runs had these keys, and no
             document has them now. None if no key was removed.

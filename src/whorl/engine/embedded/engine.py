@@ -87,8 +87,8 @@ COMMIT_EVERY, COMMIT_CHARACTERS = 8192, 1 << 25
 RETRY_SECONDS = 10.0
 #: Maximum number of documents, and of characters, in a batch of documents to store again.
 _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
-#: Clause for documents with a cluster label. The cluster id of a label can have any type, but this field is always
-#: boolean.
+#: Matches documents with a cluster label. It asks for `whorl_is_principal`, which is always boolean; a cluster id can
+#: have any type.
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
 #: Version of the passage hashes of a text. Version 3 also marks texts that have words broken at line ends.
 _PASSAGE_LAYOUT = "3"

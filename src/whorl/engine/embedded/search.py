@@ -1,4 +1,7 @@
-"""Runs query plans on an embedded store: counts tokens or queries tantivy, then reads and sorts the hits."""
+"""Runs query plans on an embedded store, then reads and sorts the hits.
+
+Plans with fingerprint tokens alone are counted in the token index; all others go to tantivy.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the indexed form of a document in OpenSearch: its `_source`, whorl's fields and mapping, and encoded terms.
+"""Defines whorl's fields in an OpenSearch index and their mapping, and builds their values for a document.
 
 whorl computes words, tokens and values and stores them in its own fields, so every clause means the same as on the
 other engines, with any analysers and plug-ins of the cluster. In an index made by whorl, sources do not contain these

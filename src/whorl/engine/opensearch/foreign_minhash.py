@@ -224,7 +224,7 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
 
 
 class ForeignTokens:
-    """Signatures of documents and texts, from MinHash tokens of the cluster."""
+    """Makes the signatures of documents and texts for a MinHash field that the index already has."""
 
     def __init__(self, client: IndexClient, names: FieldNames, field: TokenField, fields: Iterable[str]) -> None:
         self._client, self._names, self.field = client, names, field

@@ -1,4 +1,4 @@
-"""Reads and stores typed properties and sketches of documents in a Solr collection.
+"""Converts properties and sketches of documents to the fields of a Solr collection, and back.
 
 A property is stored in the field with its name. If this is a text field, each whole value is also stored in a dynamic
 field for its type: `whorl_integer_year` has the number 2021 of the property `year`.

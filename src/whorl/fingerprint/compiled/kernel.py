@@ -77,7 +77,7 @@ class Work(NamedTuple):
 
     words: npt.NDArray[np.uint16]
     starts: npt.NDArray[np.int32]
-    #: Position in the text of each word's first unit, without the words of slow segments.
+    #: Position in the text of each word's first unit. Words of slow segments, which Python code splits, are left out.
     firsts: npt.NDArray[np.int32]
     slow: npt.NDArray[np.int32]
     folded: npt.NDArray[np.uint16]

@@ -1,7 +1,8 @@
-"""Compiled loops that number shingles, find passages that two texts share, and choose few texts that cover a text.
+"""Compiled loops that number equal runs of words, find the passages that two texts share, and cover a text by others.
 
-They give the same results as the numpy code in `fingerprint.compare` and `search.attribution.cover`. They are faster
-for short texts, because calling numpy takes many times as long as the arithmetic.
+A cover is a small set of texts that together have all words that any of the texts has. The loops give the same results
+as the numpy code in `fingerprint.compare` and `search.attribution.cover`. They are faster for short texts, because a
+call of numpy takes many times as long as the arithmetic.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _FACTOR = 0x9E3779B97F4A7C15
 def number_runs(
     items: Any, size: int, known: Any, known_runs: Any, known_slots: Any, kinds: int, slots: Any, runs: Any
 ) -> Any:
-    """Number the runs of `size` consecutive items, so that equal runs get equal numbers; return how many differ.
+    """Give equal runs of `size` consecutive items equal numbers; return how many numbers are in use.
 
     Args:
         known: Items of another sequence. Its runs are numbered already, and keep their numbers.
@@ -177,7 +178,7 @@ def _agreement(a: Any, at: int, b: Any, place: int) -> Any:
 
 @cached
 def greedy_cover(ranges: Any, ends: Any, totals: Any, is_open: Any, gains: Any, chosen: Any) -> Any:
-    """Choose few sets that together have all open items that any set has; return the number of chosen sets.
+    """Choose a small number of sets that together have all open items of all sets; return the number of chosen sets.
 
     An open item is an item that no chosen set has. Each step chooses the set with most open items; of equally good sets
     it chooses the largest, then the first. The number of a set's open items never grows, so most sets are not counted

@@ -146,10 +146,10 @@ def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...
 
 
 def spelled_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tuple[str, str]:
-    """Join the tokens of hashes, given as integers, into one string; return the string and its separator.
+    """Convert hashes, given as integers, to tokens, and join these into one string; return the string and separator.
 
-    The separator is the first of `marks` that no token contains. If tokens contain all marks, or for HEX, both are
-    empty.
+    The separator is the first of `marks` that is in no token. If every mark is in a token, or the spelling is HEX,
+    return two empty strings.
     """
     if spelling is Spelling.HEX:
         return "", ""

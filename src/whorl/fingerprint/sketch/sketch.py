@@ -446,7 +446,7 @@ def _decode_in_loops(raws: Sequence[bytes], scheme: SketchScheme, loops: Loops) 
     if lengths.min() < _HEAD.size + _CHECK.size:
         return None
     starts = np.concatenate([[0], lengths.cumsum()])
-    # The loops read eight bytes at a time.
+    # Add eight zero bytes: the loops read eight bytes at a time, also at the end.
     joined = np.frombuffer(b"".join([*raws, bytes(8)]), np.uint8)
     heads = joined[starts[:-1, None] + np.arange(_HEAD.size)].view(_HEADS)[:, 0]
     checks = joined[starts[1:, None] - np.arange(_CHECK.size, 0, -1)].view("<u4")[:, 0]

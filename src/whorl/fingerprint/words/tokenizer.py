@@ -317,9 +317,9 @@ class _Chunks(dict[str, tuple[str, ...]]):
 
 
 class _Places(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
-    """Cache of the folded words of each chunk with their positions in it: starts and ends in turn.
+    """Caches the folded words of each chunk and their positions in it.
 
-    Most texts are read without positions, and then `_Chunks` is enough.
+    The positions are start, end, start, end, … `_Chunks` caches the words alone, which is enough for most texts.
     """
 
     def __init__(self, chunks: _Chunks) -> None:

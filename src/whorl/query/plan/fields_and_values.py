@@ -28,7 +28,7 @@ from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
 from whorl.query.ast import Bound
 from whorl.query.plan.nodes import Between, Equal, Kind, Test, Value
 
-#: Types of a field's values, each with the engine's field for them.
+#: For each type of a field's values, the engine's field that holds them.
 Places: TypeAlias = Mapping[Kind, str]
 _Value = TypeVar("_Value")
 

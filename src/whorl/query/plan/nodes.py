@@ -377,7 +377,10 @@ def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
 
 
 def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:
-    """Return the documents whose signatures `bind` needs, each with whether the order of its tokens matters."""
+    """Return the documents that FINGERPRINT clauses name.
+
+    The value says whether the order of the document's tokens matters: it does for a clause with a probability.
+    """
     wanted: dict[str, bool] = {}
     for leaf in leaves(plan):
         if isinstance(leaf, FingerprintClause):

@@ -1,7 +1,8 @@
-"""Reads the texts of candidates and compares them with the text; skips those whose sketches show too little overlap.
+"""Reads the texts of candidate sources and compares them with the searched text.
 
-Passage hashes and the sketch give an upper bound of the words that a candidate shares; its text gives the exact words.
-Hashes of runs of words compare texts quickly; only the returned sources are compared word by word.
+Passage hashes and the sketch of a candidate give an upper bound of the words that it shares. A candidate whose upper
+bound is too low is not read. Texts are compared quickly, by hashes of runs of words; only likely sources are compared
+word by word.
 """
 
 from __future__ import annotations
@@ -195,7 +196,8 @@ class CandidateReader:
     def check(self, candidates: Sequence[Candidate], *, are_likely: bool = False) -> Iterator[Candidate]:
         """Read the texts of candidates and set the words that they share (`cover`); yield each candidate that was read.
 
-        Hashes of runs of words determine the shared words; for likely sources, the exact comparison does.
+        The shared words are found by hashes of runs of words. With `are_likely`, texts are compared word by word, as
+        long as they fit the limit on kept texts.
         """
         for batch in batches(candidates, _TEXTS_AT_ONCE):
             texts = self._texts(batch, len(candidates))

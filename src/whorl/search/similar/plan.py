@@ -358,10 +358,12 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
 def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None) -> range:
     """Return the numbers of tokens to choose from for a range of document sizes."""
     most = size_range.token_count
-    # Looking up all shingles is exact, so fewer tokens would only lower the costs.
+    # A small part of the source shares few shingles with it, so look up all tokens.
     is_within = plan.metric is Metric.B_IN_A or (
         plan.metric is Metric.CONTAINMENT and size_range.smallest < plan.source_size
     )
+    # If `most` is every shingle of the source, looking all of them up misses nothing. Fewer tokens would only be
+    # cheaper, which matters only if `costs` are given.
     if not most or (most == plan.source_size and costs is None) or is_within:
         return range(most, most + 1)
     # The smallest documents share the fewest shingles, so look up enough tokens for them.

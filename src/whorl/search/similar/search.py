@@ -352,8 +352,11 @@ class ResidualSearch:
         return self._by_sketch.batch(look_ups, start, seen, rows)
 
     def verify_exact(self, candidates: RankedHits) -> tuple[RankedHits, int]:
-        """Return the candidates that are hits on their texts, and the number of unread candidates."""
-        # Read the best candidates first, by estimates from a sketch of the source's uncommon shingles.
+        """Read the texts of the best candidates; return the hits, and the number of candidates that were not read.
+
+        A hit reaches the threshold without common text.
+        """
+        # Candidates are sorted by estimates from a sketch of the source's uncommon shingles.
         by_id = {candidate.hit.id: candidate for candidate in candidates[:MOST_READ]}
         metric, hits, read = self.criteria.metric, list[SimilarHit](), 0
         for document_id, comparison in comparisons(self.engine, self._text, list(by_id), self._detector):
