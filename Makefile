@@ -34,6 +34,8 @@ compiled: .venv/developing
 
 compiled-tests: compiled
 	@$(BIN)/python -m pytest --collect-only -q > /dev/null
+	@# Hypothesis computes its table of characters once for all processes, in three seconds.
+	@$(BIN)/python -c "from hypothesis import strategies; strategies.text().validate()"
 
 test: .venv/developing compiled ## Run the whole suite, on real servers that it starts itself
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
