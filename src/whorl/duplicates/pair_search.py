@@ -168,7 +168,9 @@ class _SpanningPairs:
             left = left[1:]
 
     def _products_left(self, hash_block: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
-        """Return the comparisons that remain within a block: two pairs of groups whose documents are to be compared.
+        """Return the comparisons that remain within a block, as two pairs of groups of documents.
+
+        Each document of one group must be compared with each document of the other group.
 
         Most documents were compared only with the pivots. Of any two documents that are not connected, at least one is
         outside the block's largest component. So it is enough to compare the documents outside this component with all

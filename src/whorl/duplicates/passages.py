@@ -187,7 +187,7 @@ def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numb
     sources = np.memmap(folder / "sources.i64", np.int64, "w+", shape=(total,))
     positions = _shared_positions(stream)
     half = (stream.window + 1) // 2
-    # This is an upper bound: one window may be around several positions.
+    # This is an upper bound, because a window may contain several of the positions.
     most = min(total, positions.size * (stream.window - half + 1))
     parts = max(1, -(-most // _WINDOWS_AT_ONCE))
     for part in range(parts):

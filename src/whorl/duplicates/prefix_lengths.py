@@ -40,9 +40,9 @@ class PrefixLengths(NamedTuple):
     Attributes:
         counts: Number of the document's hashes below the bound of the level.
         indexable: Number of hashes, from the smallest, that may be in the index prefix.
-        min_indexable_shared: Number of the indexable hashes that a larger partner has at least, with probability
+        min_indexable_shared: Minimum number of the indexable hashes that a larger partner has with probability
             `Round.recall`.
-        min_shared: Number of the hashes that a smaller partner has at least, with probability `Round.recall`.
+        min_shared: Minimum number of the hashes that a smaller partner has with probability `Round.recall`.
     """
 
     counts: Numbers
@@ -114,9 +114,9 @@ class Round:
         return PrefixLengths(counts, indexable, min_indexable_shared, least)
 
     def _min_shared(self, sizes: Numbers, counts: Numbers, share: Fraction) -> Numbers:
-        """For each document, return how many of its `counts` hashes a partner has at least, with probability `recall`.
+        """For each document, return the minimum number of its hashes that a partner has with probability `recall`.
 
-        The partner contains `share` of the document's shingles.
+        `counts` has the number of each document's hashes. The partner contains `share` of the document's shingles.
         """
         part, whole = share.as_integer_ratio()
         distinct = np.flatnonzero(np.bincount(counts, minlength=1))

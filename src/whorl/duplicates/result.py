@@ -263,7 +263,7 @@ class Duplicates:
             yield np.minimum(one, other), np.maximum(one, other), rows
 
     def _copy(self, indices: Numbers, which: Numbers) -> Numbers:
-        """For each document, return its exact copy with the number in `which`."""
+        """Return one of the exact copies of each document; `which` has its number among the copies, from 0."""
         begins, counts = self._copies_of(indices)
         copies = indices.copy()
         copied = np.flatnonzero(counts > 1)

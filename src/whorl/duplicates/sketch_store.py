@@ -59,7 +59,7 @@ _PAIR_CLUSTERS_AGAIN = f"""
 """
 #: Prefix of the recorded options if the folder has only spanning pairs: enough pairs to connect each cluster.
 _SPANNING = "links of "
-#: The file is copied when less than one part in this number of its hashes belongs to documents.
+#: The hashes in use are copied to a new file when they are less than 1 / `_GARBAGE` of the file.
 _GARBAGE = 2
 
 
@@ -141,7 +141,7 @@ class PersistentSketchStore:
                 )
 
     def _open_hashes(self) -> int:
-        """Open the file of hashes and return its descriptor; first remove garbage and what a crash has left."""
+        """Open the file of hashes and return its descriptor; first remove unused hashes and the remains of a crash."""
         number = int(self._meta("file") or 0)
         end, live = self._one("SELECT coalesce(max(start + count), 0), coalesce(sum(count), 0) FROM document")
         if live * _GARBAGE < end:

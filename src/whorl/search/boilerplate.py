@@ -168,7 +168,7 @@ def boilerplate_detector(
 def detector_for_comparison(
     engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = ()
 ) -> BoilerplateDetector | None:
-    """Return a `boilerplate_detector` for a response that cannot carry warnings, so an incomplete index is an error.
+    """Like `boilerplate_detector`, but an incomplete index is an error, because a comparison has no warnings.
 
     Raises:
         ParameterError: As for `boilerplate_detector`.

@@ -213,7 +213,7 @@ class PreparedQuery:
         self.engine, self._length = sources.engine, len(query)
         #: The plan of the query without its filters, before binding.
         self.resolved, warnings = reader.query(query)
-        #: References in FINGERPRINTs of the query, each once, without its filters.
+        #: Documents and texts that FINGERPRINTs of the query name, each once. The filters of the query do not count.
         self.references = tuple(references(self.resolved))
         chosen = [reader.filter(query) for query in ([filters] if isinstance(filters, str) else filters)]
         self._filters = [plan for plan, _ in chosen]
@@ -225,7 +225,7 @@ class PreparedQuery:
             if name not in used
         ]
         self._warnings = (*warnings, *(warning for _, of_filter in chosen for warning in of_filter), *unused)
-        #: If the scores of the last page are numbers of shared tokens: these numbers by id.
+        #: Numbers of shared tokens by id, if the scores of the last page are these numbers; otherwise empty.
         self._counts: Mapping[str, int] = {}
         self._calibrated: CalibratedFingerprints | None = None
         if metric is not None:
@@ -444,7 +444,7 @@ def _by_sketches(engine: Engine, source: Source, own: Sketch, ids: Iterable[str]
 def engine_facets(
     prepared: PreparedQuery, requests: Sequence[Facet], without: Collection[int] = ()
 ) -> tuple[FacetResult, ...]:
-    """Return the engine's facets of a query's hits, without the filters of the given indices."""
+    """Return the engine's facets of a query's hits. Ignore the filters whose indices are in `without`."""
     plan = prepared._bind(prepared._without(without)) if without else prepared.bound
     return prepared.engine.facets(plan, requests) if requests else ()
 

@@ -43,7 +43,7 @@ _TYPES = {
     "boolean": pa.bool_(),
 }  # fmt: skip
 _TYPES |= {f"array<{name}>": pa.list_(kind) for name, kind in _TYPES.items()}
-#: For each part, this number of integers is tried, until each partition has one (see `Partitioning`).
+#: Number of integers to try for each part, to find one for each partition (see `Partitioning`).
 _CANDIDATES_PER_PART = 32
 #: Number of steps that this worker process has run; see `_freeze_imports`.
 _steps = count(1)
@@ -168,7 +168,7 @@ def partition_by_part(frame: DataFrame, parts: Partitioning) -> DataFrame:
 
 
 def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: str, parts: Partitioning) -> DataFrame:
-    """Apply a function to each block and the rows sent to it; the column `part` of both partitions the blocks."""
+    """Apply a function to each block and the rows sent to it; both frames are partitioned by the column `part`."""
     _limit_batches(blocks)
     arrow = arrow_schema(schema)
 

@@ -64,8 +64,9 @@ _PARTS, _SLACK = 1_000_000, 1e-9
 def clustered(members: DataFrame, keep: Keep, parts: Partitioning) -> DataFrame:
     """Group members into clusters, as input for `with_shares`; leave out clusters whose members all stay.
 
-    Members that stay, such as reference documents, are never removed. Members with the same root form a cluster, whose
-    name (column cluster) is its first member's id. If is_unknown is true, no member has a rank by the retention policy.
+    Members that stay, such as reference documents, are never removed. Members with the same root form a cluster. Its
+    name (column cluster) is its first member's id. Its column is_unknown is true if no member has a rank by the
+    retention policy.
     """
     step = partial(_clustered, keep=keep, parts=parts)
     return map_batches(members.repartition(len(parts), "root"), step, _CLUSTERS)

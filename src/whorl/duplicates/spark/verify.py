@@ -50,7 +50,7 @@ def verify_candidates(candidates: DataFrame, documents: LoadedDocuments, pair_op
 
 
 def measure_overlaps(pairs: DataFrame, documents: LoadedDocuments) -> DataFrame:
-    """Count the shared shingles of any pairs, in the columns of PAIRS; a is the sender, b the receiver of a pair."""
+    """Count the shared shingles of the given pairs, in the columns of PAIRS; a sends its sketch to b."""
     return _compared(pairs, documents, _measured)
 
 

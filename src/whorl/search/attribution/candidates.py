@@ -148,7 +148,7 @@ class _Best:
 
 
 class _Windows:
-    """Searches a store for each window of a text, and computes how long a passage is found with the promised recall.
+    """Searches a store for each window of a text, and computes how long a passage must be to be found as promised.
 
     Attributes:
         promised_words: Words of the shortest passage with the promised recall, as in `Promise.words`; set at the end of
@@ -238,8 +238,8 @@ class PassageGroup:
         ids: Their ids, ascending.
         proven: Words of the text that the documents contain, as half-open ranges: ascending, neither overlapping nor
             adjacent.
-        possible: Words of the text that the documents may contain in a passage that counts; if passages of fewer than
-            `run_words` words count, with the words around each shared hash.
+        possible: Words of the text that may be in a passage of the documents that counts. If passages may have fewer
+            than `run_words` words, these include the words around each shared hash.
         has_broken_words: Whether words broken at line ends may hide passages from sketches and the index of words.
     """
 
@@ -253,8 +253,9 @@ class PassageGroup:
 class PassageCandidates:
     """Candidates by passage hashes.
 
-    `crowded` is the number of hashes of the text that more than `MANY` documents keep; only some of these documents are
-    candidates. The others share runs of `run_words` words only within `crowded_ranges`, ranges of the text's words.
+    `crowded` is the number of hashes of the text that more than `MANY` documents have. Only some of these documents are
+    candidates. All runs of `run_words` words that the text shares with the others are within `crowded_ranges`, which
+    are ranges of the text's words.
     """
 
     groups: tuple[PassageGroup, ...]
@@ -284,7 +285,7 @@ def by_passages(
     crowded = [number for number, count in known.items() if count > MANY]
     # A run with one broken word has half of its words in a row, enough to find shorter passages.
     if broken and min_words > scheme.run_words // 2:
-        # Like a frequent hash, look it up only in the documents of the others.
+        # Treat this mark as a frequent hash: look it up only in documents that have a rare hash of the text.
         known[BROKEN_WORDS] = max(broken, MANY + 1)
     best, missing, done = dict[str, None](), crowded, 0
     while True:
@@ -320,7 +321,7 @@ def by_passages(
 
 
 def _stretches(wanted: Collection[int], known: Iterable[int], most: int) -> list[list[int]]:
-    """Return the wanted hashes in groups of neighbours in `known`, the text's hashes in order; at most `most`."""
+    """Group wanted hashes that are neighbours in `known` (the text's hashes in order); return at most `most` groups."""
     wanted = set(wanted)
     groups = (list(group) for is_wanted, group in groupby(known, wanted.__contains__) if is_wanted)
     return [*islice(groups, most)]

@@ -17,7 +17,7 @@ from whorl.fingerprint.compiled.kernel import loops_at_hand
 from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.int64]
-#: If a document has words of the text in more ranges, one pass over the words is faster than checking each range.
+#: If a document covers more ranges than this, one pass over the words is faster than a check of each range.
 _MANY_RANGES = 50
 NO_RANGES: Numbers = np.empty((0, 2), np.int64)
 
@@ -51,7 +51,7 @@ def marked(ranges: Numbers, words: int) -> npt.NDArray[np.bool_]:
 
 
 def ranges_by_owner(owners: Numbers, starts: Numbers, ends: Numbers, many: int) -> list[Numbers]:
-    """Merge overlapping and adjacent ranges of each document, the owner of its ranges; return an array per document.
+    """Merge the overlapping and adjacent ranges of each document (their owner); return an array for each document.
 
     Documents are numbered from 0 to `many` - 1. `owners` has the document of each range, ascending; `starts` and `ends`
     ascend for each document.

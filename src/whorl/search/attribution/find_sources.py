@@ -46,7 +46,7 @@ from whorl.search.boilerplate import BoilerplateDetector, Comparer
 
 #: Default minimum length of a passage in words; shorter ones are usually common phrases.
 MIN_WORDS = SourcesOperation.min_words
-#: Default and upper limit of the number of documents to read for one text.
+#: Maximum number of documents to read for one text: default and largest value of the option.
 DEFAULT_READ, MOST_READ = SourcesOperation.most_read, 10_000
 DEFAULT_RECALL = fraction_of("recall", SourcesOperation.recall)
 #: Maximum number of listed documents that share passages, but add nothing to the sources.
@@ -108,7 +108,7 @@ def find_sources(
 
     Args:
         left_out: Documents to exclude as sources.
-        own_id: Id of the document that the text comes from; excluded as a source.
+        own_id: Id of the text, if it is a document of the store; the document is not a source of itself.
     """
     count_search(engine.scheme, LOOPS_GAIN)
     min_words, ignore_common = criteria.min_words, criteria.ignore_common
@@ -273,7 +273,7 @@ class _Chooser:
         return sum(len(candidate.ids) for candidate in candidates)
 
     def covers(self, most: int = 1) -> list[Numbers]:
-        """Return the ranges of words that each document is known to share, for up to `most` of each candidate."""
+        """Return the ranges of words that each document is known to share, for up to `most` documents per candidate."""
         return [candidate.cover for candidate in self.candidates for _ in candidate.ids[:most]]
 
     def chosen(self) -> list[tuple[Candidate, int]]:
@@ -331,7 +331,10 @@ class _Chooser:
         return is_any
 
     def _first(self, candidate: Candidate) -> Candidate:
-        """Return a candidate after moving all but its first document to a new one; unchanged if no more may be read."""
+        """Move all documents of a candidate but the first to a new one, unless a limit on reading has been reached.
+
+        Return the candidate.
+        """
         if not self._reader.is_exhausted:
             self._split(candidate, candidate.ids[1:])
         return candidate
@@ -359,9 +362,10 @@ class _Chooser:
         return [among[place] for place in np.flatnonzero(open_words).tolist()]
 
     def _close_gaps(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
-        """Find the candidates with open words (words that no document read so far has) by the index of words, if any.
+        """Use the index of words, if there is one, to find the candidates with open words.
 
-        Set `is_holder` of the candidates. Return the given candidates, and new candidates split from them.
+        Open words are words that no document read so far has. Set `is_holder` of the candidates. Return the given
+        candidates, and new candidates split from them.
         """
         # Documents without passage hashes were found by the word index or by windows.
         unknown = [own for own in promising if (own.cover.size or not own.is_holder) and not own.has_broken_words]
@@ -412,7 +416,7 @@ class _Chooser:
         return self._reader.read > read_before
 
     def _read_best(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> bool:
-        """Read a document of the candidate that may have most open words; return whether it has any.
+        """Choose the candidate that may have most open words, and read one document; return whether it has any.
 
         Clear these words in `is_open`. Add a candidate for the other documents to `promising`.
         """
@@ -457,7 +461,7 @@ class _Chooser:
 
 
 def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
-    """Return the starts and the length of phrases; each passage of a text with a word of a gap contains a phrase.
+    """Return the starts and the length of phrases to look up: each passage with a word in a gap contains one of them.
 
     Args:
         gaps: Words that no source is known to have.

@@ -51,8 +51,8 @@ class Candidate:
         ids: The documents, ascending; one if it was read.
         cover: Known words of the text in passages that count: half-open ranges, ascending, not adjacent.
         possible: Words that may be in further passages, as ranges of the same form; empty once the text was read.
-        is_holder: Whether the documents have words of `possible` by the index of words, or were found without passage
-            hashes.
+        is_holder: Whether the index of words has shown that the documents have words of `possible`, or the documents
+            were found without passage hashes.
         has_broken_words: Whether words broken at line ends may hide passages from the sketch and the index of words.
         is_narrowed: Whether the sketch has been used to narrow `possible`.
         is_read: Whether the text was read, or is missing.

@@ -40,7 +40,7 @@ def sources_of(
     """Return the documents that account for a text.
 
     Args:
-        own_id: Id of the document that the text comes from; excluded as a source.
+        own_id: Id of the text, if it is a document of the store; the document is not a source of itself.
         excluded: Documents to exclude as sources.
         options: Options of the search, except `exclude`, which `excluded` replaces.
 

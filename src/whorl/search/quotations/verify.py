@@ -41,7 +41,7 @@ from whorl.search.quotations.results import (
     VerifiedQuotation,
 )
 
-#: A run of the first number of words counts as taken from a document. Runs of the second number of words are looked up.
+#: Minimum number of words of a run that counts as taken from a document, and number of words of a looked-up run.
 RUN_WORDS, _LOOKED_UP_WORDS = 5, 4
 #: Minimum number of words of a quotation that may be edited.
 FEWEST_WORDS = 8
@@ -71,7 +71,7 @@ def verification_of(engine: Engine, text: str, own_id: str | None, options: Veri
 
     Args:
         text: Plain text, Markdown or HTML.
-        own_id: Id of the document that the text comes from; excluded as a source.
+        own_id: Id of the text, if it is a document of the store; the document is not a source of itself.
 
     Raises:
         ParameterError: A number is out of its range, or the quotations are too many or too long.
@@ -86,10 +86,10 @@ def verification_of(engine: Engine, text: str, own_id: str | None, options: Veri
 def verify_quotations(
     engine: Engine, text: str, quotations: Sequence[Quotation], *, own_id: str | None = None
 ) -> Verification:
-    """Verify the quotations of a text.
+    """Verify the given quotations.
 
     Args:
-        own_id: Id of the document that the text comes from; excluded as a source.
+        own_id: Id of the text, if it is a document of the store; the document is not a source of itself.
 
     Raises:
         ParameterError: A quotation has no word, or quotations are too many or too long.

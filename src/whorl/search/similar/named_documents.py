@@ -172,7 +172,7 @@ class References:
         return self._base
 
     def _base_of(self, file: str) -> Path:
-        """Return a file's path without the part at its end that is a document's id, or the user's folder."""
+        """Return the folder that the id of a stored file is relative to; for any other file, the user's folder."""
         end, absolute = self._stored_end(file), self._absolute(file)
         base = absolute.removesuffix(end or absolute)
         return Path(base or self._folder or "/")

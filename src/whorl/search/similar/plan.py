@@ -99,7 +99,7 @@ class Branch:
         smallest_size, largest_size: Distinct shingles of the smallest and largest document; None for no limit.
         level: Highest look-up level of the documents of the branch. The index has at least the fraction 2**-level of
             their hashes.
-        tokens: Hashes to look up, from the smallest on, as indices in the source's ascending sketch.
+        tokens: Hashes to look up, as a range of indices in the source's sketch, which begins with the smallest hash.
         min_should_match: Number of tokens that a document of the smallest size must have; 0 if the branch has no
             tokens. For larger documents, `SketchPlan.is_candidate` may require more.
         recall: Probability that a document of the smallest size just at the threshold becomes a candidate, in [0, 1].

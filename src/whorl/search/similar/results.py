@@ -192,7 +192,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """Hits of a search, best first. `seen` of the search's `candidates` were verified."""
+    """Hits of a search, best first. The search found `candidates` documents, and verified `seen` of them."""
 
     hits: RankedHits
     candidates: int

@@ -111,7 +111,7 @@ class SketchSearch:
             self._largest = max(self._largest, sketch.size)
         self._costs = engine.costs
         self._phrases: tuple[str, ...] | None = None
-        #: If the search uses a remembered sketch of the source: this sketch, to be compared with the current sketch.
+        #: Remembered sketch of the source, to be compared with the current sketch; None if the search uses no such one.
         self.recalled: RecalledSketch | None = None
         self.plan: SketchPlan = self._planned(self._costs)
         self._verifier = TextVerifier(engine, source, criteria)
