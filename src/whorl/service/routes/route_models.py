@@ -161,6 +161,8 @@ def response_type(result: Any) -> Any:
     made = typed_dict(result.__name__, keys)
     made.__doc__ = (inspect.getdoc(result) or "").partition("\n\n")[0]
     made.__module__ = result.__module__
+    # Only the description at /openapi.json needs the schema, so do not build it at the start.
+    made.__pydantic_config__ = ConfigDict(defer_build=True)
     return made
 
 
