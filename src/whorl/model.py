@@ -81,7 +81,7 @@ class Document:
         return stored is not None and self.digest.startswith(stored)
 
     def wholes(self) -> list[tuple[str, Kind, Value]]:
-        """Return the distinct whole values of the name and the properties, each with its field and type."""
+        """Return the distinct whole values of the name and the properties, as triples of field, type and value."""
         named = [("name", Kind.KEYWORD, self.name)] if self.name else []
         own = [(name, *typed(value)) for name, values in self.contents().items() for value in values]
         return list(dict.fromkeys([*named, *own]))
@@ -187,8 +187,8 @@ class Order:
 
     Args:
         field: Name of the field, None for the score.
-        places: Types of the field's values, each with the engine's field that holds them. The store sets them. The
-            first type with a value counts.
+        places: For each type of the field's values, the engine's field that holds them; set by the store. A document is
+            sorted by the first type that it has a value of.
     """
 
     field: str | None

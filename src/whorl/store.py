@@ -130,7 +130,7 @@ class Store:
 
         Args:
             query: In the query language, see docs/afts.md.
-            options: The options. Options of the page are ignored; pass them to `PreparedQuery.search`.
+            options: The options. `rows` and `start` are ignored; pass them to `PreparedQuery.search`.
             source: A text that need not be in the store and that the query refers to as `FINGERPRINT:source`; or
                 several texts, by the names used in the query. Such a name hides a document with the same id.
             defaults: Defaults for reading the query and the filter, instead of the defaults named by the option `afts`.
@@ -218,7 +218,7 @@ class Store:
 
         Args:
             reference: A document of the store, which is not among its own hits; or the name of the text in `source`.
-            options: The options. Options of the page are ignored; pass them to `PreparedSimilar.search`.
+            options: The options. `rows` and `start` are ignored; pass them to `PreparedSimilar.search`.
             source: A text that need not be in the store.
             keywords: Options by name, instead of `options` or to replace some of these.
 
@@ -273,8 +273,8 @@ class Store:
         The result states the recall of the search for candidates. All other numbers are exact, counted on whole texts.
 
         Args:
-            reference: A document of the store, which is not its own source; or the name of the text in `source`.
-            options: The options. Options of the page are ignored; all sources are returned.
+            reference: A document of the store, which is never a source of itself; or the name of the text in `source`.
+            options: The options. `rows` and `start` are ignored; all sources are returned.
             source: A text that need not be in the store.
             keywords: Options by name, instead of `options` or to replace some of these.
 

@@ -151,8 +151,8 @@ class ReferenceIndex:
 
         Returns:
             Array of shape (pairs, 3): position of the run's first shingle in the reference text, its position among the
-                shingles of the batch of documents, and the number of shingles. If several runs are equally long, the
-                first one in the document counts.
+                shingles of the batch of documents, and the number of shingles. If several runs are equally long, it is
+                the first one in the document.
         """
         runs = [np.empty((0, 3), np.int64)]
         counts = ends - begins
@@ -329,7 +329,7 @@ class ReferenceMatches:
     """Result of the search: the documents that contain reference texts, as pairs, as items or as clusters.
 
     Args:
-        on_repeated: Called with each repeated id. If documents share an id, the last one counts.
+        on_repeated: Called with each repeated id. If documents share an id, only the last one is used.
 
     Attributes:
         too_short: Documents with fewer words than a shingle.
@@ -422,7 +422,7 @@ def find_in_documents(
     """Find the documents that contain reference texts.
 
     Args:
-        documents: Documents, read lazily and once. If documents share an id, the last one counts.
+        documents: Documents, read lazily and once. If documents share an id, only the last one is used.
         reference: Reference texts, all held in memory.
         options: Options of the search, by default a containment of 80 % in shingles of 8 words. Only metric, threshold,
             scheme, `within` and `workers` apply.

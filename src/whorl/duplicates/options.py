@@ -164,7 +164,7 @@ class Keep:
     def worth(self, value: object) -> float | None:
         """Return the rank of a document (larger is better), or None if the value is not a date or number.
 
-        `value` is the column's value, or seconds since 1970. If it has several values, the first counts.
+        `value` is the column's value, or seconds since 1970. If the column has several values, use the first.
         """
         number = seconds_of(value) if self.is_by_date else _number(value)
         return -number if number is not None and self.by in _DESCENDING else number

@@ -66,7 +66,7 @@ def passages_among(
     """Find the passages that documents repeat.
 
     Args:
-        documents: Documents, read lazily. If documents share an id, the last one counts.
+        documents: Documents, read lazily. If documents share an id, only the last one is used.
         words: Smallest number of words of a passage; 2 to 999.
         options: Only scheme, `reference_only`, `within` and `workers` apply.
         reference: Documents that come before `documents`. Their passages can be sources, but repeated passages within

@@ -49,7 +49,7 @@ AT_ONCE = 1 << 22
 
 
 class CandidatePairs(NamedTuple):
-    """Pairs of documents that may be near-duplicates, each with a smaller and a larger document."""
+    """The smaller and the larger document of each pair that may be near-duplicates."""
 
     smaller: Numbers
     larger: Numbers

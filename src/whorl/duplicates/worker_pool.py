@@ -55,7 +55,7 @@ class DivisibleDocuments(Protocol):
     def __iter__(self) -> Iterator[Document]: ...
 
     def parts(self) -> Iterator[Any]:
-        """Yield parts: iterables of documents, each with a `report` that is complete when the part has been read."""
+        """Yield parts: iterables of documents. The `report` of a part is complete when the part has been read."""
 
     def note(self, report: ReadReport) -> None: ...
 

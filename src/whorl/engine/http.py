@@ -322,7 +322,7 @@ _Key = TypeVar("_Key")
 
 
 class LimitedCache(Generic[_Key, _Value]):
-    """Keeps the values that were put last, up to a limit, for all threads."""
+    """Keeps the most recently stored values, up to a limit; threads can share it."""
 
     def __init__(self, most: int) -> None:
         self._most, self._lock, self._values = most, threading.Lock(), dict[_Key, _Value]()

@@ -406,7 +406,7 @@ class Engine(Protocol):
         """Yield all documents with their sketches, in batches ordered by id, after the batch with `mark`."""
 
     def reads_candidates_later(self, plan: BoundPlan) -> bool:
-        """Check whether candidates of a plan are read without sketches; a page can then be long."""
+        """Check whether a page of candidates for a plan is read without their sketches, so that it can be long."""
         return False
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
@@ -497,7 +497,7 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def reference_meanings(reference: str) -> tuple[tuple[Role, str], ...]:
-    """Return the possible meanings of a reference; the first meaning that matches a document counts.
+    """Return the possible meanings of a reference. It names the document that matches the first of them.
 
     As in Alfresco, a number is first read as a DBID and then as an id, because users paste both. Source:
     Solr4QueryParser.createFingerPrintQuery.

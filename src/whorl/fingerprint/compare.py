@@ -477,7 +477,7 @@ class RunIndex:
     def _number_compiled(
         self, items: _Numbers, known: _Numbers, known_runs: _Numbers, known_slots: _Numbers, kinds: int
     ) -> tuple[_Numbers, int, _Numbers]:
-        """Number runs with the compiled loop; return the runs' numbers, how many differ, and their hash table."""
+        """Number runs with the compiled loop; return their numbers, how many numbers are in use, and a hash table."""
         assert self._loops
         require_time()
         runs = np.empty(max(0, items.size - self._size + 1), np.int64)

@@ -111,7 +111,7 @@ class Scheme:
 
 
 def differing_fields(one: Any, other: Any) -> str:
-    """List the differing fields of two dataclass objects, each with both values, as text."""
+    """Describe the fields that differ between two dataclass objects, with both values."""
     names = [field.name for field in fields(one) if getattr(one, field.name) != getattr(other, field.name)]
     return ", ".join(f"{name} ({getattr(one, name)} and {getattr(other, name)})" for name in names)
 

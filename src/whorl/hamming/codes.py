@@ -68,7 +68,7 @@ def blocks_of(mask: int, count: int) -> list[int]:
 
 
 class Permutation:
-    """Permutation of the 64 bits of codes; `order` has the old position of each bit, for the highest bit first."""
+    """Permutation of the 64 bits of codes; `order` has the old position of each bit, from the highest bit down."""
 
     def __init__(self, order: Sequence[int]) -> None:
         moved = sorted((place - source, source) for place, source in zip(range(BITS - 1, -1, -1), order, strict=True))

@@ -67,7 +67,7 @@ class Corpus:
 
     @cached_property
     def tables(self) -> list[Table]:
-        """The tables of simhash-py, in its order."""
+        """The tables, in the order of simhash-py."""
         blocks = blocks_of(LARGEST, self._num_blocks)
         chosen = combinations(blocks, self._num_blocks - self.differing_bits)
         return [Table(self._index, leading, [block for block in blocks if block not in leading]) for leading in chosen]

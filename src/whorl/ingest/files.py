@@ -56,7 +56,8 @@ class Problem:
 class Problems(Collection[Problem]):
     """The problems of one run: every problem of a whole file, but only the first problems of rows.
 
-    So many broken rows take little memory. The length counts all problems, but iteration yields only the kept ones.
+    So a file with many broken rows takes little memory. The length counts all problems, but iteration yields only the
+    kept ones.
     """
 
     __slots__ = ("_count", "_kept", "_rows_kept", "lost", "whole_files")

@@ -50,7 +50,7 @@ class Option(NamedTuple):
     Args:
         metavar: Placeholder of the value on the command line.
         names: Names that differ from the field's name, by front end.
-        absent: Front ends without the option, each with the reason.
+        absent: Front ends that lack the option, with the reason.
         cli_help: Help text of the command line, if it takes another kind of value, such as a file.
         schema: Additional keywords of the option's JSON schema, if its value is a text.
         examples: Example values for the HTTP description.
@@ -104,7 +104,7 @@ class OptionField(NamedTuple):
 
 
 def only(*front_ends: FrontEnd, because: str) -> Mapping[FrontEnd, str]:
-    """Return all front ends except the given ones, each with the reason why it lacks the option."""
+    """Return the reason why all front ends except the given ones lack an option, by front end."""
     return {front_end: because for front_end in FRONT_ENDS if front_end not in front_ends}
 
 

@@ -35,7 +35,7 @@ class Paging:
 
 @dataclass(frozen=True, kw_only=True)
 class Boilerplate:
-    """Options that say which text counts as common: text in many documents of the store, or given texts."""
+    """Options that define common text: text in many documents of the store, or given texts."""
 
     common_above: str | None = option(
         None,
@@ -52,7 +52,7 @@ class Boilerplate:
 
 @dataclass(frozen=True, kw_only=True)
 class IgnorableBoilerplate(Boilerplate):
-    """Definition of common text, and whether it counts."""
+    """Options that define common text, and say whether it is ignored."""
 
     ignore_common: bool = option(
         False,
@@ -62,7 +62,7 @@ class IgnorableBoilerplate(Boilerplate):
 
 
 class CommonOptions(TypedDict, total=False):
-    """Options of `IgnorableBoilerplate` as keywords: which text is common (boilerplate), and whether it counts.
+    """Options of `IgnorableBoilerplate` as keywords: they define common text (boilerplate), and can ignore it.
 
     Args:
         common_above: Text in more documents than this is common: a number ("50") or a share of the store ("1%", but at

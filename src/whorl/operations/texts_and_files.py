@@ -83,7 +83,7 @@ class VerifyOperation:
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Parts of files and rows that hold the documents."""
+    """Options for reading documents from files and rows."""
 
     text_column: str | None = option(
         None, "The column, or key, with the texts in rows.  [default: text]", "COLUMN", absent=_FILES

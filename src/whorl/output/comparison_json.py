@@ -59,7 +59,7 @@ class LinedPassage(NamedTuple):
 
 
 class ResidualSide(NamedTuple):
-    """The common text (boilerplate) of one of two compared texts, and its number of distinct shingles without it."""
+    """The common text (boilerplate) of one of two compared texts, and the number of its other distinct shingles."""
 
     common_words: int
     shingles: int

@@ -91,7 +91,7 @@ class OwnPassage:
 class OwnPart:
     """Part of a version that the other version lacks; words and passages are null if the texts are not stored.
 
-    The share is that of the version's shingles, `words` is a number of words, and the longest passages are listed.
+    `share` is a share of the version's shingles, `words` a number of words. Only the longest passages are listed.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("share", "words=own.words", "passages")

@@ -26,7 +26,7 @@ def _span() -> Span:
 
 
 class Form(Enum):
-    """Search of a field by whole values (`=`), by words (`~`), or by default as its type suggests."""
+    """How a clause searches a field: by whole values (`=`), by words (`~`), or as the type of the field suggests."""
 
     DEFAULT = ""
     EXACT = "="

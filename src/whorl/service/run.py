@@ -191,9 +191,10 @@ def _server_options(settings: Settings, *, is_terminal: bool) -> dict[str, Any]:
 
 @contextmanager
 def _claim(host: str, port: int) -> Iterator[None]:
-    """Reserve an address against other services with workers, while this service starts, runs and restarts its workers.
+    """Reserve an address, so that no other service with workers uses it.
 
-    The sockets of the workers do not reserve it: while no worker listens, another service can bind to the address.
+    The reservation lasts while this service starts, runs and restarts its workers. Their sockets do not reserve the
+    address: while no worker listens, another service can bind to it.
 
     Raises:
         ParameterError: Another service has the address.

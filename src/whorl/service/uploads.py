@@ -62,7 +62,7 @@ class Report:
     Args:
         stored: Number of stored documents, all on disk.
         unchanged: Number of documents already stored with the same content.
-        refused: Number of lines that hold no document, or one that cannot be stored.
+        refused: Number of lines without a valid document, or with a document that cannot be stored.
         errors: Errors of the first refused lines, by line.
         checked: Number of documents that were compared with stored documents.
         repeats: For the first documents that repeat other documents, the repeated documents; None if not requested.

@@ -1,8 +1,8 @@
 """SQLite database of an embedded store: the documents, and a journal of changes.
 
 The database is the source of truth. One transaction writes documents and their journal entries; the journal lists the
-changes that the index may lack. Every blob ends with a checksum of itself and its label, which names the part of the
-document, its number and its id. So a flipped bit, or a blob in a wrong row, raises an error.
+changes that the index may lack. Every blob ends with a checksum of its content and its label. The label names the part
+of the document, and the document's number and id. So a flipped bit, or a blob in a wrong row, raises an error.
 """
 
 from __future__ import annotations

@@ -185,7 +185,7 @@ class EmbeddedEngine:
         return self._scheme
 
     def _with_texts(self, wanted: bool) -> bool:
-        """Read whether the store keeps texts; for a new store, save the wanted choice."""
+        """Read the saved choice whether the store keeps texts; for a new store, save the wanted choice. Return it."""
         keeps_texts = self._records.option("texts") is None
         if keeps_texts and not wanted:
             # The file may still contain parts of deleted texts.
@@ -239,8 +239,8 @@ class EmbeddedEngine:
     def _store(self, documents: Iterable[Document], *, is_again: bool = False) -> None:
         """Store documents; with `is_again`, skip documents that another writer has changed since they were read."""
         self._require_writable()
-        # Prepare the documents before taking the lock, because it is most of the work. If documents share an id, the
-        # last counts.
+        # Prepare the documents before taking the lock, because this is most of the work. If documents share an id,
+        # store only the last one.
         batch = list({document.id: document for document in documents}.values())
         if not is_again:
             self._require_few_properties(batch)

@@ -85,7 +85,7 @@ class DocumentPreparation:
 
     @property
     def _has_minima_in_hashes(self) -> bool:
-        """Whether the distinct hashes of a text suffice for its MinHash tokens."""
+        """Whether the MinHash tokens of a text can be computed from its distinct hashes alone."""
         return self.scheme.fills_every_bucket
 
     def _hash(self, documents: Sequence[Document]) -> Iterator[Hashed]:

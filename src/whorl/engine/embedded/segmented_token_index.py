@@ -30,8 +30,8 @@ from whorl.engine.embedded.segments import Segment, Tokens, merge_segments, writ
 #: Merge four segments of fewer than 64, 256, 1,024, … documents.
 SMALLEST_SEGMENT, FANOUT = 64, 4
 LARGEST_SEGMENT = 1 << 19
-#: Until the writer has finished, merge as many segments of more documents than `MOST_AT_ONCE` at once, because each
-#: merge reads and writes all of their tokens.
+#: Number of segments to merge at once, instead of `FANOUT`, if they are large (more than `MOST_AT_ONCE` documents) and
+#: the writer has not finished. A merge reads and writes all of their tokens, so fewer merges save time.
 FANOUT_WHILE_WRITING = 16
 #: At the end of a write, merge the youngest segments up to this multiple of the number of written documents.
 FINAL_MERGE_FACTOR = 4

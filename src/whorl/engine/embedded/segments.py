@@ -170,7 +170,7 @@ _Narrow = npt.NDArray[np.unsignedinteger[Any]]
 
 
 class Postings(NamedTuple):
-    """Ascending tokens, each with the ordinal of a document."""
+    """Ascending tokens, and for each token the ordinal of a document that has it."""
 
     tokens: Tokens
     ordinals: Numbers

@@ -283,7 +283,7 @@ def _add_counts(total: _Totals, ordinals: Numbers, counts: Numbers) -> _Totals:
 
 
 def _sums(ordinals: Numbers, counts: Numbers) -> _Totals:
-    """Return the distinct ordinals, each with the sum of its counts; every count must be at least 1."""
+    """Return the distinct ordinals, and the sum of the counts of each; every count must be at least 1."""
     if not ordinals.size:
         return _NO_TOTALS
     first = int(ordinals.min())

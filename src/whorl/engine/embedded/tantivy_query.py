@@ -153,7 +153,7 @@ class _NodeTranslator:
 
 
 def _group_token_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Combine a plan's parts with only fingerprint tokens into one, because each part's query lists documents."""
+    """Combine the parts with only fingerprint tokens into one, because the query of each such part lists documents."""
 
     def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
         token_parts = tuple(filter(has_only_tokens, parts))
@@ -169,7 +169,7 @@ def _nothing(reason: str) -> _TranslatedNode:
 
 
 def _unless_counting(weight: float) -> float | None:
-    """Return 0, the score of all matches, if the weight is 0; otherwise None: scores depend on the shared tokens."""
+    """Return the score of all matches: 0 if the weight is 0; otherwise None, as scores depend on the shared tokens."""
     return None if weight else 0.0
 
 

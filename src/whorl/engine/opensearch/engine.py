@@ -121,7 +121,7 @@ class OpenSearchEngine(Engine):
     # Writing.
 
     def index(self, documents: Iterable[Document]) -> None:
-        # If documents share an id, the last one counts.
+        # If documents share an id, store only the last one.
         batch = list({document.id: document for document in documents}.values())
         for document in batch:
             if len(document.id.encode()) > MOST_ID_BYTES:
@@ -201,7 +201,7 @@ class OpenSearchEngine(Engine):
                     yield reference, hit
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
-        """Return the fields and values that a reference may mean; the first match counts."""
+        """Return the fields and values that a reference may mean; it names the document with the first match."""
         names = {"dbid": self._names.dbid, "noderef": self._names.noderef}
         return [
             (ID, value) if role == "key" else (HANDLE, handle(names[role], value))

@@ -258,7 +258,7 @@ def _terms_apart(field: str, terms: Sequence[str]) -> list[tuple[Json, int]]:
 
 
 def _constant(query: Json, weight: float) -> Json:
-    """Return a query with the same matches as `query`, each with the score `weight`."""
+    """Return a query that matches the same documents as `query`, all with the score `weight`."""
     return {"constant_score": {"filter": query, "boost": weight}}
 
 

@@ -266,7 +266,7 @@ def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
 
     Args:
         scheme: The `stored_name` of the collection's own schemes.
-        text: The text field, if it is searchable. A document without a text then does not count as lacking a sketch.
+        text: The text field, if it is searchable. Documents without a text are then not counted as lacking a sketch.
     """
     filled = {"type": "query", "q": f"{SIZE}:[1 TO *]"}
     schemes = {"type": "terms", "field": SCHEME, "limit": _MOST_SCHEMES, "facet": {"filled": filled}}

@@ -149,7 +149,7 @@ class SolrEngine(Engine):
 
     def index(self, documents: Iterable[Document]) -> None:
         # A document that does not fit the schema raises an error before any document is fingerprinted. If documents
-        # share an id, the last one counts.
+        # share an id, store only the last one.
         distinct = {document.id: document for document in documents}.values()
         prepared = [(document.text, self._solr_document(document)) for document in distinct]
         if not prepared:
@@ -593,7 +593,7 @@ class SolrEngine(Engine):
         return made if set(made.tokens) == indexed.keys() else None
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
-        """Return the fields and values that a reference may mean; the first match counts."""
+        """Return the fields and values that a reference may mean; it names the document with the first match."""
         by_role = {"key": self.collection.names.key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
         fields = [(by_role[role], value) for role, value in reference_meanings(reference)]
         return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]

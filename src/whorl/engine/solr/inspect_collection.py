@@ -87,7 +87,7 @@ class Schema:
     def has_sketches(self) -> bool:
         """Whether the schema has all four fields of a sketch with the needed properties.
 
-        A dynamic field such as `*` does not count, because it would index and store the values differently.
+        A dynamic field such as `*` is ignored, because it would index and store the values differently.
         """
         return all(self.fields.get(name, {}).get(part) for name, parts in NEEDED.items() for part in parts)
 

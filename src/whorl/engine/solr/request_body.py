@@ -382,7 +382,7 @@ def _min_hash(field: str, text: str, separator: str, similarity: float, probabil
 
 
 def _constant(query: Json, weight: float) -> Json:
-    """Return a query with the same matches as `query`, each with the score `weight`."""
+    """Return a query that matches the same documents as `query`, all with the score `weight`."""
     if weight == 0.0:
         return {"bool": {"filter": [query]}}
     return {"bool": {"must": [f"*:*^={_decimal(weight)}"], "filter": [query]}}

@@ -44,8 +44,8 @@ class LoopTables(NamedTuple):
         unit_scripts: uint8 array of shape (65536,): script of each unit, 255 for a surrogate.
         joins: Ascending int64 array of `code point << 8 | script`, as in WordBreakTables.
         begins: int64 array of shape (2,): start state of each machine.
-        soft_ends: uint64 array of shape (64,). The word certainly ends if the unit after it has the category of an
-            element, and the unit after that has a category in the element's mask; 62 stands for no second unit.
+        soft_ends: uint64 array of shape (64,): for each category of the unit after a word, a mask of categories. If the
+            next unit has one of these, the word certainly ends there. Bit 62 means that there is no next unit.
         engines: uint8 array of shape (65536,): dictionary engine of each unit, by the rules of the second machine.
         trie: uint16 array: ICU's dictionary of Chinese and Japanese.
         numbers: int64 array, indexed by STRIDE and the constants after it.

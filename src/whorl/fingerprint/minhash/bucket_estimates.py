@@ -48,7 +48,7 @@ class Buckets:
     Args:
         minima: Smallest hash of each bucket; 2**64 - 1 for an empty bucket.
         places: Position of each hash within its bucket's range of hash values, in [0, 1]; 1 for an empty bucket.
-        is_filled: Whether each bucket has a hash of its own (not one repeated by rotation).
+        is_filled: Mask of the buckets that had a hash before rotation filled the empty ones.
         is_known: Mask of the buckets with known content; estimates ignore other buckets.
     """
 

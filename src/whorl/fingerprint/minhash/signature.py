@@ -227,7 +227,7 @@ def signature_of(minima: npt.NDArray[np.uint64], scheme: Scheme, spelling: Spell
 
 
 def shared_tokens(source: Signature, other: Signature) -> int:
-    """Count the tokens of the source that the other signature also has; each repetition in the source counts."""
+    """Count the tokens of the source, with their repetitions, that the other signature also has."""
     source.scheme.require(other.scheme)
     if len(other) and source.hashes.ndim == other.hashes.ndim == 1:
         ascending = np.sort(other.hashes)

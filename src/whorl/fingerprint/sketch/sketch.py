@@ -319,7 +319,7 @@ def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
     own_levels = source.scheme.levels(sizes)
     levels = np.maximum(own_levels, source.level)
     counts = np.array([len(hit.hashes) for hit in hits], dtype=np.int64)
-    # These hits have hashes above the bound of the source's level, which do not count.
+    # These hits have hashes above the bound of the source's level. Ignore these hashes.
     for at in np.flatnonzero(own_levels < levels).tolist():
         counts[at] = hits[at].count_at(source.level)
     at_level = {level: source.count_at(level) for level in set(levels.tolist())}

@@ -125,7 +125,7 @@ def require_fraction(name: str, value: Fraction) -> None:
 
 
 def least_overlap(metric: Metric, threshold: Fraction, source_size: int, hit_size: int) -> int:
-    """Return the smallest number of shared shingles that reaches a threshold: at least 1, perhaps more than a size.
+    """Return the smallest number of shared shingles that reaches a threshold, at least 1; it can exceed a text's size.
 
     If the threshold is 0 or less, return 0.
 

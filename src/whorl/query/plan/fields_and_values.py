@@ -113,7 +113,7 @@ def convert_qualified_name(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of a store by name, each with its types.
+    """The fields of a store by name, with the types of their values.
 
     Args:
         patterns: Types of Solr's dynamic fields by pattern (`*_i`), for engines that do not list the fields of

@@ -38,7 +38,7 @@ _FOLLOWING_SECTION = re.compile(
 
 
 class Exclusion(Enum):
-    """A kind of text that does not count in a search for sources."""
+    """A kind of text whose words a search for sources ignores."""
 
     #: Text between quotation marks within a paragraph, and lines that begin with `>`.
     QUOTATIONS = "quotations"

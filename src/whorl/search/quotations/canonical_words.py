@@ -1,8 +1,7 @@
 r"""Reduces a text to its canonical words, which an exact quotation and its source have in common.
 
-Some differences do not count: case, line breaks, hyphenation, quotation marks, loose punctuation, footnote marks and
-the targets of links. Other characters count: digits with their signs and units, operators, and apostrophes inside
-words.
+Some differences are ignored: case, line breaks, hyphenation, quotation marks, loose punctuation, footnote marks and the
+targets of links. Others are not: digits with their signs and units, operators, and apostrophes inside words.
 
 >>> CanonicalText("Infor-\n mation – “The tenant’s”, 1.5 %").words
 ['information', 'the', "tenant's", '1.5%']
@@ -19,7 +18,7 @@ from itertools import accumulate
 
 from whorl.request_context import require_time, timely
 
-#: Replacement for a character that does not count, so that positions stay the same.
+#: Replacement for an ignored character, so that the positions of the others stay the same.
 _LEFT_OUT = "\0"
 #: Characters and their equivalents on a keyboard.
 _EQUIVALENTS = {
@@ -100,7 +99,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _replaced(text: str) -> str:
-    """Replace the characters that do not count with blanks or `_LEFT_OUT`."""
+    """Replace the ignored characters by blanks or `_LEFT_OUT`."""
     replaced = text.translate(_CHARACTERS)
     replaced = _CHANGED_LETTER.sub(rf"{_LEFT_OUT}\1{_LEFT_OUT}", replaced)
     replaced = _LINK_TARGET.sub(lambda found: found[1] + _LEFT_OUT * len(found[2]), replaced)

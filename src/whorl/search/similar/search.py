@@ -111,7 +111,7 @@ class SketchSearch:
             self._largest = max(self._largest, sketch.size)
         self._costs = engine.costs
         self._phrases: tuple[str, ...] | None = None
-        #: Remembered sketch of the source, to be compared with the current sketch; None if the search uses no such one.
+        #: Remembered sketch of the source, to be compared with the current one; None if the search does not use it.
         self.recalled: RecalledSketch | None = None
         self.plan: SketchPlan = self._planned(self._costs)
         self._verifier = TextVerifier(engine, source, criteria)
@@ -421,7 +421,7 @@ def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> S
 def search_without(
     ignored: BoilerplateDetector | None, sources: Sources, reference: str, criteria: SimilarCriteria
 ) -> SimilarSearch:
-    """Return the search of a source. The text that `ignored` detects does not count."""
+    """Return the search of a source, without the text that `ignored` detects."""
     if ignored is None:
         return search_for(sources, reference, criteria)
     return ResidualSearch(sources.engine, sources.source(reference), criteria, ignored)

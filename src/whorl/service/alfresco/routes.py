@@ -43,7 +43,7 @@ _PREFIXES = {
     "{http://www.alfresco.org/model/application/1.0}": "app:",
     "{http://www.alfresco.org/model/site/1.0}": "st:",
 }
-#: Properties that have keys of their own in an entry, and their possible names in a document.
+#: Properties that an entry shows outside its `properties`, and their possible names in a document.
 _OWN: Mapping[str, tuple[str, ...]] = {
     "name": ("cm:name",),
     "type": ("TYPE", "nodeType"),
