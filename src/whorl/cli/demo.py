@@ -31,7 +31,7 @@ from whorl.output.search import condition
 from whorl.store import Store, open_store
 
 _LICENCE_WORDS = ("license", "licence", "copying", "notice", "readme", "metadata", "authors")
-#: Number of words that the letter quotes from each document; then the beginning and end of the letter.
+#: The letter quotes `_WORDS_QUOTED` words of each document, between a beginning and an end (`_LETTER`).
 _WORDS_QUOTED = 60
 _LETTER = "Dear colleague, this is what I found in our files:", "Please tell me whether we may use it. Kind regards"
 #: Maximum number of texts of one kind. More texts would only slow down the demo.

@@ -41,7 +41,8 @@ that differ in at most DISTANCE bits, one per line: [1, 3]. Of lines with ids, a
   -o, --output OUTPUT      Path to output ('-', the default, for stdout)
   -h, --help               Print this
 """
-#: Approximate time in seconds per code, from text to pairs without compiled loops; approximate bytes per line.
+#: Approximate time in seconds to read a code from text and find its pairs without compiled loops, and approximate
+#: number of bytes of a line.
 _PLAIN_SECONDS, _LINE = 0.8e-6, 20
 
 

@@ -34,8 +34,8 @@ from whorl.model import Document
 from whorl.operations import DuplicatesOperation
 from whorl.request_context import report_progress, require_time
 
-#: Size of the bit filter (see `ReferenceIndex`): bits per hash of the reference, and binary logarithms of the smallest
-#: and largest number of bits.
+#: Size of the bit filter (see `ReferenceIndex`): more than `_SLOTS` bits for each hash of the reference, but at least
+#: 2**_LEAST_BITS and at most 2**_MOST_BITS bits.
 _SLOTS, _LEAST_BITS, _MOST_BITS = 8, 16, 28
 #: Number of shingle occurrences in reference texts to count at a time.
 _COUNTED_AT_ONCE = 1 << 22

@@ -43,7 +43,7 @@ from whorl.fingerprint.words.tokenizer import spans
 from whorl.model import Document
 from whorl.request_context import report_progress, require_time
 
-#: Minimum length of a passage in words: default, minimum and maximum of this option.
+#: Default, smallest and largest value of the option for the minimum length of a passage, in words.
 WORDS, LEAST_WORDS, MOST_WORDS = 50, 2, 999
 #: Maximum number of words to hash at a time, and of windows to sort at a time.
 _WORDS_AT_ONCE, _WINDOWS_AT_ONCE = 1 << 20, 1 << 23

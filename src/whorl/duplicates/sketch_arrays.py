@@ -19,17 +19,17 @@ from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 Numbers: TypeAlias = npt.NDArray[np.int64]
 #: Type of hashes in files.
 HASH = np.dtype("<u8")
-#: A mapped file of at most this size in bytes stays in memory. If it holds many documents, the limit is higher, up to
-#: the second number.
+#: A mapped file of up to `MAPPED_BYTES` stays in memory. If it holds many documents, the limit is higher, up to
+#: `_MOST_MAPPED_BYTES`.
 MAPPED_BYTES, _MOST_MAPPED_BYTES = 1 << 26, 1 << 28
 #: Number of bytes per document in this higher limit.
 _MAPPED_BYTES_PER_DOCUMENT = 1 << 11
-#: A large file is read range by range: smallest size of a range in bytes, and largest number of ranges.
+#: A large file is read in up to about `_MOST_RANGES` ranges of at least `_RANGE_BYTES` bytes.
 _RANGE_BYTES, _MOST_RANGES = 1 << 22, 256
 #: Number of bytes that the system reads from a mapped file to get one byte.
 _READAHEAD_BYTES = 1 << 16
-#: A batch of hashes copied from the file has 1/16 of all hashes, but at least the first number and at most the second.
-#: In large batches, each page read from the file serves several documents.
+#: A batch of hashes copied from the file has 1 / `_COPIED_FRACTION` of all hashes, but at least `_LEAST_COPIED` and at
+#: most `_MOST_COPIED`. In large batches, each page read from the file serves several documents.
 _LEAST_COPIED, _MOST_COPIED, _COPIED_FRACTION = 1 << 20, 1 << 24, 16
 
 

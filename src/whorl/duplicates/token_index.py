@@ -27,8 +27,8 @@ Bools = npt.NDArray[np.bool_]
 
 #: Approximate number of hashes to read in one range; limits the memory.
 AT_ONCE = 1 << 22
-#: Minimum and maximum number of ranges of hash values. Each range is read in one pass over the remaining members. The
-#: last number is the number of prunings, which are evenly spaced between the passes.
+#: Minimum and maximum number of ranges of hash values. Each range is read in one pass over the remaining members.
+#: `_PRUNINGS` times, evenly spaced between the passes, members are pruned.
 _LEAST_RANGES, _MOST_RANGES, _PRUNINGS = 8, 32, 8
 #: Number of entries to sort at a time, as a power of two: they fit into the processor cache.
 _PART_BITS = 12

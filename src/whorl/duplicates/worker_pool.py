@@ -29,8 +29,8 @@ from whorl.request_context import require_time
 
 Result = TypeVar("Result")
 
-#: Number of documents to sketch at a time; number of documents that the main process sends to a worker at a time, if it
-#: reads them itself.
+#: Number of documents to sketch at a time. If the main process reads the documents, it sends `_DOCUMENTS_SENT` of them
+#: to a worker at a time.
 AT_ONCE, _DOCUMENTS_SENT = 512, 4096
 #: Number of input parts queued for each process, including the part in progress.
 _QUEUED_PARTS = 3

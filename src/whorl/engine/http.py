@@ -237,7 +237,7 @@ def json_bytes(body: object) -> bytes:
         return json.dumps(body).encode()
 
 
-#: Approximate pause before the first retry, and longest pause. The pause doubles with each retry.
+#: Approximate pause before the first retry. Each retry doubles the pause, up to `_LONGEST_PAUSE_SECONDS`.
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 2.0
 
 _Result = TypeVar("_Result")

@@ -50,8 +50,8 @@ BETWEEN_WORDS = " "
 #: a word that is empty after folding, a blank within a word, and a digest.
 _AFTER_FIELD, _EMPTY, _BLANK, _DIGEST = "\x1f", "\x1e", "\x1c", "\x1d"
 _ODD = re.compile(r"[\t\n\f\r\x1c-\x1f]")
-#: tantivy silently drops terms of 64 KB. So a field name or word longer than the first number becomes a prefix, with
-#: the second number of characters, and a digest.
+#: tantivy silently drops terms of 64 KB. So a field name or word of more than `_LONGEST_PART` characters becomes a
+#: prefix of `_BEGINNING` characters and a digest.
 _LONGEST_PART, _BEGINNING = 1000, 200
 _LETTERS: Mapping[Kind, str] = {
     Kind.TEXT: "w",

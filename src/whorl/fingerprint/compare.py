@@ -45,8 +45,8 @@ from whorl.request_context import require_time, timely
 
 #: For a shingle that occurs several times in B, this number of positions is tried, and its first position in B.
 CANDIDATES = 16
-#: Rule 2 follows an agreement of the texts in steps. Most passages are short, so the first step has the first number of
-#: shingles; steps grow up to the second number.
+#: Rule 2 follows an agreement of the texts in steps. Most passages are short, so the first step has `_FIRST_STRETCH`
+#: shingles. Later steps are longer, up to `_LONGEST_STRETCH`.
 _FIRST_STRETCH, _LONGEST_STRETCH = 8, 4096
 #: Number of elements to sort at a time. The deadline is checked only between sorts.
 _SORTED_AT_ONCE = 1 << 19

@@ -36,8 +36,8 @@ SHORTEST_RUN = 8
 PROOF_BITS = 40
 #: A document with words broken at line ends keeps this number in addition to its passage hashes.
 BROKEN_WORDS = 0
-#: Multipliers of two polynomial hashes: of a word, over its UTF-16 units, and of a run, over its words. They are odd,
-#: so that no bit is lost.
+#: Multipliers of two polynomial hashes: the hash of a word combines its UTF-16 units, and the hash of a run combines
+#: its words. Multipliers are odd, so that no bit is lost.
 _OF_LETTERS, _OF_WORDS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _BLANKS = np.array([0x20], "<u2")
 #: Number of bytes of words to hash between two checks of the deadline. Hashing takes sixteen times this memory.

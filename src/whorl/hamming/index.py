@@ -13,8 +13,8 @@ from whorl.errors import StoreError
 from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, without
 from whorl.hamming.lookup_tables import Layout, Tables, sort_codes
 
-#: The lookup tables are rebuilt after this number of single insertions or removals. In a large set, they are rebuilt
-#: after one insertion or removal per this number of codes.
+#: The lookup tables are rebuilt after `_FEWEST_RECENT` single insertions or removals; in a large set, after one for
+#: every `_RECENT_PART` codes of the set.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
 #: A bulk operation rebuilds the tables, unless it has less than one code per this number of all codes.
 _SMALL_PART = 32

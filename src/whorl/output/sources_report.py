@@ -19,8 +19,8 @@ from whorl.output.formatting import counted, percent
 from whorl.output.sources import common_line, excluded_line, notes, recall_line
 from whorl.search.attribution.results import Attribution, TextSource
 
-#: Maximum number of passages shown per source, the longest first; maximum number of characters of a shown passage, and
-#: of the text before and after it.
+#: The report shows up to `MOST_SHOWN` passages of a source, the longest first. It shows up to `_LONGEST` characters of
+#: a passage, and up to `_AROUND` characters before and after it.
 MOST_SHOWN, _LONGEST, _AROUND = 200, 3_000, 160
 #: Number of colours. If there are more sources, colours are repeated; the number next to a passage identifies its
 #: source.

@@ -248,7 +248,8 @@ def depth(node: Node) -> int:
     return MAX_DEPTH + 1
 
 
-#: Default limits: characters, and words, phrases and fingerprints. Solr's own limit is 1,024 clauses.
+#: Default limits of a query: number of characters, and number of words, phrases and fingerprints together. Solr's own
+#: limit is 1,024 clauses.
 DEFAULT_LENGTH, DEFAULT_CLAUSES = 65_536, 1_000
 #: Largest values that users can set for these limits. Engines need minutes for a query with more fingerprints.
 MAX_LENGTH, MAX_CLAUSES = 1_000_000, 10_000

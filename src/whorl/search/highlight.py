@@ -30,9 +30,10 @@ _TEXTS_AT_ONCE = 20
 _SHOWN = 40
 #: Number of words of context before the first matching word.
 _BEFORE = 8
-#: Limits of suggestions: words to check, documents to read, and characters to read of each document.
+#: Limits for suggestions: number of words to check, of documents to read, and of characters to read of each document.
 _MOST_WORDS, _MOST_DOCUMENTS, _MOST_CHARACTERS = 20, 10, 100_000
-#: Minimum length of a word to check, because shorter words have too many neighbours; minimum length for two edits.
+#: Minimum length of a word to check, because shorter words have too many neighbours. Words of at least `_FEW_LETTERS`
+#: letters may differ by two edits.
 _SHORTEST, _FEW_LETTERS = 3, 5
 _OPERATORS = frozenset({"AND", "OR", "NOT", "TO"})
 _IsMeant: TypeAlias = Callable[[str], bool]

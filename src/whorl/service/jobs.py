@@ -20,8 +20,8 @@ from whorl.errors import WhorlError
 from whorl.request_context import Reporter, new_request, reporting, require_time
 from whorl.service.middleware.logs_and_metrics import LOGGER
 
-#: An unfinished job is cancelled if no client has asked about it for this time in seconds. A finished job is forgotten
-#: after the second time. Browsers limit a page in the background to one request a minute.
+#: An unfinished job is cancelled if no client has asked about it for `WATCHED_SECONDS`. A finished job is forgotten
+#: after `KEPT_SECONDS`. Browsers limit a page in the background to one request a minute.
 WATCHED_SECONDS, KEPT_SECONDS = 90.0, 600.0
 #: Maximum number of running and waiting jobs, and maximum number of finished jobs to keep.
 MOST_WAITING, MOST_KEPT = 4, 4

@@ -56,8 +56,8 @@ _OWN = "id array<string>, name array<string>, shingles array<long>, stays array<
 _CLUSTERS = f"part int, first long, is_unknown boolean, key array<long>, cluster string, documents long, {_OWN}"
 _SHARES = "jaccard array<double>, a_in_b array<double>, b_in_a array<double>, exact array<boolean>"
 _MEASURED = f"cluster string, documents long, {_OWN}, {_SHARES}"
-#: Shares are rounded down to multiples of 1 / _PARTS, as in `whorl.output.formatting`; `_SLACK` absorbs rounding
-#: errors.
+#: Shares are rounded down to multiples of 1 / `_PARTS`, as in `whorl.output.formatting`. `_SLACK` is added first,
+#: because of rounding errors.
 _PARTS, _SLACK = 1_000_000, 1e-9
 
 

@@ -68,7 +68,7 @@ MOST_TERMS = 100_000
 #: Maximum length of a regular expression for tantivy. A longer one compiles slowly, and has more states than tantivy
 #: allows.
 _LONGEST_EXPRESSION = 4000
-#: tantivy's limit usually allows this number of doublings of an expression's states.
+#: An expression whose number of states doubles up to this many times is usually within tantivy's limit.
 _MOST_DOUBLINGS = 4
 #: Number of look-ups without a rehearsal (`IndexReader.rehearse`): they take at most a few tenths of a second.
 _FEW_LOOK_UPS = 4

@@ -80,8 +80,8 @@ from whorl.query.plan.nodes import (
     leaves,
 )
 
-#: Maximum number of stored but not yet searchable documents, and of characters of their terms; after a crash, opening
-#: the store indexes them, which takes about three seconds.
+#: The index is committed after this number of documents, or of characters of their terms. After a crash, the documents
+#: since the last commit are indexed when the store is opened, which takes about three seconds.
 COMMIT_EVERY, COMMIT_CHARACTERS = 8192, 1 << 25
 #: Seconds between a failed write of the index and the next attempt.
 RETRY_SECONDS = 10.0

@@ -14,7 +14,7 @@ from pathlib import Path
 from whorl.errors import StoreError
 
 RECORDS, INDEX, LOCK = "records.db", "index", "writer.lock"
-#: File with the path of the base folder: the ids of files are relative to it.
+#: File with the path of the base folder. The ids of files are relative to this folder.
 BASE = "base"
 #: Size of tantivy's write buffer in bytes.
 HEAP_BYTES = 100_000_000

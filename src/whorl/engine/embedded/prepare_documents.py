@@ -30,7 +30,7 @@ from whorl.query.plan.nodes import Kind, Value
 
 #: tantivy's field for the words of all properties except OWN_FIELDS.
 _OTHER_WORDS = "words"
-#: Number of bits of a MinHash token. The smaller number marks an index without MinHash tokens.
+#: Number of bits of a MinHash token. `_BITS_WITHOUT_MINHASH` marks an index without MinHash tokens.
 _BITS_OF_MINHASH, _BITS_WITHOUT_MINHASH = 64, 8
 _NO_TOKENS: Numbers = np.empty(0, np.uint64)
 

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from whorl.engine.embedded.folder import IndexBrokenError, OtherIndexError
 from whorl.engine.embedded.segments import Segment, Tokens, merge_segments, write_documents
 
-#: Merge four segments of fewer than 64, 256, 1,024, … documents.
+#: Merge four segments (`FANOUT`) that have fewer than 64 documents (`SMALLEST_SEGMENT`), fewer than 256, and so on.
 SMALLEST_SEGMENT, FANOUT = 64, 4
 LARGEST_SEGMENT = 1 << 19
 #: Number of segments to merge at once, instead of `FANOUT`, if they are large (more than `MOST_AT_ONCE` documents) and
@@ -195,7 +195,7 @@ class TokenIndex:
         """Add, replace or delete (None) documents by number; readers see the changes after `commit`."""
         self._buffered.update(documents)
         self._documents_written += len(documents)
-        # Tokens of documents that are replaced again count twice.
+        # If a document is replaced again, its tokens are counted again.
         self._tokens_buffered += sum(own.size for document in documents.values() if document for own in document.kinds)
         if self._tokens_buffered > MOST_BUFFERED:
             self._flush()

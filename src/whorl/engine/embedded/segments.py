@@ -146,8 +146,7 @@ _HEAD_BYTES = 1024
 #: Minimum average number of postings per bucket. With fewer postings, the buckets would take more space; with more, the
 #: postings would.
 _LEAST_IN_BUCKET = 4
-#: A skip block has 2 to the power of the first number buckets. The second number is the largest offset within it that
-#: fits into one byte.
+#: A skip block has 2**_SKIP_BITS buckets. Offsets up to `_LARGEST_OFFSET` within a skip block fit into one byte.
 _SKIP_BITS, _LARGEST_OFFSET = 4, 255
 _SKIP_BUCKETS = 1 << _SKIP_BITS
 _POSTINGS_PER_MERGE = 1 << 19
@@ -158,9 +157,9 @@ READ_AT_ONCE = 1 << 20
 _TOKENS_AT_ONCE = 1 << 17
 _BLOCKS_AT_ONCE = 1 << 12
 _BLOCK_BITS = BLOCK.bit_length() - 1
-#: Columns of the tables: differences of numbers, sizes, shared bits, deleted numbers, originals, copies. For each kind
-#: of token: counts, starts of the skip blocks, overfull skip blocks, and for each of their buckets the count of
-#: postings before it. The last column has the checksums.
+#: Numbers of columns of the tables. The first six are differences of numbers, sizes, shared bits, deleted numbers,
+#: originals and copies. Four follow for each kind of token: counts, starts of the skip blocks, overfull skip blocks,
+#: and the number of postings before each of their buckets. The last column has the checksums.
 _COLUMNS, _COLUMNS_OF_KIND = 6, 4
 #: Odd factor that mixes the bits of a token.
 _MIXER = np.uint64(0x9E3779B97F4A7C15)

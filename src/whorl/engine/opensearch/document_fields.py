@@ -298,8 +298,8 @@ def spelled_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
 #: Control characters in terms. They mark, in this order: the end of a field name, the digest of a shortened text, the
 #: letter for a white-space character, and a blank within a word.
 _AFTER_FIELD, _AFTER_BEGINNING, _SPACE, _BLANK = "\x01", "\x02", "\x03", "\x04"
-#: The analyser cuts terms at this number of UTF-16 units. Longer words, and longer field names, become a prefix and a
-#: digest: maximum length of a term, of a field name, and length of the prefix.
+#: The analyser cuts terms at `_LONGEST_TERM` UTF-16 units. So a longer term, and a field name of more than
+#: `_LONGEST_FIELD` units, becomes a prefix of at most `_BEGINNING` characters and a digest.
 _LONGEST_TERM, _LONGEST_FIELD, _BEGINNING = 255, 80, 40
 #: White space for the analyser (Java's Character.isWhitespace). Names of fields may contain all of these characters,
 #: words only blanks: folding turns a narrow no-break space (U+202F) into a blank.

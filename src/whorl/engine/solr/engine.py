@@ -102,7 +102,8 @@ SCAN_BATCH_SIZE = 5_000
 _REFERENCES_AT_ONCE = 200
 #: The scheme of sketches that this version of whorl uses.
 _SAMPLE_SCHEME = SketchScheme()
-#: Time in seconds to cache descriptions, and counts. Other clients may change the schema and the documents.
+#: Descriptions of the collection and counts of documents are cached for these times, in seconds. Other clients may
+#: change the schema and the documents.
 _DESCRIPTION_SECONDS, _COUNTS_SECONDS = 60.0, 30.0
 #: Maximum age of `fields(latest=True)` in seconds; every query with a misspelt field name calls it.
 _LATEST_SECONDS = 1.0
@@ -111,12 +112,12 @@ _LATEST_SECONDS = 1.0
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
 #: Number of segments if Solr does not report it: one tier of TieredMergePolicy.
 _SEGMENTS = 10
-#: Number of sources whose sketches are kept for `recalled_sketch`, at most 128 KB each; largest page of candidates that
-#: is read with versions.
+#: Number of sources whose sketches are kept for `recalled_sketch`, at most 128 KB each. A page of up to `_VERSIONED`
+#: candidates is read with the versions of the documents.
 _MOST_RECALLED, _VERSIONED = 64, 100
 #: Number of update requests that run at the same time.
 CONNECTIONS = 2
-#: Limits of an update request: maximum number of documents, and the number of characters that ends it.
+#: An update request ends after `BATCH_SIZE` documents, or when its texts have `BATCH_CHARACTERS` characters.
 BATCH_SIZE, BATCH_CHARACTERS = 64, 500_000
 
 _Batch = TypeVar("_Batch")

@@ -32,8 +32,8 @@ _BUFFER = 1 << 18
 #: Number of compressed bytes that Zstandard unpacks at a time. It is small, because blanks expand thirty thousand
 #: times.
 _PACKED_AT_ONCE = 1 << 12
-#: The limits apply only to a file that exceeds both numbers: this unpacked size in bytes, and this factor of expansion.
-#: Even uniform text expands only about 100 times.
+#: The limits apply only to a file of more than `_HARMLESS` unpacked bytes that has expanded more than `_MOST_TIMES`
+#: times. Even uniform text expands only about 100 times.
 _HARMLESS, _MOST_TIMES = 1 << 24, 200
 #: Number of bytes to count for a row in addition to its characters: a search for duplicates keeps an id and some
 #: numbers per row.

@@ -41,8 +41,8 @@ _SPAN = 1 << 22
 _MARK = 4
 #: Maximum number of bytes of blank lines between two lines with content.
 _MOST_BLANK = 1_000_000
-#: JSON of up to `_MODEST` bytes takes little memory, whatever it contains. The memory for larger JSON is estimated from
-#: these numbers of bytes per character and per value.
+#: JSON of up to `_MODEST` bytes takes little memory, whatever it contains. The memory for larger JSON is estimated as
+#: `_BYTES_A_CHARACTER` bytes for each character and `_BYTES_A_VALUE` bytes for each value.
 _MODEST, _BYTES_A_CHARACTER, _BYTES_A_VALUE = 1 << 20, 8, 80
 
 

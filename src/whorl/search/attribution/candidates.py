@@ -225,8 +225,8 @@ def _rounded_up(number: Fraction) -> int:
 
 #: Maximum number of documents with a hash; for a more frequent hash, only some of them become candidates.
 MANY = 5_000
-#: Number of candidates from each crowded part of the text (neighbouring hashes, each in more than `MANY` documents),
-#: and maximum number of these parts that are looked up.
+#: A crowded part of the text has neighbouring hashes that are each in more than `MANY` documents. At most
+#: `_MOST_LOOK_UPS` crowded parts are looked up, and each gives at most `TAKEN` candidates.
 TAKEN, _MOST_LOOK_UPS = 50, 200
 
 

@@ -51,7 +51,7 @@ DEFAULT_READ, MOST_READ = SourcesOperation.most_read, 10_000
 DEFAULT_RECALL = fraction_of("recall", SourcesOperation.recall)
 #: Maximum number of listed documents that share passages, but add nothing to the sources.
 MOST_ALSO = 300
-#: Maximum number of words broken at line ends to look up for a text, and in one request.
+#: Maximum number of words broken at line ends to look up for a text; maximum number in one request.
 MOST_LOOKED_UP, _AT_ONCE = 1_000, 50
 #: Number of documents to read between two counts of the words that further documents would add.
 READ_AT_ONCE = 4

@@ -25,8 +25,8 @@ from whorl.query.unparse import quote
 Result = TypeVar("Result")
 #: Maximum number of documents with one name to list in a message.
 _NAMES_SHOWN = 5
-#: Limits of suggestions: length of the shortest and longest word to search for, and numbers of words and of documents
-#: to choose from.
+#: Limits for suggestions: minimum and maximum length of a word to search for, number of words to search for, and number
+#: of documents to choose from.
 _SHORTEST, _LONGEST, _MOST_WORDS, _MOST_SIMILAR = 4, 50, 10, 50
 
 

@@ -412,8 +412,8 @@ def _is_below(number: float, fraction: Fraction) -> bool:
     return numerator * fraction.denominator < fraction.numerator * denominator
 
 
-#: A candidate that may be a part of the source must share this number of uncommon shingles, or a fraction (1 in N) of
-#: the source's if that is less.
+#: A candidate that may be a part of the source must share `_LEAST_WITHIN` uncommon shingles, or 1 / `_FRACTION_WITHIN`
+#: of the source's uncommon shingles if that is less.
 _LEAST_WITHIN, _FRACTION_WITHIN = 20, 4
 
 
@@ -464,7 +464,8 @@ _POINTS_BELOW = (Fraction(10, 100), Fraction(20, 100))
 def reach(plan: SketchPlan, branch: Branch) -> float | None:
     """Return the smallest share that is found with the wanted recall, for documents of the branch's smallest size.
 
-    It is a fraction up to 1 of the metric. Return None if the branch has this recall at the threshold, or nowhere.
+    The share is measured by the metric, as a fraction up to 1. Return None if the branch reaches this recall at the
+    threshold, or for no share.
     """
     if branch.promised:
         return None

@@ -77,7 +77,7 @@ class HitGroup(NamedTuple):
 class RankedHits(Sequence[SimilarHit]):
     """Hits, best first by `order_of(metric)`; ties by Jaccard, score and id.
 
-    A page shows ten of thousands of hits. So ids are read only to order equal hits around a page, and `SimilarHit`
+    A page shows only a few of the hits. So ids are read only to order equal hits around a page, and `SimilarHit`
     objects are created only on access.
     """
 

@@ -21,9 +21,10 @@ from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import RankedHits, SimilarHit, best_first, exact_estimate, order_of, scored
 
 #: Limits of one search: number of texts to read to decide hits, number of texts to read for exact numbers on a page,
-#: and total characters.
+#: and number of characters of all these texts.
 MOST_VERIFIED_EXACTLY, MOST_READ, MOST_CHARACTERS = 3_000, 300, 30_000_000
-#: Number of texts to fetch in one request, to decide hits and for a page; approximate limit of their shingles.
+#: Number of texts to fetch in one request to decide hits, number to fetch in one request for a page, and approximate
+#: maximum number of shingles of the texts in a request.
 _VERIFIED_AT_ONCE, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 200, 25, 100_000
 #: Minimum number of texts to read at once, even if a page needs fewer.
 _LEAST_AT_ONCE = 5

@@ -29,7 +29,7 @@ _log = logging.getLogger(LOGGER)
 
 
 class Framing:
-    """Refuses a request with an ambiguous end by 400, and closes the connection.
+    """Refuses a request with an ambiguous end, with the status 400, and closes the connection.
 
     A server could read the bytes after the request as another request.
     """
