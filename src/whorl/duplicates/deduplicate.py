@@ -1,4 +1,4 @@
-"""Finds near-duplicates in memory: lists, pandas and polars frames, Arrow tables, Hugging Face datasets."""
+"""Finds near-duplicates among texts in memory: lists, pandas or polars frames, Arrow tables, Hugging Face datasets."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Chooses the prefix lengths for each round of the prefix filter, on one machine and on Spark.
+"""Chooses how many of a document's rarest hashes are compared in each round of the prefix filter (prefix length).
 
 A prefix is a document's rarest hashes, and the search looks up partners by these hashes only; `prefix_filter` describes
 the algorithm. A level is a bound of hash values; each level has half of the hashes of the level below it. A prefix
-length depends only on the document and on the size of the largest sketch, so every machine of a cluster computes the
-same lengths.
+length depends only on the document and on the size of the largest sketch, so every machine of a Spark cluster computes
+the same lengths.
 """
 
 from __future__ import annotations

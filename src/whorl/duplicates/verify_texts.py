@@ -1,4 +1,4 @@
-"""Compares the whole texts of pairs that incomplete sketches cannot decide."""
+"""Compares the whole texts of two documents if their incomplete sketches cannot decide whether they are a pair."""
 
 from __future__ import annotations
 

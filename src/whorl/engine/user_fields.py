@@ -1,4 +1,4 @@
-"""Names of the fields in the user's Solr collection or OpenSearch index, and a guess which field holds the text."""
+"""Names of the user's fields in a Solr collection or OpenSearch index, and functions that guess the text field."""
 
 from __future__ import annotations
 

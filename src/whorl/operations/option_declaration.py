@@ -1,4 +1,4 @@
-"""Defines `Option`, which describes one option in a dataclass field, and `options_of`, which lists them."""
+"""Defines `Option`, the description of an option in a dataclass field; `options_of` lists the options of a class."""
 
 from __future__ import annotations
 

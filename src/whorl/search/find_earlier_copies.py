@@ -1,4 +1,4 @@
-"""Finds, for new documents, the stored documents that they largely copy."""
+"""Finds the stored documents that a new document largely copies."""
 
 from __future__ import annotations
 

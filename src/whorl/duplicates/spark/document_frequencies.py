@@ -1,4 +1,4 @@
-"""Counts the documents of each hash on Spark, and selects each document's prefix of rare hashes.
+"""Counts on Spark how many documents have each hash, and selects the rarest hashes of each document (its prefix).
 
 The document frequency of a hash is the number of documents with it. The hashes of a document to examine depend only on
 its sketch and the round (`whorl.duplicates.prefix_lengths`). So each step computes them again instead of storing them.

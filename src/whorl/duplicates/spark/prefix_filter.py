@@ -1,4 +1,4 @@
-"""Finds candidate pairs on Spark: pairs only documents that share one of their rarest hashes (prefix filter).
+"""Finds candidate pairs on Spark: documents that share one of their rarest hashes (prefix filter).
 
 Each partition holds a block of documents, and owns a part of all hash values. A round first counts the documents that
 have each hash. Each block sends its counts to the part that owns the hash. The part adds them up, and returns the sums

@@ -1,4 +1,4 @@
-"""Translates a whole query plan into a tantivy query; scores are constants from the plan, without IDF."""
+"""Translates a whole query plan into a tantivy query. Scores come from the plan, not from word frequencies (IDF)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds MinHash fields that an index already has, and makes query tokens in the same way.
+"""Finds MinHash fields that an index already has, and makes tokens for queries in the same way as the index.
 
 Releases of the cluster break words differently, and some ignore options of the filter. So whorl compares the cluster's
 tokens of sample texts with its own. It reads the tokens of documents as term vectors. If both programs make the same

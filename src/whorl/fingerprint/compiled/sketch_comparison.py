@@ -1,4 +1,4 @@
-"""Compiled loops that decode sketches, count the hashes two sketches share, and estimate the shared shingles.
+"""Compiled loops that decode sketches, count the hashes that two sketches share, and estimate the shared shingles.
 
 The loops process one pair at a time. For a few candidates, calling numpy would take a hundred times as long as the
 arithmetic.

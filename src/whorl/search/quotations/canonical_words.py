@@ -1,4 +1,4 @@
-r"""Reduces a text to its canonical words, which an exact quotation and its source have in common.
+r"""Reduces a text to its canonical words: an exact quotation and its source have the same ones.
 
 Some differences are ignored: case, line breaks, hyphenation, quotation marks, loose punctuation, footnote marks and the
 targets of links. Others are not: digits with their signs and units, operators, and apostrophes inside words.

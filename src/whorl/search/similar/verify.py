@@ -1,4 +1,4 @@
-"""Reads the texts of hits: decides hits that sketches leave undecided, and computes exact shares and passages."""
+"""Reads the texts of hits, to verify hits that sketches cannot decide, and to compute exact shares and passages."""
 
 from __future__ import annotations
 
