@@ -31,8 +31,9 @@ from whorl.settings.settings import Settings
 
 #: After its deadline, a thread has this time in seconds to report its own error.
 _GRACE_SECONDS = 0.5
-#: The next request begins after this time in seconds, even if the current request has not ended.
-_TURN_SECONDS = 0.01
+#: The next request begins after this time in seconds, even if the current request has not ended. Nearly all searches
+#: on an embedded store end earlier.
+_TURN_SECONDS = 0.05
 #: The client's connection is watched only after this time in seconds, because most requests are answered earlier.
 _UNWATCHED_SECONDS = 0.05
 
