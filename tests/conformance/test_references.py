@@ -12,6 +12,8 @@ from whorl import Document, Store, UnknownDocumentError
 from whorl.cli.open_store import file_documents, file_text
 
 TEXT = " ".join(f"heron{number}" for number in range(30))
+#: A text with words broken at the ends of lines.
+BROKEN = " ".join(f"newt{number} swims in the wa-\nter" for number in range(30))
 
 
 @pytest.fixture
@@ -20,6 +22,7 @@ def filled(store: Store) -> Iterator[Store]:
         Document("marsh/heron.txt", TEXT, name="heron.txt"),
         Document("marsh/reed.txt", f"{TEXT} and reed", name="reed.txt"),
         Document("pond/reed.txt", "reeds of another pond stand here", name="reed.txt"),
+        Document("pond/newt.txt", BROKEN, name="newt.txt"),
     ]
     store.index(documents)
     yield store
@@ -37,7 +40,9 @@ def test_paths_and_names(filled: Store, tmp_path: Path) -> None:
         meant = filled.references.ids(["heron.txt", str(tmp_path / "marsh/reed.txt"), "../pond/reed.txt"])
         assert list(meant.values()) == ["marsh/heron.txt", "marsh/reed.txt", "pond/reed.txt"]
         assert filled.references.document_with(f" {TEXT}\n") == "marsh/heron.txt"
-        assert filled.references.document_with(f"{TEXT} or more") is None
+        assert filled.references.document_with(" ".join(BROKEN.split())) == "pond/newt.txt"
+        for other in (f"{TEXT} or more", f"more {TEXT}", TEXT.upper(), BROKEN.replace("-\n", "")):
+            assert filled.references.document_with(other) is None
     finally:
         filled.references = Store(filled.engine, filled.names).references
 

@@ -10,7 +10,9 @@ import pytest
 from tests.cli.running import FIRST, SECOND
 from whorl import Document, Store, UnknownDocumentError, open_store
 from whorl.cli.open_store import file_text
-from whorl.search.similar.named_documents import file_id
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.fingerprint.winnowing import PassageScheme
+from whorl.search.similar.named_documents import References, file_id
 
 
 @pytest.fixture
@@ -154,3 +156,23 @@ def test_ids_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert file_id("../c.txt", tmp_path / "a") == f"{tmp_path}/c.txt"
     assert file_id("b/c.txt", Path(os.sep)) == f"{tmp_path}/a/b/c.txt"
     assert file_id("./b/../c.txt", None) == "c.txt"
+
+
+def test_the_beginning_of_a_text_saves_a_search(tmp_path: Path) -> None:
+    """
+    A text is only searched for if a document begins with the same words; without passages, every text is.
+    """
+    text = " ".join(f"word{number}" for number in range(200))
+    texts = [text, f"{text} and more", " ".join(reversed(text.split()))]
+    for passages, expected in ((PassageScheme(), texts[:2]), (None, texts)):
+        with Store(EmbeddedEngine(tmp_path / str(passages), passages=passages)) as store:
+            store.index([Document("a", text)])
+            searched = list[str]()
+
+            def same(given: str, searched: list[str] = searched, store: Store = store) -> list[str]:
+                searched.append(given)
+                return [similar.hit.id for similar in store.similar(source=given, threshold=100).found]
+
+            references = References(store.engine, store._bound, same)
+            assert [*map(references.document_with, texts)] == ["a", None, None]
+            assert searched == expected
