@@ -320,7 +320,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         *,
         options: VerifyOperation,
     ) -> dict[str, Any]:
-        """Check whether quotations stand in the documents word for word, and where: give a text, an id, or quotations.
+        """Check whether quotations are in the documents word for word, and where: give a text, an id, or quotations.
 
         Verdicts: exact; edited (a few words differ, see `differences`); stitched (from several places); misattributed
         (not in the named source, but in another document); absent. Check what you quote before you answer.

@@ -113,7 +113,7 @@ def test_from_an_existing_index_to_an_answer(other_url: str, folder: Path) -> No
     assert "add the fields" in whorl("opensearch", "init", "--content", "text", other_url).stdout
     assert "nothing to add" in whorl("opensearch", "init", "--content", "text", other_url).stdout
     assert (folder / "whorl.toml").read_text("utf-8") == f'store = "{other_url}"\n\n[fields]\ncontent = "text"\n'
-    assert whorl("opensearch", "backfill", "--dry-run", other_url).stdout == "3 documents would be looked at\n"
+    assert whorl("opensearch", "backfill", "--dry-run", other_url).stdout == "3 documents would be checked\n"
     assert "3 documents given a fingerprint." in whorl("opensearch", "backfill", other_url).stdout
     assert "0 documents given a fingerprint." in whorl("opensearch", "backfill", other_url).stdout
     assert whorl("opensearch", "check", other_url).exit_code == 0

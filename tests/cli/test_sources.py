@@ -45,7 +45,7 @@ def test_parts_that_are_left_out(folder: Path) -> None:
     """
     (folder / "own.txt").write_text(f"{SECOND}\n\nReferences\n\n{FIRST}", encoding="utf-8")
     result = whorl("sources", "--store", "store", "own.txt", "--without", "references", "--html", "report.html")
-    said = "20 of 39 words stand in quotations or references and are left out."
+    said = "20 of 39 words are in quotations or references and are left out."
     assert result.stdout.splitlines()[1] == said
     assert said in (folder / "report.html").read_text(encoding="utf-8")
 
@@ -66,7 +66,7 @@ def test_printed_lines(folder: Path) -> None:
     result = whorl("sources", "--store", "store", "own.txt")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0] == "19 of 22 words (86.3%) stand in 1 source; the longest passage has 19 words."
+    assert lines[0] == "19 of 22 words (86.3%) are in 1 source; the longest passage has 19 words."
     assert lines[3].split()[0] == "notes/b.txt"
     assert lines[-1].startswith("2 documents read, 1 other document with nothing that the sources lack; ")
     few = whorl("sources", "--store", "store", "own.txt", "--rows", "0").stdout
@@ -132,7 +132,7 @@ def test_common_text_is_counted_and_ignored(folder: Path) -> None:
     arguments = ("sources", "--store", "store", "own.txt")
     assert "--boilerplate" not in whorl(*arguments).stdout
     lines = whorl(*arguments, "--boilerplate", "form.txt").stdout.splitlines()
-    assert lines[1] == "40 of 59 words are common; of the 19 others 19 (100.0%) stand in sources."
+    assert lines[1] == "40 of 59 words are common; of the 19 others 19 (100.0%) are in sources."
     left = json.loads(whorl(*arguments, "--boilerplate", "form.txt", "--ignore-common", "--json").stdout)
     assert (left["coverage"], left["common"]["ignored"], left["common"]["above"]) == (1.0, True, None)
     report = folder / "own.html"
@@ -152,7 +152,7 @@ def test_from_a_text_and_a_folder_to_the_report(folder: Path) -> None:
     (folder / "new.txt").write_text(f"{FIRST} and more", encoding="utf-8")
     done = whorl("sources", "new.txt", "--in", "notes", "--html", "report.html")
     assert (done.exit_code, done.stderr) == (0, "")
-    assert "stand in 1 source" in done.stdout
+    assert "are in 1 source" in done.stdout
     assert "notes/a.txt" in (folder / "report.html").read_text(encoding="utf-8")
     nowhere = whorl("sources", "new.txt", "--store", "nosuch")
     assert nowhere.exit_code == 1

@@ -126,8 +126,8 @@ def test_the_recall_in_words() -> None:
     [
         (0, 2, ""),
         (0, 3, ", but for 1 not read"),
-        (2, 2, ", but for those of 2 places of the text that stand in too many documents"),
-        (1, 3, ", but for 1 not read and those of 1 place of the text that stand in too many documents"),
+        (2, 2, ", but for those of 2 places of the text that are in too many documents"),
+        (1, 3, ", but for 1 not read and those of 1 place of the text that are in too many documents"),
     ],
 )
 def test_certainty_in_words(crowded: int, candidates: int, said: str) -> None:
@@ -143,10 +143,10 @@ def test_common_text_in_words_and_values() -> None:
     Four of ten words are common, and three of the others are in a source; a source has its shares without common text.
     """
     common = Common(50, 4, 3, is_ignored=False)
-    assert common_line(common, 10) == "at least 4 of 10 words are common; of the 6 others 3 (50.0%) stand in sources."
+    assert common_line(common, 10) == "at least 4 of 10 words are common; of the 6 others 3 (50.0%) are in sources."
     assert common_line(replace(common, is_ignored=True), 10) == "at least 4 of 10 words are common and left out."
     assert common_line(Common(None, 3, 0, is_ignored=False), 3) == (
-        "3 of 3 words are common; of the 0 others 0 stand in sources."
+        "3 of 3 words are common; of the 0 others 0 are in sources."
     )
     of_text, of_source = words_of(TEXT), words_of(SOURCE)
     comparison = compare_words(of_text, of_source, common=CommonWords(np.arange(10) < 6, np.arange(5) < 5, 0))

@@ -136,7 +136,7 @@ def test_no_sources() -> None:
     Without sources the page has the text and a coverage of 0, but no table.
     """
     page = report(READ, replace(EXAMPLE, sources=(), also=()))
-    assert "<strong>0.0%</strong> of the 30 words stand in 0 sources" in page
+    assert "<strong>0.0%</strong> of the 30 words are in 0 sources" in page
     assert "<table" not in page
 
 

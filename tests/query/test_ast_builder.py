@@ -388,7 +388,7 @@ REFUSED_TEMPLATES = [
     ({"a": "%b", "A": "%c"}, ParameterError, "two templates have the same name, case aside: A, a"),
     ({"a": "%("}, QuerySyntaxError, "a template is %field or %(field field)"),
     ({"a": "%(b", "c": "%d"}, QuerySyntaxError, "a template is %field"),
-    ({"a": "f:(%b)"}, QuerySyntaxError, "%b stands in the group of another field"),
+    ({"a": "f:(%b)"}, QuerySyntaxError, "%b is in the group of another field"),
     ({f"t{n}": f"%(t{n + 1} t{n + 1})" for n in range(20)}, ParameterError, "parts, more than a query can have"),
 ]
 

@@ -102,7 +102,7 @@ def opensearch_check(url: str, content: str | None, as_json: bool) -> None:
 @CONTENT
 @click.option("--batch", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Documents per batch.")
 @click.option("--all", "again", is_flag=True, help="Also make fields again that documents already have.")
-@click.option("--dry-run", is_flag=True, help="Only say how many documents would be looked at.")
+@click.option("--dry-run", is_flag=True, help="Only say how many documents would be checked.")
 def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, dry_run: bool) -> None:
     """Give the documents of an index the fields that fingerprint search needs, made from their sources.
 
@@ -113,7 +113,7 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
     from whorl.output.formatting import counted
 
     if dry_run:
-        click.echo(f"{counted(prepare(client, names, again=again), 'document')} would be looked at")
+        click.echo(f"{counted(prepare(client, names, again=again), 'document')} would be checked")
         return
     done = watch(
         lambda note: backfill(client, names, batch=batch, again=again, progress=note),

@@ -120,7 +120,7 @@ def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
     client, fields = _client(url), Settings.load().fields
     if dry_run:
         _, total = prepare(client, fields, repair=repair)
-        click.echo(f"{counted(total, 'document')} would be {'looked at' if repair else 'given a sketch'}")
+        click.echo(f"{counted(total, 'document')} would be {'checked' if repair else 'given a sketch'}")
         return
     done = watch(
         lambda note: backfill(client, fields, batch=batch, repair=repair, progress=note),

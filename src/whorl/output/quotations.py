@@ -16,11 +16,11 @@ from whorl.search.quotations.results import Difference, LookUp, QuotedPlace, Ver
 #: Columns of the CSV file: a row has a quotation, its verdict, and the first place in a document that has it.
 COLUMNS = ("verdict", "quote", "words", "source", "id", "name", "start", "end", "first_line", "text", "differences")
 MEANINGS: Mapping[Verdict, str] = {
-    Verdict.EXACT: "stands there word for word",
-    Verdict.EDITED: "stands there with changes",
+    Verdict.EXACT: "is there word for word",
+    Verdict.EDITED: "is there with changes",
     Verdict.STITCHED: "is put together from several places",
-    Verdict.MISATTRIBUTED: "stands in another document than the one named",
-    Verdict.ABSENT: "stands in no document",
+    Verdict.MISATTRIBUTED: "is in another document than the named one",
+    Verdict.ABSENT: "is in no document",
 }
 COLOURS: Mapping[Verdict, str] = {
     Verdict.EXACT: "green",
@@ -203,7 +203,7 @@ def _article(number: int, quotation: VerifiedQuotation) -> str:
     if quotation.look_up is not None:
         parts.append(f"<p>{html_text(look_up_line(quotation.look_up, quotation.verdict))}.</p>")
     if quotation.quotation.place is not None:
-        parts.append(f'<p class="links"><a href="#t{number}">where it stands in the text</a></p>')
+        parts.append(f'<p class="links"><a href="#t{number}">its place in the text</a></p>')
     return "".join([*parts, "</article>"])
 
 

@@ -145,12 +145,12 @@ def common_line(common: Common, words: int) -> str:
         return f"{line} and left out."
     others = words - common.words
     share = f" ({percent(common.covered_words / others)})" if others else ""
-    return f"{line}; of the {others:,} others {common.covered_words:,}{share} stand in sources."
+    return f"{line}; of the {others:,} others {common.covered_words:,}{share} are in sources."
 
 
 def excluded_line(attribution: Attribution) -> str:
     of_all = f"{attribution.excluded_words:,} of {counted(attribution.words, 'word')}"
-    return f"{of_all} stand in quotations or references and are left out."
+    return f"{of_all} are in quotations or references and are left out."
 
 
 def write_sources(attribution: Attribution, out: IO[str]) -> None:
@@ -179,7 +179,7 @@ def recall_line(attribution: Attribution) -> str:
         line = f"every document with a passage of {counted(promise.certain_words, 'word')} is found"
         gaps = [f"{attribution.unread:,} not read"] if attribution.unread else []
         if promise.crowded:
-            gaps.append(f"those of {counted(promise.crowded, 'place')} of the text that stand in too many documents")
+            gaps.append(f"those of {counted(promise.crowded, 'place')} of the text that are in too many documents")
         return line + (f", but for {' and '.join(gaps)}" if gaps else "")
     if promise.words is None:
         return "best effort: nothing is promised"

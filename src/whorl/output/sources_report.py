@@ -39,7 +39,7 @@ def report(read: Read, attribution: Attribution) -> str:
         title,
         [
             f'<p class="total"><strong>{percent(attribution.coverage)}</strong> of the '
-            f"{counted(attribution.counted_words, 'word')} stand in {counted(len(attribution.sources), 'source')}. The "
+            f"{counted(attribution.counted_words, 'word')} are in {counted(len(attribution.sources), 'source')}. The "
             f"longest passage has {counted(attribution.longest_passage, 'word')}.</p>",
             *([f"<p>{common_line(attribution.common, attribution.words)}</p>"] if attribution.common else []),
             *([f"<p>{excluded_line(attribution)}</p>"] if attribution.excluded_words else []),
@@ -89,7 +89,7 @@ def _legend(attribution: Attribution) -> Iterator[str]:
     if not attribution.sources:
         return
     titles = (
-        ("covers", "Words of the text that stand in passages of the source"),
+        ("covers", "Words of the text that are in passages of the source"),
         ("adds", "Those of them that no source above has"),
         ("alone", "Those of them that no other document has that was read"),
         ("A in B", "Shingles that both have, of those of the text"),
@@ -167,7 +167,7 @@ def _passages(read: Read, attribution: Attribution) -> Iterator[str]:
                 yield "<p>The store keeps no texts, so the place in the source is not known.</p>"
             part = _shortened(read.text, *passage.a)
             yield f'<h3>In the text, {lines_named(lines, passage.a)}</h3><blockquote dir="auto">{part}</blockquote>'
-            links = [f'<a href="#t{number}-{at}">where it stands in the text</a>'] if (number, at) in painted else []
+            links = [f'<a href="#t{number}-{at}">its place in the text</a>'] if (number, at) in painted else []
             if at < min(len(source.passages), MOST_SHOWN):
                 links.append(f'<a href="#p{number}-{at + 1}">next passage of this source</a>')
             yield f'<p class="links">{" · ".join(links)}</p></article>'

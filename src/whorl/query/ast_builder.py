@@ -364,7 +364,7 @@ class Builder:
     def _check_not_nested(self, first: Token, last: Token | None = None) -> None:
         if self._fields and self._fields[-1] is not None:
             span = span_of(first, last)
-            message = f"{shorten(self._text(span))} stands in the group of another field"
+            message = f"{shorten(self._text(span))} is in the group of another field"
             raise Mistake(message, span, "Close the group before it.")
 
     def _text(self, span: Span) -> str:

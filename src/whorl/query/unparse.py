@@ -127,7 +127,7 @@ def _leaf(node: ast.Leaf) -> str:
         case ast.Everything():
             return "*:*"
         case ast.Template(fields=fields):
-            raise ParameterError(f"%({' '.join(fields)}) stands in a template only")
+            raise ParameterError(f"%({' '.join(fields)}) is only allowed in a template")
 
 
 def _word(text: str, form: ast.Form, field: str | None) -> str:

@@ -113,11 +113,10 @@ def test_lines_around_the_sources() -> None:
     The lines around the table have the covered share of the text, and the number of documents read.
     """
     assert (
-        totals_line(example_attribution())
-        == "5 of 10 words (50.0%) stand in 1 source; the longest passage has 5 words."
+        totals_line(example_attribution()) == "5 of 10 words (50.0%) are in 1 source; the longest passage has 5 words."
     )
     assert totals_line(replace(example_attribution(), sources=())) == (
-        "No source: none of 10 words stands in a passage of another document."
+        "No source: none of 10 words is in a passage of another document."
     )
     assert closing_line(example_attribution()).startswith(
         "2 documents read, 1 other document with nothing that the sources lack; at least"
@@ -137,4 +136,4 @@ def test_sources_without_common_text() -> None:
         printer.print(sources_table(example_attribution(), (source,)))
     assert "16.6% (0.0%)  16.6% (0.0%)  100.0% (0.0%)" in shown.get()
     left = replace(example_attribution(), common=Common(50, 4, 3, is_ignored=True))
-    assert totals_line(left).startswith("5 of 6 words (83.3%) stand in 1 source")
+    assert totals_line(left).startswith("5 of 6 words (83.3%) are in 1 source")

@@ -262,7 +262,7 @@ def test_a_run_with_the_wrong_field_is_repaired(make: Callable[..., SolrClient],
     schema = client.get("schema")["schema"]
     assert {"source": "body", "dest": "MINHASH"} in schema["copyFields"]
     assert "content" not in {field["name"] for field in schema["fields"]}
-    assert "4 documents would be looked at" in run("solr", "backfill", client.url, "--repair", "--dry-run")
+    assert "4 documents would be checked" in run("solr", "backfill", client.url, "--repair", "--dry-run")
     assert run("solr", "backfill", client.url, "--repair").startswith("3 documents given a sketch.\n")
     assert similar(run, client, "a") == ["b"]
     assert not {"other-copy-field", "no-text", "empty-sketches"} & findings(run, client).keys()

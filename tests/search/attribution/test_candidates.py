@@ -140,7 +140,7 @@ def test_more_candidates_than_are_looked_at(tmp_path: Path, monkeypatch: pytest.
         store.index([Document(name, text) for name in "abcde"])
         result = candidates_of(store, text)
     assert len(result.found) == 3
-    assert result.warnings[0].startswith("1 of 1 parts of the text have more candidates than are looked at")
+    assert result.warnings[0].startswith("1 of 1 parts of the text have more candidates than are compared")
 
 
 def test_a_short_text(tmp_path: Path) -> None:

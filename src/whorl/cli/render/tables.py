@@ -116,12 +116,10 @@ def sources_table(attribution: Attribution, shown: Sequence[TextSource]) -> Tabl
 
 def totals_line(attribution: Attribution) -> str:
     if not attribution.sources:
-        return (
-            f"No source: none of {counted(attribution.counted_words, 'word')} stands in a passage of another document."
-        )
+        return f"No source: none of {counted(attribution.counted_words, 'word')} is in a passage of another document."
     sources, longest = counted(len(attribution.sources), "source"), counted(attribution.longest_passage, "word")
     words, share = counted(attribution.counted_words, "word"), percent(attribution.coverage)
-    return f"{attribution.covered_words:,} of {words} ({share}) stand in {sources}; the longest passage has {longest}."
+    return f"{attribution.covered_words:,} of {words} ({share}) are in {sources}; the longest passage has {longest}."
 
 
 def closing_line(attribution: Attribution) -> str:

@@ -219,8 +219,8 @@ def _foreign_fields(client: IndexClient, fields: Sequence[MinHashField]) -> Iter
     for field in fields:
         yield Finding.warning(
             "match-any",
-            f"a `match` with a text on {field.name!r} finds whatever shares one token: all tokens stand at one place, "
-            "where they are synonyms, and minimum_should_match is not looked at",
+            f"a `match` with a text on {field.name!r} finds whatever shares one token: all tokens have one position, "
+            "which makes them synonyms, and minimum_should_match is ignored",
             "ask whorl (FINGERPRINT, whorl similar), or send each token as a term of its own",
         )
         yield from _options(client, field)
@@ -270,6 +270,6 @@ def _options(client: IndexClient, field: MinHashField) -> Iterator[Finding]:
         yield Finding.warning(
             "ignored-options",
             f"{field.name!r} makes {made:,} tokens of a long text where its filter says {meant:,}: OpenSearch before "
-            "pull request 15293 and Elasticsearch before 84753 look at no bucket_count and no hash_set_size",
+            "pull request 15293 and Elasticsearch before 84753 ignore bucket_count and hash_set_size",
             "the fingerprints change with an upgrade: index again then",
         )

@@ -200,8 +200,8 @@ class _Windows:
             yield sorted(batch.hits, key=lambda similar: (-similar.hit.score, similar.hit.id))
         if crowded:
             self.warnings.append(
-                f"{crowded} of {len(places)} parts of the text have more candidates than are looked at; those with "
-                "most in common were, and leaving out by a query what is not wanted makes room for others"
+                f"{crowded} of {len(places)} parts of the text have more candidates than are compared; those with "
+                "most in common were. A query that excludes unwanted documents makes room for others"
             )
         # A passage longer than the overlap of two windows may have only as many shingles as the overlap in each window.
         is_promised = longest <= max(window // 4, shared)
@@ -303,7 +303,7 @@ def by_passages(
     warnings: tuple[str, ...] = ()
     if crowded:
         warnings = (
-            f"{len(crowded):,} of {len(numbers):,} places of the text stand in more than {MANY:,} documents each, up "
+            f"{len(crowded):,} of {len(numbers):,} places of the text are in more than {MANY:,} documents each, up "
             f"to {max(map(known.__getitem__, crowded)):,}: of these documents, those with most of a part of the text "
             "are candidates",
         )

@@ -476,7 +476,7 @@ class SearchRequest(AlfrescoModel):
             if missing := next((key for key in [*outer, last] if key not in fields and key not in stats), None):
                 raise ValueError(f"a pivot's key is the label of a facet field or of stats, got {missing!r:.60}")
             if any(key not in fields for key in outer) or (not outer and last not in fields):
-                raise ValueError("stats stand innermost in pivots, within a facet field")
+                raise ValueError("stats must be innermost in pivots, within a facet field")
         if self.spellcheck is not None and not (self.spellcheck.query or self.query.user_query):
             raise ValueError("spellcheck needs a query, or query.userQuery")
         return self

@@ -239,7 +239,9 @@ def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIR
         """Search as Alfresco's Search API does; a FINGERPRINT adds `search.fingerprint` to each entry."""
         unknown = sorted(set(request.query_params) - {_TICKET_PARAMETER})
         if unknown:
-            raise ParameterError(f"the address has parameters {unknown!r:.100}; all of a search stands in its body")
+            raise ParameterError(
+                f"the address has parameters {unknown!r:.100}; a search takes its parameters in its body"
+            )
         return Json({"list": _result_list(store, body)})
 
     @router.post(TICKETS, status_code=201, summary="Log in")

@@ -25,7 +25,7 @@ export function start() {
       label: "A text that quotes", placeholder: "Paste an answer or a report, or drop a file anywhere on this page",
       button: "Check its quotations",
     },
-    about: "Each quotation is looked up in your documents: what stands there word for word is green, what differs is yellow, "
+    about: "Each quotation is looked up in your documents: what is there word for word is green, what differs is yellow, "
       + "and what stands nowhere is red.",
     busy: "Looking the quotations up …",
     file: "quotations.html",
