@@ -220,8 +220,8 @@ class Page:
     """One page of hits: best score first, equal scores by id (code points).
 
     Args:
-        total: Number of hits: matching documents, or collapsed hits.
-        source_tokens: Number of tokens of the query's only source, if the hits' shared tokens were counted.
+        total: Number of matching documents; if hits are collapsed, the number of hits after collapsing.
+        source_tokens: Number of the source's tokens, if shared tokens were requested and the query has one source.
         is_total_exact: False if there may be more hits than `total`, because not every candidate of a FINGERPRINT was
             verified.
         matches: Number of matching documents before collapsing; None if hits are not collapsed.

@@ -3,8 +3,8 @@
 In a complete group, any two documents are a pair; a star is a kept document with its duplicates. Labels are an array
 with one element per document: the index of the document that stands for its group.
 
-The module also orders the documents of a cluster by date, as versions of one text. A document without a date comes
-before the first document that has more shingles, because texts usually grow.
+The module also orders the documents of a cluster by date, as versions of one text, and compares versions. A document
+without a date comes before the first document that has more shingles, because texts usually grow.
 """
 
 from __future__ import annotations

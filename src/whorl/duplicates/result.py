@@ -392,7 +392,10 @@ class Duplicates:
         return np.bincount(self._firsts, ~self._is_new, minlength=self.documents) > 0
 
     def _labels_around_kept(self, keep: Keep, *, new: bool) -> Numbers:
-        """Return the labels of stars around kept documents. With `new`, all earlier documents are kept."""
+        """Label each document with the document that is kept in its place, chosen by the policy `keep`.
+
+        A kept document has its own label. With `new`, all documents of earlier runs are kept.
+        """
         stays = self._is_old() if new else np.zeros(self.documents, np.bool_)
         is_paired = np.zeros(self.documents, np.bool_)
         is_paired[self._pairs.a] = is_paired[self._pairs.b] = True

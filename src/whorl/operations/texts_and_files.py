@@ -1,4 +1,4 @@
-"""Options of the operations that read whole texts and files, or change a store; and the list of all operations."""
+"""Options of `sources`, `verify`, `duplicates`, `index`, `delete` and `simhash`, and the list of all operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts the comparison of two texts to JSON, with the line numbers of passages."""
+"""Reads and compares two texts for the front ends; converts the result to JSON, with line numbers of passages."""
 
 from __future__ import annotations
 

@@ -214,8 +214,8 @@ def write_pairs(
 ) -> int:
     """Write pairs one by one, and return their number.
 
-    `with_residual` adds the shares without common text; `with_spans` adds the documents and ranges of passages, except
-    in a table.
+    `with_residual` also writes the shares computed without common text (boilerplate). `with_spans` also writes the
+    documents and character ranges of passages; a table never has these.
     """
     count, width = 0, 20 if with_residual else 10
     rows = csv.writer(out, lineterminator="\n")

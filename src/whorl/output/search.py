@@ -1,4 +1,4 @@
-"""Formats search results as text and JSON: hits, search plans, explanations, and documents that new ones repeat."""
+"""Formats search results as text and JSON: hits, search plans, explanations, and earlier copies of a document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Writes the result of a search for sources (the documents a text was taken from) as JSON or CSV, with its notes."""
+"""Writes the result of a search for sources (the documents a text was taken from) as JSON or CSV.
+
+Also writes lines that say what was not read or not compared, and which recall is promised.
+"""
 
 from __future__ import annotations
 

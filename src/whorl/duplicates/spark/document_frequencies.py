@@ -100,7 +100,7 @@ class _LevelDocuments:
         Decision 0050 describes this pruning.
         """
         if self.first is self.counts:
-            # The first pass has counted all hashes, so only the prefix filter decides.
+            # The first pass has counted all hashes, so this pruning would save no work.
             return np.ones(self.indices.size, np.bool_)
         entries = self.at_first()
         shared, shared_indexable = self.counts_of(entries.only(known.frequencies(entries.tokens) > 0))

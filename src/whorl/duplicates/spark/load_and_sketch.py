@@ -288,7 +288,10 @@ def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
 def _without_replaced(
     block: pa.Table, losers: pa.Table, scheme: SketchScheme, parts: Partitioning, since: int
 ) -> Batches:
-    """Yield a block without replaced members and unused sketches, as one row."""
+    """Yield the block as one row, without the documents in `losers` and the sketches that no document uses any more.
+
+    Then yield its rows of problems. Sketches of documents that were read in run `since` or later are marked as new.
+    """
     members, _ = BlockMembers.of(block)
     replaced = set(zip(*(column.tolist() for column in joined(losers, "keys identities", "i8 u8")), strict=True))
     own = zip(members.keys.tolist(), members.identities.tolist(), strict=True)

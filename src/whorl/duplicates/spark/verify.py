@@ -108,7 +108,7 @@ def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme
     """Compare sent documents (`rows`) with documents of the block `whole`; return the measured pairs."""
     sender_indices, receivers = joined(rows, "sender_indices receivers", "i8 i8")
     (keys,) = joined(rows, "keys", "i8")
-    # A position refers to one row, so add the row's offset among all sent documents.
+    # `sender_indices` count from the beginning of each row, so add the number of documents in the rows before.
     rows_of = [len(row["keys"][0].as_buffer()) // 8 for row in rows]
     pairs_of = [len(row["receivers"][0].as_buffer()) // 8 for row in rows]
     sender_indices = sender_indices + np.repeat(np.cumsum(rows_of) - rows_of, pairs_of)

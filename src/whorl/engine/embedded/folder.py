@@ -234,7 +234,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         raise StoreError(_error_message(path, error)) from error
     except UnicodeDecodeError as error:
-        # SQLite's message contains bytes of a damaged name, which are not UTF-8.
+        # sqlite3 raises this if SQLite's message quotes a damaged name with bytes that are not UTF-8.
         raise StoreError(damaged_message(path, str(error))) from error
 
 

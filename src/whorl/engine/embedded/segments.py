@@ -672,7 +672,7 @@ def _without_shared(
     owners, upper = minhash.owners(), minhash.tokens >> np.uint64(dropped_bits)
     is_low = upper < _BOUNDS[shared_bits[owners]]
     owners, upper = owners[is_low], upper[is_low]
-    # Pack (ordinal, hash) into one integer, ascending for all documents.
+    # Pack a document's ordinal and a hash into one integer. `known` then ascends over all documents.
     wanted = owners.view(np.uint64) << np.uint64(bits) | upper
     known = hashes.owners().view(np.uint64) << np.uint64(bits) | hashes.tokens
     positions = np.minimum(np.searchsorted(known, wanted), known.size - 1)

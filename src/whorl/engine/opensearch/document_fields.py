@@ -86,10 +86,11 @@ def own_fields(
     names: FieldNames,
     features: IndexFeatures,
 ) -> Iterator[Json]:
-    """Yield the values of whorl's fields for each document; `names` has the properties that can identify it.
+    """Yield the values of whorl's fields for each document.
 
     Args:
-        fingerprints: All results of fingerprinting for each document's text, in the order of the documents.
+        fingerprints: Words and hashes of each document's text, in the order of the documents.
+        names: Names of the fields, and of the properties (DBID, node reference) that also identify a document.
     """
     for portion in batches(zip(documents, fingerprints, strict=True), _SPELLED_AT_ONCE):
         sketches = [hashed.sketch(schemes[1]) for _, hashed in portion]

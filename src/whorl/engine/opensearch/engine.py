@@ -301,10 +301,10 @@ class OpenSearchEngine(Engine):
         return look_up_holders(counts, most, among, ask)
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Raise an error unless new documents get passages, of any scheme or of the wanted one.
+        """Make sure that new documents get passages, of any scheme or of the wanted one. Create a missing index.
 
         Raises:
-            SchemaError: The index has no field for passages.
+            SchemaError: The index has no field for passages, or lacks another field of whorl.
             SchemeMismatchError: The passages have another scheme than the wanted one.
         """
         require_fields(self._client, self._names, passages=wanted or True)

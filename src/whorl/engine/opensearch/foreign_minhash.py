@@ -88,7 +88,10 @@ class TokenField:
 
 
 def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashField]:
-    """Return the MinHash fields of an index. `settings` has full names."""
+    """Return the fields of an index whose analyzer makes MinHash tokens.
+
+    `settings` has values by full names with dots, as `IndexClient.settings` returns them.
+    """
     analyzers = dict(_analyzers(settings))
     return [
         replace(

@@ -506,7 +506,10 @@ class SolrEngine(Engine):
         return stored_name(self.collection.scheme, _SAMPLE_SCHEME)
 
     def _sketches(self, documents: Sequence[Json]) -> Sequence[Sketch | None]:
-        """Return the sketches of documents with the fields key, SKETCH and SCHEME."""
+        """Return the sketch of each document; None if it has no readable one.
+
+        The documents have been fetched with the fields key, SKETCH and SCHEME.
+        """
         collection = self.collection
         read_texts = text_reader(self._client, collection, documents)
         return read_sketches(documents, collection.scheme, _SAMPLE_SCHEME, read_texts)

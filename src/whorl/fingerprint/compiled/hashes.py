@@ -179,15 +179,15 @@ def _hash_some(
     """Hash the shingles that begin with the words from `batch` to `batch_end`; return the number of filled slots.
 
     A slot is an index into the arrays of `scratch`. It gets the first word of a shingle, and both halves of its hash.
-    Slots are grouped by length class, not in text order. Some shingles have several slots, so that each length class
-    fills all lanes. A batch has at most SHINGLE_BATCH words.
+    Slots are grouped by length class, not in text order. The slots of each class but the last are a multiple of LANES;
+    the extra slots repeat a shingle. A batch has at most SHINGLE_BATCH words.
     """
     places, lengths, hashes, slots, begins = scratch
     slots[:] = 0
     for i in range(batch, batch_end):
         blocks = (int64(get(starts, i + size)) - 1 - int64(get(starts, i))) >> 3
         slots[uint64(min(blocks, LENGTH_CLASSES - 1) + 1)] += 1
-    # Repeat shingles of each class, so that the class fills all lanes.
+    # Repeat shingles of each class, so that its number of slots is a multiple of LANES.
     for i in range(1, LENGTH_CLASSES + 1):
         slots[i] = slots[i - 1] + ((slots[i] + LANES - 1) & -LANES)
     for i in range(batch, batch_end):

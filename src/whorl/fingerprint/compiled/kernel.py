@@ -61,15 +61,18 @@ _MASKS = np.array(
 class Work(NamedTuple):
     """Working memory of the loops in `words` and `cjk_words`, allocated once per kernel.
 
+    A unit is a UTF-16 code unit. Python code or the dictionary splits slow segments into words.
+
     Attributes:
         words: Folded words of the texts, each followed by a blank; without the words of slow segments.
         starts: Start of each word in `words`.
+        firsts: Position in the text of each word's first unit.
         slow: A row for each slow segment: number of words before it, start, end, and flags.
         folded: Folded units of the current buffer.
         runs: One bit for each unit of the buffer that may be in a word.
-        care: Flags of each block of 64 units of the buffer.
+        care: Flags of each block of 64 units of the buffer; 0 if the block has no unusual unit.
         edges: Positions in the buffer where runs of set bits in `runs` begin and end.
-        at: Numbers of units, words and slow segments written so far.
+        at: How many units, words and slow segments have been written so far.
         ends, counts: Ends of the words in slow segments, and their number for each segment, from `cjk_words.divide`.
         cost, before: Cost of the cheapest segmentation up to each position of a span, and the start of its last word.
         known: Caches of dictionary look-ups, from `nothing_known`.
@@ -77,7 +80,6 @@ class Work(NamedTuple):
 
     words: npt.NDArray[np.uint16]
     starts: npt.NDArray[np.int32]
-    #: Position in the text of each word's first unit. Words of slow segments, which Python code splits, are left out.
     firsts: npt.NDArray[np.int32]
     slow: npt.NDArray[np.int32]
     folded: npt.NDArray[np.uint16]

@@ -116,7 +116,10 @@ def _anchored(a: Any, b: Any, first: Any, places: Any, found: Any) -> Any:
 def _nearest(
     a: Any, positions: Any, b: Any, candidates: int, first: Any, places: Any, found: Any, anchored: int
 ) -> Any:
-    """Add passages that cover the other shared items of `a` (rule 2); return the number of all passages."""
+    """Add passages for the shared items of `a` that no passage covers yet; return the number of all passages.
+
+    This is rule 2 of `fingerprint.compare`.
+    """
     count, before, reach, shift, latest, at = anchored, 0, 0, 0, -1, 0
     while at < a.size:
         while before < anchored and found[before, 0] <= at:

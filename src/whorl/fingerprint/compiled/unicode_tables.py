@@ -23,7 +23,7 @@ CATEGORY_SHIFT, FOLD_SHIFT = 8, 16
 SLOW, EMOJI, EMOJI_IF_MARKED, COMBINING, JOINING = 1, 2, 4, 8, 16
 #: Flag of a segment, in addition to SLOW: a dictionary must divide it into words.
 DIVIDED = 2
-#: Bits from `words.scan` for a Chinese or Japanese word that only needs a dictionary.
+#: Flags of a segment from `words.scan`: a Chinese or Japanese word that only the dictionary must divide.
 DIVIDED_WORD = 1 | DIVIDED << 1 | 8
 #: Bits in an entry of `LoopTables.engines`: the engine's number, whether the unit needs a dictionary, and whether the
 #: compiled loop leaves the unit to the Python code.

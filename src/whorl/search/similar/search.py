@@ -543,7 +543,10 @@ class CalibratedFingerprints:
         return tuple(plans), {"candidates": requests}, warnings
 
     def exact_estimates(self, reference: str) -> dict[str, Estimate]:
-        """Return the exact estimates of the searches with a source, by id of the hit."""
+        """Return the exact overlaps that this query's FINGERPRINT clauses with a source have computed, by the hit's id.
+
+        Hits whose overlap is only estimated are left out.
+        """
         return {
             similar.hit.id: similar.estimate
             for (name, _), verified in self._verified.items()

@@ -1,4 +1,4 @@
-"""Request models of Alfresco's Search API: queries, facets, highlighting. An unsupported part is an error."""
+"""Request models of Alfresco's Search API: queries, facets, highlighting. Unsupported features are refused."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ class RequestQuery(AlfrescoModel):
 
 
 class RequestPagination(AlfrescoModel):
-    """The part of the hits to return. Numbers may be text."""
+    """Which hits to return. The numbers may also be sent as strings, such as "10"."""
 
     max_items: Annotated[int, Field(ge=1, le=MAX_ROWS)] = 100
     skip_count: Annotated[int, Field(ge=0, le=MAX_START)] = 0
