@@ -158,21 +158,23 @@ def test_ids_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert file_id("./b/../c.txt", None) == "c.txt"
 
 
-def test_the_beginning_of_a_text_saves_a_search(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("passages", "searched_texts"), [(PassageScheme(), 2), (None, 3)])
+def test_the_beginning_of_a_text_saves_a_search(
+    tmp_path: Path, passages: PassageScheme | None, searched_texts: int
+) -> None:
     """
     A text is only searched for if a document begins with the same words; without passages, every text is.
     """
     text = " ".join(f"word{number}" for number in range(200))
     texts = [text, f"{text} and more", " ".join(reversed(text.split()))]
-    for passages, expected in ((PassageScheme(), texts[:2]), (None, texts)):
-        with Store(EmbeddedEngine(tmp_path / str(passages), passages=passages)) as store:
-            store.index([Document("a", text)])
-            searched = list[str]()
+    searched = list[str]()
+    with Store(EmbeddedEngine(tmp_path / "store", passages=passages)) as store:
+        store.index([Document("a", text)])
 
-            def same(given: str, searched: list[str] = searched, store: Store = store) -> list[str]:
-                searched.append(given)
-                return [similar.hit.id for similar in store.similar(source=given, threshold=100).found]
+        def same(given: str) -> list[str]:
+            searched.append(given)
+            return [similar.hit.id for similar in store.similar(source=given, threshold=100).found]
 
-            references = References(store.engine, store._bound, same)
-            assert [*map(references.document_with, texts)] == ["a", None, None]
-            assert searched == expected
+        references = References(store.engine, store._bound, same)
+        assert [*map(references.document_with, texts)] == ["a", None, None]
+    assert searched == texts[:searched_texts]

@@ -154,7 +154,7 @@ def load_documents(
         map_batches(partition_by_part(identities, parts), partial(_resolve_ids, parts=parts), _VERDICT)
     )
     names = ("documents", "too_short", "repeated", "lost", "again")
-    # One row for each part.
+    # Each part has one row of counts; in its rows of documents to drop, all counts are 0.
     counted = verdict.where("documents > 0").select(*names, "largest").collect()
     counts = {name: sum(row[name] for row in counted) for name in names}
     removed = None
@@ -246,6 +246,7 @@ def _redivided(batches: Batches, scheme: SketchScheme, parts: Partitioning, sinc
 
 
 def _added_up(batches: Batches) -> Batches:
+    """Yield the sum of a partition, so that no shuffle is needed and few rows are collected."""
     yield batch_of({"rows": np.array([sum(int(whole_numbers(batch["rows"]).sum()) for batch in batches)])})
 
 

@@ -228,6 +228,7 @@ def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict
 
 
 def _kinds_in(batches: Batches) -> Batches:
+    """Yield the distinct kinds of each batch, so that no shuffle is needed and few rows are collected."""
     for batch in batches:
         yield batch_of({"kind": np.unique(whole_numbers(batch["kind"]))})
 
