@@ -119,9 +119,10 @@ def _array(opened: IO[bytes]) -> list[object]:
         raise UnreadRowsError(f"a JSON array is read up to {MOST_BYTES:,} bytes; make JSON lines of it")
     try:
         _require_modest(raw)
-        values = json.loads(raw)
     except DocumentError as error:
         raise UnreadRowsError(str(error)) from None
+    try:
+        values = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise UnreadRowsError(f"this is not JSON: {error}") from None
     if not isinstance(values, list) or not values or not isinstance(values[0], dict):
