@@ -32,7 +32,7 @@ from corpus import DEFAULT_DIRECTORY, Corpus, Downloads, deb_members, decode
 from corpus_texts import texts
 from whorl import Document, ask_common, ask_pairs, duplicates_among
 from whorl.duplicates.options import DuplicatesOptions
-from whorl.ingest.extraction.extractors import html_text
+from whorl.ingest.extraction.extract_text import html_text
 
 MACHINE = Path("/usr/share/doc")
 #: Uses every n-th page of javadoc.

@@ -28,6 +28,7 @@ from analysed import analysed
 from corpus_texts import texts
 from hostile import TEXTS
 from whorl import Store
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.http import ServerAccess
 from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.solr.client import SolrClient, term_vectors
@@ -35,7 +36,6 @@ from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import definitions
 from whorl.engine.solr.inspect_collection import Collection, inspect
 from whorl.engine.solr.request_body import vector_parameters
-from whorl.engine.user_fields import FieldNames
 from whorl.fingerprint.batch import sign
 from whorl.fingerprint.shingling import well_formed
 from whorl.settings.settings import Settings

@@ -28,12 +28,12 @@ import requests
 from corpus_texts import texts
 from identity import AT_ONCE, CORPORA, DATA, SOUND_MARKS, compare_random
 from whorl import Store
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.local.jars import Server, fetch_jars, find_java
 from whorl.engine.local.opensearch import OPENSEARCH
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import foreign_tokens
-from whorl.engine.user_fields import FieldNames
 from whorl.fingerprint.batch import sign
 from whorl.fingerprint.shingling import well_formed
 

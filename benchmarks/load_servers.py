@@ -16,12 +16,12 @@ from typing import Protocol
 import requests
 
 from whorl import open_store
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.local.opensearch import start_cluster
 from whorl.engine.local.server import RunningServer
 from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.setup import create
-from whorl.engine.user_fields import FieldNames
+from whorl.engine.opensearch.create_or_extend_index import create
 from whorl.settings.settings import Settings
 
 ENGINES = ("solr", "opensearch", "embedded")

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.user_fields import FieldNames
 from whorl.errors import (
     EngineUnavailableError,
     ParameterError,

@@ -63,8 +63,6 @@ from typing import TYPE_CHECKING, Any
 from whorl.lazy_exports import lazily
 
 if TYPE_CHECKING:
-    from whorl.duplicates.boilerplate import BoilerplateOptions as BoilerplateOptions
-    from whorl.duplicates.boilerplate import ask_common as ask_common
     from whorl.duplicates.clusters import OwnText as OwnText
     from whorl.duplicates.deduplicate import Deduplication as Deduplication
     from whorl.duplicates.deduplicate import DeduplicationSummary as DeduplicationSummary
@@ -74,6 +72,8 @@ if TYPE_CHECKING:
     from whorl.duplicates.options import Keep as Keep
     from whorl.duplicates.options import PairOptions as PairOptions
     from whorl.duplicates.options import ask_pairs as ask_pairs
+    from whorl.duplicates.remove_boilerplate import BoilerplateOptions as BoilerplateOptions
+    from whorl.duplicates.remove_boilerplate import ask_common as ask_common
     from whorl.duplicates.result import Cluster as Cluster
     from whorl.duplicates.result import ClusterColumns as ClusterColumns
     from whorl.duplicates.result import Duplicates as Duplicates
@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from whorl.duplicates.rewrite_files import write_ids as write_ids
     from whorl.duplicates.run import duplicates_among as duplicates_among
     from whorl.duplicates.run import duplicates_in as duplicates_in
-    from whorl.engine.user_fields import FieldNames as FieldNames
+    from whorl.engine.configured_field_names import FieldNames as FieldNames
     from whorl.errors import CodeRangeError as CodeRangeError
     from whorl.errors import CodeTypeError as CodeTypeError
     from whorl.errors import DocumentError as DocumentError

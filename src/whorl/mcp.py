@@ -43,10 +43,10 @@ from whorl.operations import (
     VerifyOperation,
     options_of,
 )
-from whorl.output.comparison_json import Read, compare_texts, read_texts
+from whorl.output.checked_quotations import verification_values
+from whorl.output.comparison import Read, compare_texts, read_texts
 from whorl.output.duplicates import DescribedCluster, left_out
 from whorl.output.json_conversion import values as json_values
-from whorl.output.quotations import verification_values
 from whorl.output.search import ExplainedQuery, measured_page
 from whorl.output.sources import sources_values
 from whorl.request_context import Reporter, new_request, reporting

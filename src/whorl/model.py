@@ -31,6 +31,8 @@ RESERVED_FIELDS = frozenset(
 CLUSTER, IS_PRINCIPAL = "whorl_cluster", "whorl_is_principal"
 #: Maximum length of an id. In some scripts, a longer id would exceed an engine's limit for terms.
 MAX_ID_LENGTH = 1000
+#: Number of letters of a digest that a server stores. A whole digest is nearly as long as a short text.
+DIGEST_LETTERS = 16
 _CONTROL = re.compile("[\0-\x1f\x7f-\x9f]")
 
 

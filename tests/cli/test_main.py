@@ -104,7 +104,7 @@ NEVER_IMPORTED = {
 PARSER, STORE, PASSAGES, SIMILAR = (
     {"lark", "whorl.query.parser"},
     {"sqlite3", "tantivy", "whorl.store"},
-    {"whorl.output.comparison_json"},
+    {"whorl.output.comparison"},
     {"whorl.search.boilerplate", "whorl.search.prepared_similar", "whorl.search.similar.plan"},
 )
 

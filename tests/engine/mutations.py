@@ -16,13 +16,13 @@ import urllib3
 
 from tests.accidents import value_changed
 from whorl import Document, Settings, Store, open_store
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.http import ServerConnections
 from whorl.engine.opensearch import doctor as opensearch_doctor
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.protocol import ClusterLabel, MatchCount, StatisticsFacet, ValueFacet
 from whorl.engine.solr import doctor as solr_doctor
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.user_fields import FieldNames
 from whorl.errors import WhorlError
 from whorl.model import Order
 from whorl.query.plan.nodes import BoundPlan, Exists, Kind, MatchAll

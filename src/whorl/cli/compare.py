@@ -16,7 +16,7 @@ from whorl.fingerprint.compare import Comparison, rejoined_pair, words_of
 from whorl.fingerprint.shingling import Scheme
 from whorl.ingest.files import source_text
 from whorl.operations import CompareOperation
-from whorl.output.comparison_json import Read, comparison_values, warnings
+from whorl.output.comparison import Read, comparison_values, warnings
 from whorl.output.formatting import as_json as json_text
 from whorl.search.boilerplate import Comparer, detector_for_comparison, detector_of_texts
 

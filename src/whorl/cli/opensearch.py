@@ -71,7 +71,7 @@ def opensearch_init(url: str, content: str | None, name: str | None, dry_run: bo
     is one.
     """
     client, names = _opened(url, content, name)
-    from whorl.engine.opensearch.setup import initialise
+    from whorl.engine.opensearch.create_or_extend_index import initialise
     from whorl.settings.settings import write_file
 
     scheme = passage_scheme(passages)

@@ -18,8 +18,8 @@ from whorl.operations import IndexOperation
 if TYPE_CHECKING:
     from whorl.engine.backfill import BackfillReport
     from whorl.engine.check_findings import Finding
+    from whorl.engine.configured_field_names import FieldNames
     from whorl.engine.local.server import RunningServer
-    from whorl.engine.user_fields import FieldNames
     from whorl.fingerprint.winnowing import PassageScheme
 
 

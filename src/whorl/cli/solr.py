@@ -68,7 +68,7 @@ def solr_init(url: str, content: str | None, name: str | None, passages: int | N
     nothing. docs/solr.md lists each field's size and purpose. The names are written to whorl.toml for later commands,
     unless there is one.
     """
-    from whorl.engine.solr.setup import initialise
+    from whorl.engine.solr.add_missing_fields import initialise
     from whorl.settings.settings import Settings, write_file
 
     fields = named(Settings.load().fields, content, name)

@@ -18,10 +18,7 @@ from whorl.cli.render.console import console, reported_progress
 from whorl.errors import ParameterError
 from whorl.ingest.files import source_text
 from whorl.operations import VerifyOperation
-from whorl.output.comparison_json import Lines, Read
-from whorl.output.formatting import as_json as json_text
-from whorl.output.formatting import counted, printable, titled
-from whorl.output.quotations import (
+from whorl.output.checked_quotations import (
     COLOURS,
     difference_text,
     look_up_line,
@@ -30,6 +27,9 @@ from whorl.output.quotations import (
     verification_values,
     write_quotations,
 )
+from whorl.output.comparison import Lines, Read
+from whorl.output.formatting import as_json as json_text
+from whorl.output.formatting import counted, printable, titled
 from whorl.search.quotations.find_quotations import quotations_in_json
 from whorl.search.quotations.results import Verdict, Verification, VerifiedQuotation, verdicts_named
 from whorl.store import Store

@@ -11,9 +11,9 @@ A search has these stages:
 6. pair_search    run stages 4 and 5, and skip pairs of documents that are already connected
 7. clusters       group the pairs; result yields pairs and clusters, rewrite_files writes copies of the files
 
-`run` calls the stages on one machine, and the modules of `spark` on a cluster. `boilerplate` removes text that many
-documents share before stage 4. `passages` finds repeated runs of words; `contamination` finds reference texts inside
-documents.
+`run` calls the stages on one machine, and the modules of `spark` on a cluster. `remove_boilerplate` removes text that
+many documents share before stage 4. `passages` finds repeated runs of words; `contamination` finds reference texts
+inside documents.
 """
 
 from typing import TYPE_CHECKING
@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING
 from whorl.lazy_exports import lazily
 
 if TYPE_CHECKING:
-    from whorl.duplicates.boilerplate import ask_common as ask_common
     from whorl.duplicates.contamination import find_in_documents as find_in_documents
     from whorl.duplicates.options import DuplicatesOptions as DuplicatesOptions
     from whorl.duplicates.options import Keep as Keep
     from whorl.duplicates.options import ask_pairs as ask_pairs
     from whorl.duplicates.passages import passages_among as passages_among
+    from whorl.duplicates.remove_boilerplate import ask_common as ask_common
     from whorl.duplicates.result import superfluous as superfluous
     from whorl.duplicates.result import with_words as with_words
     from whorl.duplicates.rewrite_files import write_ids as write_ids

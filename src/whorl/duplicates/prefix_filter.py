@@ -251,7 +251,7 @@ def mark_prefixes(
 def _mark_prefixes_compiled(
     entries: TokenEntries, counts: Numbers, index_lengths: Numbers, probe_lengths: Numbers, member_bits: int
 ) -> tuple[Bools, Bools]:
-    from whorl.duplicates.compiled_loops import mark_prefixes
+    from whorl.duplicates.compiled_prefix_filter import mark_prefixes
 
     count = entries.keys.size
     is_indexed, is_probed = np.empty(count, np.bool_), np.empty(count, np.bool_)

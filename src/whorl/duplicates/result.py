@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import batches, chunks
-from whorl.duplicates.boilerplate import Residual
 from whorl.duplicates.clusters import (
     OwnText,
     UnionFind,
@@ -24,6 +23,7 @@ from whorl.duplicates.clusters import (
     version_order,
 )
 from whorl.duplicates.options import Keep
+from whorl.duplicates.remove_boilerplate import Residual
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.sketch_store import SketchStore, StoredSketches
 from whorl.duplicates.verify_sketches import Pairs, measure_pairs

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import batches
-from whorl.duplicates.boilerplate import remove_boilerplate
 from whorl.duplicates.options import DuplicatesOptions, Granularity, PairOptions, seconds_of
 from whorl.duplicates.pair_search import find_pairs, first_of_equals
 from whorl.duplicates.prefix_lengths import JoinOptions
+from whorl.duplicates.remove_boilerplate import remove_boilerplate
 from whorl.duplicates.result import Duplicates, ReadProperties, ReadTexts
 from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore, sketch_digest
 from whorl.duplicates.sketching import SketchEntry, Sketching, SketchMaker, no_date, part_of

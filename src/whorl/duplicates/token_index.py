@@ -206,7 +206,7 @@ class _TokenSweep:
 
     def _read_range(self, last: np.uint64, first: int, upto: int) -> tuple[list[Hashes], Numbers]:
         """Read the entries of members `first` to `upto`; also return the number of entries of part i at index i + 1."""
-        from whorl.duplicates.compiled_loops import take
+        from whorl.duplicates.compiled_prefix_filter import take
 
         counts = np.zeros((1 << max(1, AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)
         blocks: list[Hashes] = []
@@ -223,7 +223,7 @@ class _TokenSweep:
         return blocks, counts
 
     def _distribute(self, entries: Hashes, blocks: list[Hashes], begins: Numbers) -> None:
-        from whorl.duplicates.compiled_loops import distribute
+        from whorl.duplicates.compiled_prefix_filter import distribute
 
         for block in blocks:
             distribute(block, self._bits, begins, entries)
@@ -236,7 +236,7 @@ class _TokenSweep:
         first: int,
         upto: int,
     ) -> TokenEntries:
-        from whorl.duplicates.compiled_loops import select_shared
+        from whorl.duplicates.compiled_prefix_filter import select_shared
 
         heads = np.empty((1 << _HEAD_BITS) + 1, np.int64)
         begin = int(ends[first - 1]) if first else 0

@@ -14,11 +14,11 @@ from typing import IO, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from whorl.duplicates.boilerplate import Residual
 from whorl.duplicates.clusters import OwnText
 from whorl.duplicates.contamination import ReferenceItem, ReferenceMatches
 from whorl.duplicates.input import span_of
 from whorl.duplicates.options import Keep
+from whorl.duplicates.remove_boilerplate import Residual
 from whorl.duplicates.result import Cluster, ClusterColumns, Duplicates, Member, Pair, PairColumns, ReadTexts, Version
 from whorl.duplicates.rewrite_files import LabelCounts
 from whorl.fingerprint.statistics.metric import Share, Shares

@@ -49,9 +49,9 @@ from whorl.service.request_paths import TICKETS, is_of_the_store, speaks_as_alfr
 from whorl.service.routes.direct_routes import DirectRoutes
 from whorl.service.routes.documents import FILE_READERS, documents_routes
 from whorl.service.routes.duplicates import DuplicateSearches, duplicates_routes
+from whorl.service.routes.one_text import similar_routes
 from whorl.service.routes.page import page_routes
 from whorl.service.routes.search import search_routes
-from whorl.service.routes.similar_and_sources import similar_routes
 from whorl.service.routes.status import health_routes, store_routes
 from whorl.service.uploads import Uploads
 from whorl.settings.settings import Settings

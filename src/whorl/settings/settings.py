@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import platformdirs
 
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.embedded.property_count_limits import PropertyLimits
-from whorl.engine.user_fields import FieldNames
 from whorl.errors import ParameterError, suggestion, without_login
 from whorl.ingest.extraction.file_limits import FileLimits
 from whorl.operations import MAX_ROWS

@@ -13,7 +13,7 @@ from whorl.cli.render.comparison import shortened, summary_lines
 from whorl.fingerprint.compare import compare
 from whorl.fingerprint.shingling import Scheme
 from whorl.operations import CompareOperation
-from whorl.output.comparison_json import Read
+from whorl.output.comparison import Read
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ import pytest
 
 from whorl import Document, open_store
 from whorl.engine.check_findings import Severity
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
 from whorl.engine.opensearch import doctor
 from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.create_or_extend_index import initialise
 from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.document_fields import Json, index_body
-from whorl.engine.opensearch.setup import initialise
-from whorl.engine.user_fields import FieldNames
 from whorl.errors import EngineResponseError
 
 TEXT = "one two three four five six seven"

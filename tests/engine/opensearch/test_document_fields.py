@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.index_terms import BETWEEN_WORDS
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.document_fields import (
@@ -37,7 +38,6 @@ from whorl.engine.opensearch.document_fields import (
     word_term,
     word_terms,
 )
-from whorl.engine.user_fields import FieldNames
 from whorl.fingerprint.batch import Parts, hashed, least_stored_size
 from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_tokens

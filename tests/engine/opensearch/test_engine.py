@@ -11,6 +11,7 @@ from tests import opensearch_runtime
 from tests.candidate_pages import candidate_page
 from whorl import Document, Store, open_store
 from whorl.duplicates import ask_pairs, duplicates_in
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.opensearch import engine
 from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.client import IndexClient
@@ -18,7 +19,6 @@ from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.document_fields import DIGEST, SKETCH, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.protocol import ScanBatch
-from whorl.engine.user_fields import FieldNames
 from whorl.errors import FieldError
 from whorl.fingerprint.batch import least_stored_size, text_sketch
 from whorl.fingerprint.shingling import Scheme

@@ -8,10 +8,10 @@ from pathlib import Path
 import requests
 
 from whorl.engine.check_findings import Severity
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.local.solr import create_collection
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
-from whorl.engine.user_fields import FieldNames
 
 SCHEMA = """<schema name="bare" version="1.6"><uniqueKey>id</uniqueKey>
 <field name="id" type="string" indexed="true" stored="true" required="true"/>

@@ -20,11 +20,11 @@ from tests import solr_runtime
 from tests.plain import plain_filter
 from whorl import Store
 from whorl.engine.check_findings import Severity
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.solr.client import SolrClient, SolrResponse
 from whorl.engine.solr.doctor import check, compare_sample
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.inspect_collection import inspect, profile_of, seen_profile
-from whorl.engine.user_fields import FieldNames
 from whorl.fingerprint.batch import sign
 from whorl.fingerprint.minhash.signature import Spelling
 from whorl.fingerprint.shingling import Scheme, well_formed

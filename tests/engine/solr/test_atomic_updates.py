@@ -10,12 +10,12 @@ import pytest
 from tests.engine.solr.indexed import (
     stored,
 )
+from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.backfill import backfill, prepare, require_safe
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import NEEDED, SIZE
 from whorl.engine.solr.inspect_collection import inspect
-from whorl.engine.solr.setup import initialise
-from whorl.engine.user_fields import FieldNames
 from whorl.errors import SchemaError
 
 TEXT = "one two three four five six seven"

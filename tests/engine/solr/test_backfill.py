@@ -23,13 +23,13 @@ from whorl import Store
 from whorl.cli.main import main
 from whorl.engine.backfill import BackfillReport
 from whorl.engine.check_findings import Severity
+from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.backfill import backfill, prepare
 from whorl.engine.solr.client import SolrClient, SolrResponse
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import NEEDED, SCHEME, SKETCH
-from whorl.engine.solr.setup import initialise
-from whorl.engine.user_fields import FieldNames
 from whorl.errors import SchemaError
 from whorl.fingerprint.sketch.sketch import Sketch, lookup_tokens
 from whorl.query.plan.nodes import BoundPlan, SketchTokens

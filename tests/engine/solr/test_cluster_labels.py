@@ -12,12 +12,12 @@ from click.testing import CliRunner
 from tests import solr_runtime
 from whorl import Document, open_store
 from whorl.cli.main import main
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.protocol import ClusterLabel
+from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import stored_name
 from whorl.engine.solr.request_body import lost_sketches
-from whorl.engine.solr.setup import initialise
-from whorl.engine.user_fields import FieldNames
 from whorl.errors import SchemaError
 from whorl.fingerprint.batch import least_stored_size
 from whorl.fingerprint.shingling import Scheme

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.engine.solr.bare import schema_of
+from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.fields import definitions, stored_name
-from whorl.engine.solr.setup import initialise
-from whorl.engine.user_fields import FieldNames
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 

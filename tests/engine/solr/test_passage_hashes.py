@@ -13,14 +13,14 @@ from click.testing import CliRunner
 from tests import solr_runtime
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
+from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.backfill import backfill, prepare
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import PASSAGES, definitions
 from whorl.engine.solr.passage_hashes import document_counts
-from whorl.engine.solr.setup import initialise
-from whorl.engine.user_fields import FieldNames
 from whorl.errors import SchemaError, SchemeMismatchError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnowed

@@ -18,9 +18,11 @@ from tests.engine.solr.indexed import (
 )
 from tests.families import shingles
 from whorl import Document, Store, open_store
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.index_terms import MAX_CLAUSES
 from whorl.engine.protocol import CountedPage
 from whorl.engine.solr import engine
+from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.backfill import backfill
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
@@ -28,8 +30,6 @@ from whorl.engine.solr.document_fields import read_sketches, sketch_fields
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.fields import DIGEST, SAMPLE, SCHEME, SKETCH
 from whorl.engine.solr.request_body import SolrFields, search_request
-from whorl.engine.solr.setup import initialise
-from whorl.engine.user_fields import FieldNames
 from whorl.fingerprint import batch
 from whorl.fingerprint.batch import text_sketch
 from whorl.fingerprint.shingling import Scheme

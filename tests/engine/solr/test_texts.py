@@ -9,9 +9,9 @@ import pytest
 
 from tests import solr_runtime
 from whorl import Document, open_store
+from whorl.engine.configured_field_names import FieldNames, TextField
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.inspect_collection import read_schema, stored_texts
-from whorl.engine.user_fields import FieldNames, TextField
 
 
 @pytest.fixture(scope="module")

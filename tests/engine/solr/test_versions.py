@@ -18,13 +18,13 @@ from tests.conformance.answers import collected, expected
 from tests.conformance.test_similar import shares, windows
 from tests.engine.solr.bare import write_configset
 from whorl import Document, Store, open_store
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.local.jars import Server
 from whorl.engine.local.solr import SOLR, start_standalone
+from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.inspect_collection import inspect
-from whorl.engine.solr.setup import initialise
-from whorl.engine.user_fields import FieldNames
 
 #: Each query has alternatives with a condition or an exclusion, in one of their forms.
 QUERIES = [

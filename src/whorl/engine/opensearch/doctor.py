@@ -18,9 +18,25 @@ from whorl.engine.check_findings import (
     without_name,
     without_passages,
 )
+from whorl.engine.configured_field_names import (
+    FieldNames,
+    TextField,
+    init_command,
+    likely_name,
+    listing,
+    text_elsewhere,
+)
 from whorl.engine.index_terms import MAX_CLAUSES
 from whorl.engine.opensearch.backfill import wanted
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
+from whorl.engine.opensearch.create_or_extend_index import (
+    described,
+    differences,
+    keeps_own,
+    source_trap,
+    splits_names,
+    stored_texts,
+)
 from whorl.engine.opensearch.document_fields import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, passage_scheme
 from whorl.engine.opensearch.foreign_minhash import (
     LONG_PROBE,
@@ -31,9 +47,7 @@ from whorl.engine.opensearch.foreign_minhash import (
     token_count,
 )
 from whorl.engine.opensearch.request_body import sorted_by
-from whorl.engine.opensearch.setup import described, differences, keeps_own, source_trap, splits_names, stored_texts
 from whorl.engine.opensearch.transport import guard_response
-from whorl.engine.user_fields import FieldNames, TextField, init_command, likely_name, listing, text_elsewhere
 from whorl.errors import EngineError, EngineResponseError, SchemaError
 from whorl.model import Order
 from whorl.query.plan.nodes import Kind

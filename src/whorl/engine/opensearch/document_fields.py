@@ -32,15 +32,15 @@ import numpy.typing as npt
 
 from whorl.arrays import ascending_distinct, batches
 from whorl.engine.backfill import cluster_label
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.index_terms import BETWEEN_WORDS, passage_terms, plain_words, value_term
 from whorl.engine.sketch_encoding import encoded_sketch
-from whorl.engine.user_fields import DIGEST_LETTERS, FieldNames
 from whorl.fingerprint.batch import Hashed
 from whorl.fingerprint.shingling import JoinedWords, Scheme, joined_words
 from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_numbers, spelled
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import tokens
-from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue
+from whorl.model import CLUSTER, DIGEST_LETTERS, IS_PRINCIPAL, Document, PropertyValue
 from whorl.query.plan.fields_and_values import split_name
 
 

@@ -12,10 +12,18 @@ from itertools import chain
 from pathlib import Path
 
 from whorl.arrays import batches
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.http import SharedCommit, TtlCache
 from whorl.engine.index_terms import explain_refusals, holders_plan, look_up_holders, passage_hash_terms
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
 from whorl.engine.opensearch.cluster_labels import OpenSearchLabels
+from whorl.engine.opensearch.create_or_extend_index import (
+    described,
+    file_base,
+    require_fields,
+    splits_names,
+    without_passage_field,
+)
 from whorl.engine.opensearch.document_fields import (
     DIGEST,
     FIELDS,
@@ -47,7 +55,6 @@ from whorl.engine.opensearch.request_body import (
     sorted_by,
     translate,
 )
-from whorl.engine.opensearch.setup import described, file_base, require_fields, splits_names, without_passage_field
 from whorl.engine.opensearch.transport import guard_responses
 from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
@@ -61,7 +68,6 @@ from whorl.engine.protocol import (
     reference_meanings,
 )
 from whorl.engine.sketch_encoding import decoded_sketches, finds_only_short
-from whorl.engine.user_fields import FieldNames
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature

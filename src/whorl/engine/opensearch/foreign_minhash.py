@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from whorl.arrays import batches
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.index_terms import PROBE
 from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.create_or_extend_index import described
 from whorl.engine.opensearch.document_fields import ID, OWN, Json, text_in
-from whorl.engine.opensearch.setup import described
-from whorl.engine.user_fields import FieldNames
 from whorl.errors import EngineResponseError, ParameterError, SchemaError
 from whorl.fingerprint.batch import sign
 from whorl.fingerprint.minhash.signature import Signature, Spelling, from_distinct, smallest_in_buckets

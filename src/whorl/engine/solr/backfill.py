@@ -17,6 +17,7 @@ from typing import Any
 
 from whorl.arrays import batches
 from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
+from whorl.engine.configured_field_names import FieldNames, init_command, listing
 from whorl.engine.index_terms import passage_terms
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text, whole_text
 from whorl.engine.solr.document_fields import sketch_fields
@@ -32,7 +33,6 @@ from whorl.engine.solr.request_body import (
     one_of,
     without_sketch,
 )
-from whorl.engine.user_fields import FieldNames, init_command, listing
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme

@@ -18,6 +18,14 @@ from whorl.engine.check_findings import (
     without_name,
     without_passages,
 )
+from whorl.engine.configured_field_names import (
+    FieldNames,
+    TextField,
+    init_command,
+    likely_name,
+    listing,
+    text_elsewhere,
+)
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, guard_response, term_vectors, texts
 from whorl.engine.solr.document_fields import coverage
 from whorl.engine.solr.fields import NEEDED, stored_name
@@ -45,7 +53,6 @@ from whorl.engine.solr.request_body import (
     search_request,
     vector_parameters,
 )
-from whorl.engine.user_fields import FieldNames, TextField, init_command, likely_name, listing, text_elsewhere
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.batch import sign
 from whorl.fingerprint.sketch.sketch import SketchScheme

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from whorl.arrays import batches
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.sketch_encoding import decoded_sketches, encoded_sketch
 from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
 from whorl.engine.solr.fields import SAMPLE, SCHEME, SIZE, SKETCH, WHOLE_PREFIXES, stored_name
 from whorl.engine.solr.inspect_collection import Collection, Schema, names_in_use
 from whorl.engine.solr.request_body import EVERYTHING, contents_request, without_sketch
-from whorl.engine.user_fields import FieldNames
 from whorl.errors import EngineResponseError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_tokens

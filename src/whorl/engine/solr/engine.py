@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from whorl.arrays import batches, chunks
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.http import LimitedCache, SharedCommit, TtlCache
 from whorl.engine.index_terms import explain_refusals, holders_plan, look_up_holders, passage_terms
 from whorl.engine.protocol import (
@@ -34,6 +35,7 @@ from whorl.engine.protocol import (
     reference_meanings,
 )
 from whorl.engine.sketch_encoding import finds_only_short
+from whorl.engine.solr.add_missing_fields import file_base
 from whorl.engine.solr.client import (
     BEGINNING,
     Json,
@@ -72,8 +74,6 @@ from whorl.engine.solr.request_body import (
     stored_request,
     vector_parameters,
 )
-from whorl.engine.solr.setup import file_base
-from whorl.engine.user_fields import DIGEST_LETTERS, FieldNames
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
 from whorl.fingerprint.batch import Parts, hashed, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature, from_distinct, read_tokens, signature_of, smallest_in_buckets
@@ -81,7 +81,7 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import tokens
-from whorl.model import Document, Hit, Order, Page, Stored
+from whorl.model import DIGEST_LETTERS, Document, Hit, Order, Page, Stored
 from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import (
     BoundLeaf,

@@ -16,7 +16,7 @@ import time
 from typing import BinaryIO
 
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.extractors import TextBuffer, append_text
+from whorl.ingest.extraction.extract_text import TextBuffer, append_text
 
 try:
     import resource

@@ -12,6 +12,14 @@ from functools import partial
 from pathlib import Path
 
 from whorl.arrays import batches
+from whorl.engine.configured_field_names import (
+    SAMPLED,
+    FieldNames,
+    TextField,
+    likely_name,
+    longest_first,
+    require_named_text,
+)
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.document_fields import (
     ID,
@@ -30,7 +38,6 @@ from whorl.engine.opensearch.document_fields import (
     text_in,
 )
 from whorl.engine.opensearch.transport import guard_response
-from whorl.engine.user_fields import SAMPLED, FieldNames, TextField, likely_name, longest_first, require_named_text
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from whorl import Document, Store, open_store
-from whorl.output.comparison_json import Read
-from whorl.output.quotations import quotations_report
+from whorl.output.checked_quotations import quotations_report
+from whorl.output.comparison import Read
 
 SCRIPT = "<script>alert(1)</script>"
 LEASE = f"The landlord keeps the structure & the roof in good repair. {SCRIPT}"

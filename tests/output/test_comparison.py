@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.fingerprint.compare import CommonWords, compare, compare_words, words_of
-from whorl.output.comparison_json import Lines, Read, comparison_values, warnings
+from whorl.output.comparison import Lines, Read, comparison_values, warnings
 
 FIRST = "The quick brown fox jumps over the lazy dog.\n"
 SECOND = "So:\nTHE QUICK, brown\nfox jumps over a lazy dog.\n"

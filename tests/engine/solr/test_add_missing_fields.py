@@ -17,12 +17,12 @@ from tests.plain import plain_minima, plain_tokens
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.engine.check_findings import Severity
+from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.local.solr import create_collection, delete_collection
+from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.setup import initialise
-from whorl.engine.user_fields import FieldNames
 from whorl.errors import SchemaError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
 
+from whorl.engine.configured_field_names import FieldNames, TextField, likely_name, require_named_text
 from whorl.engine.solr.client import Json, SolrClient, guard_response
 from whorl.engine.solr.fields import (
     NEEDED,
@@ -35,7 +36,6 @@ from whorl.engine.solr.inspect_collection import (
     vector_components,
 )
 from whorl.engine.solr.request_body import EVERYTHING, exists
-from whorl.engine.user_fields import FieldNames, TextField, likely_name, require_named_text
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
 

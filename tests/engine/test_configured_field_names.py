@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.engine.user_fields import (
+from whorl.engine.configured_field_names import (
     FieldNames,
     TextField,
     init_command,

@@ -105,7 +105,3 @@ def require_named_text(
             f"{init_command(command, texts, names, likely)}, or --content {names.content} to have a field for texts "
             "that come later"
         )
-
-
-#: Number of letters of a digest that a server stores. A whole digest is nearly as long as a short text.
-DIGEST_LETTERS = 16

@@ -9,7 +9,8 @@ from fastapi import APIRouter, Response
 from pydantic import Field, model_validator
 
 from whorl.operations import Boilerplate, CompareOperation, SimilarOperation, SourcesOperation, VerifyOperation
-from whorl.output.comparison_json import (
+from whorl.output.checked_quotations import ListedVerification, quotations_report, verification_values
+from whorl.output.comparison import (
     ComparedTexts,
     DocumentPassages,
     Read,
@@ -18,7 +19,6 @@ from whorl.output.comparison_json import (
     read_texts,
 )
 from whorl.output.json_conversion import values
-from whorl.output.quotations import ListedVerification, quotations_report, verification_values
 from whorl.output.sources import AttributedText, sources_values
 from whorl.output.sources_report import report
 from whorl.search.boilerplate import detector_for_comparison
