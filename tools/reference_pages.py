@@ -14,7 +14,7 @@ import click
 import whorl
 from whorl.cli import simhash_find
 from whorl.cli.main import main
-from whorl.operations import FRONT_ENDS, OPERATIONS, options_of
+from whorl.operations import FRONT_ENDS, all_operations, options_of
 
 _WIDTH = 100
 _FRONT_ENDS = {"cli": "on the command line", "http": "over HTTP", "mcp": "in MCP", "python": "in Python"}
@@ -50,7 +50,7 @@ def _help(name: str, text: str) -> str:
 
 def options() -> Iterator[str]:
     """Yield Markdown with each operation's options: their names in every front end, or the reason why it lacks them."""
-    for operation in OPERATIONS:
+    for operation in all_operations():
         name = operation.__name__.removesuffix("Operation").lower()
         yield f"## {name}\n\n| command line | HTTP | MCP | Python | default | |\n|---|---|---|---|---|---|"
         reasons: dict[str, list[str]] = {}

@@ -99,7 +99,8 @@ def test_only_services_collect_garbage_often(command: str, is_service: bool) -> 
 NEVER_IMPORTED = {
     "annotated_types", "asyncio", "bs4", "fastapi", "numba", "opensearchpy", "pydantic", "pysolr", "requests",
     "typing_extensions", "urllib3",
-    "whorl.operations.texts_and_files", "whorl.output.sources",
+    "whorl.operations.duplicates", "whorl.operations.index_delete_simhash", "whorl.operations.sources_and_verify",
+    "whorl.output.sources",
 }  # fmt: skip
 PARSER, STORE, PASSAGES, SIMILAR = (
     {"lark", "whorl.query.parser"},

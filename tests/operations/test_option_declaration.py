@@ -48,7 +48,6 @@ from whorl.errors import ParameterError
 from whorl.mcp import server_of
 from whorl.operations import (
     FRONT_ENDS,
-    OPERATIONS,
     CompareOperation,
     DeleteOperation,
     DuplicatesOperation,
@@ -61,6 +60,7 @@ from whorl.operations import (
     SimilarOperation,
     SourcesOperation,
     VerifyOperation,
+    all_operations,
     options_of,
 )
 from whorl.search.attribution.excluded_parts import Exclusion
@@ -126,7 +126,7 @@ def declared_numbers(option: OptionField) -> tuple[Any, Any, Any]:
     return option.bounds.ge, option.bounds.gt, option.bounds.le
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("operation", all_operations())
 def test_each_option_is_in_every_front_end(described: Described, operation: type[Any]) -> None:
     """
     A front end lacks an option only for a declared reason, and has none that is declared to be absent.
@@ -152,13 +152,13 @@ def test_every_operation_has_its_front_ends() -> None:
     """
     Where an operation has no route or tool, each of its options says why.
     """
-    assert CALLS.keys() == set(OPERATIONS)
+    assert CALLS.keys() == set(all_operations())
     for operation, calls in CALLS.items():
         for front_end, call in (("http", calls.path), ("mcp", calls.tool)):
             assert call or all(front_end in option.option.absent for option in options_of(operation))
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("operation", all_operations())
 def test_defaults_and_bounds_are_equal(described: Described, operation: type[Any]) -> None:
     """
     The command line, HTTP and MCP use the declared defaults and bounds, and describe each option.

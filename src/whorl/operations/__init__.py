@@ -8,11 +8,15 @@ texts, files) and the format of its result.
 Creating these classes takes longer than importing other modules, so a command imports only the modules that it needs.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whorl.lazy_exports import lazily
 
 if TYPE_CHECKING:
+    from whorl.operations.duplicates import DuplicatesOperation as DuplicatesOperation
+    from whorl.operations.index_delete_simhash import DeleteOperation as DeleteOperation
+    from whorl.operations.index_delete_simhash import IndexOperation as IndexOperation
+    from whorl.operations.index_delete_simhash import SimhashOperation as SimhashOperation
     from whorl.operations.option_declaration import FRONT_ENDS as FRONT_ENDS
     from whorl.operations.option_declaration import MAX_ROWS as MAX_ROWS
     from whorl.operations.option_declaration import MAX_START as MAX_START
@@ -33,12 +37,13 @@ if TYPE_CHECKING:
     from whorl.operations.searches import Reading as Reading
     from whorl.operations.searches import SearchOperation as SearchOperation
     from whorl.operations.searches import SimilarOperation as SimilarOperation
-    from whorl.operations.texts_and_files import OPERATIONS as OPERATIONS
-    from whorl.operations.texts_and_files import DeleteOperation as DeleteOperation
-    from whorl.operations.texts_and_files import DuplicatesOperation as DuplicatesOperation
-    from whorl.operations.texts_and_files import IndexOperation as IndexOperation
-    from whorl.operations.texts_and_files import SimhashOperation as SimhashOperation
-    from whorl.operations.texts_and_files import SourcesOperation as SourcesOperation
-    from whorl.operations.texts_and_files import VerifyOperation as VerifyOperation
+    from whorl.operations.sources_and_verify import SourcesOperation as SourcesOperation
+    from whorl.operations.sources_and_verify import VerifyOperation as VerifyOperation
 
 __getattr__, __all__ = lazily(__name__)
+
+
+def all_operations() -> tuple[type[Any], ...]:
+    """Return the classes of all operations, in the order of the documentation; this imports all of them."""
+    names = ("Similar", "Search", "Explain", "Sources", "Verify", "Compare", "Duplicates", "Index", "Delete", "Simhash")
+    return tuple(__getattr__(f"{name}Operation") for name in names)

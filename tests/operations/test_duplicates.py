@@ -1,4 +1,4 @@
-"""Options of the operations on texts and files that depend on each other."""
+"""Options of `duplicates` that depend on each other."""
 
 from __future__ import annotations
 

@@ -1,0 +1,119 @@
+"""Options of `index`, `delete` and `simhash`, and the options for reading documents from files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from whorl.fingerprint.statistics.metric import Percent
+from whorl.operations.option_declaration import QUERY_SCHEMA, Bounds, SimilarMetric, only, option
+
+FILES = only("cli", because="takes documents, not files")
+RESULT_FILES = only("cli", because="returns the result, and writes no files")
+_SET_UP = only("cli", "python", because="the store is set up before it is served")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Options for reading documents from files and rows."""
+
+    text_column: str | None = option(
+        None, "The column, or key, with the texts in rows.  [default: text]", "COLUMN", absent=FILES
+    )
+    id_column: str | None = option(
+        None,
+        "The column with the ids; '' for none. Rows without an id get one from file and row.  [default: id, if any]",
+        "COLUMN",
+        absent=FILES,
+    )
+    follow_links: bool = option(
+        False,
+        "Follow symbolic links that lead out of the named folder, or out of the fixed part of a pattern.",
+        absent=FILES,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexOperation(Columns):
+    """Put documents into a store."""
+
+    batch: Annotated[int, Bounds(ge=1, le=10_000)] = option(
+        256, "Documents per batch.", absent=only("cli", "python", because="the service chooses batches by size")
+    )
+    again: bool = option(
+        False,
+        "Also index unchanged documents, for instance after a change of the schema.",
+        names={"cli": "all"},
+        absent=only("cli", "python", because="a change of the schema is for an administrator"),
+    )
+    passages: Annotated[int | None, Bounds(ge=8, le=20)] = option(
+        None,
+        "From now on, let the store find every passage of N words (see 'whorl sources'): 8 to 20, by default 20. "
+        "Shorter passages take more space. A store keeps its N.",
+        "[N]",
+        absent=_SET_UP,
+    )
+    without_minhash: bool = option(
+        False,
+        "From now on, keep no MINHASH tokens in the store (a folder): a fifth less space, but no FINGERPRINT.",
+        absent=_SET_UP,
+    )
+    no_text: bool = option(
+        False,
+        "Keep no texts in a new store (a folder), only hashes of their passages: 'whorl sources' works, but nothing "
+        "that reads or compares texts.",
+        absent=_SET_UP,
+    )
+    check: Annotated[Percent | None, Bounds(gt=0, le=100)] = option(
+        None,
+        "Store nothing, and list the documents that repeat stored ones by at least this share.",
+        "PERCENT",
+        absent={
+            "cli": "'whorl similar --file FILE' compares without storing",
+            "mcp": "the tool `similar` compares without storing",
+            "python": "RepeatSearch is a class of its own",
+        },
+    )
+    warn: Annotated[Percent | None, Bounds(gt=0, le=100)] = option(
+        None,
+        "List the stored documents that repeat earlier ones by at least this share, in percent; up to 1 as a fraction.",
+        "PERCENT",
+        absent={"mcp": "the tool `similar` tells it of a text", "python": "RepeatSearch is a class of its own"},
+    )
+    metric: SimilarMetric = option(
+        "jaccard",
+        "What this share is of: both texts (jaccard), the new one (a_in_b or contains), the other (b_in_a or "
+        "within), or the larger of these two (containment).",
+        cli_help="What --warn is a share of: both texts (jaccard), the new one (a_in_b or contains), the other "
+        "(b_in_a or within), or the larger of these two (containment).",
+        absent={"mcp": "nothing is compared", "python": "RepeatSearch is a class of its own"},
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteOperation:
+    """Delete documents from a store."""
+
+    query: str | None = option(
+        None, "Delete the documents that this query matches.", "QUERY", schema=QUERY_SCHEMA, examples=("name:minutes",)
+    )
+    everything: bool = option(False, "Allow deleting all documents, if the query matches all.")
+    dry_run: bool = option(
+        False, "Only say how many documents would be deleted.", absent={"python": "Store.count counts them"}
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimhashOperation(Columns):
+    """Print the SimHash code of each document."""
+
+    scheme: str | None = option(
+        None,
+        "How codes are made: simhash1-icu70, simhash1-icu74 (the default) or simhash1-icu77; or as others do: "
+        "simhash-py-0.4, simhash-py-0.1, simhash-cpp-0.1, simhash-1e0ng-2.",
+        "NAME",
+        absent=only("cli", "python", because="a store has no codes"),
+    )
+    format: Literal["codes", "tsv", "json"] = option(
+        "codes", "One code per line; a code, a tab and the document's id; a JSON object.", absent=RESULT_FILES
+    )

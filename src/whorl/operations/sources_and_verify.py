@@ -1,0 +1,56 @@
+"""Options of `sources`, which finds the documents a text comes from, and of `verify`, which checks its quotations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from whorl.operations.option_declaration import ALL_RETURNED, QUERY_SCHEMA, Bounds, Rows, Share, Start, only, option
+from whorl.operations.searches import IgnorableBoilerplate
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourcesOperation(IgnorableBoilerplate):
+    """Find the documents that a text comes from: a small set that covers as much of it as possible."""
+
+    min_words: Annotated[int, Bounds(ge=1, le=1_000_000)] = option(
+        8, "Words in the shortest passage that counts; at least as many as in a shingle."
+    )
+    exclude: str | None = option(
+        None, "Leave out the documents that this query matches.", "QUERY", schema=QUERY_SCHEMA, examples=("type:form",)
+    )
+    without: Annotated[tuple[Literal["quotations", "references"], ...], Bounds(max_length=10)] = option(
+        (), "Parts of the text to leave out.", cli_help="Leave out these parts of the text; can be given twice."
+    )
+    recall: Share = option(95, "How many of 100 sources to find, in percent; up to 1 as a fraction.", "PERCENT")
+    most_read: Annotated[int, Bounds(ge=1, le=10_000)] = option(5_000, "The most documents to compare the text with.")
+    medium: Share = option(10, "Share of the text in sources from which its level is medium.", "PERCENT")
+    high: Share = option(50, "Share of the text in sources from which its level is high.", "PERCENT")
+    fail_on: Literal["medium", "high"] | None = option(
+        None,
+        "End with status 1 if the text has this level or a higher one.",
+        absent=only("cli", because="returns the level"),
+    )
+    timeout: Annotated[float | None, Bounds(gt=0, le=86_400)] = option(
+        None, "Give up after this many seconds, with an error.", "SECONDS"
+    )
+    rows: Rows = option(10, "Sources to show.", absent=ALL_RETURNED)
+    start: Start = option(0, "Sources to skip.", absent=ALL_RETURNED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyOperation:
+    """Check whether the quotations in a text are in the store, word for word, and where."""
+
+    all: bool = option(False, "Check every sentence of the text, not only what it quotes.")
+    min_words: Annotated[int, Bounds(ge=1, le=1_000)] = option(
+        4, "Leave out quotations in the text that have fewer words; quotations that are given are all checked."
+    )
+    fail_on: str | None = option(
+        None,
+        "End with status 1 if a quotation has one of these verdicts, separated by commas.",
+        "VERDICTS",
+        absent=only("cli", because="returns the verdicts"),
+    )
+    rows: Rows = option(100, "Quotations to show.", absent=ALL_RETURNED)
+    start: Start = option(0, "Quotations to skip.", absent=ALL_RETURNED)
