@@ -33,7 +33,7 @@ from whorl.engine.http import ServerAccess
 from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.solr.client import SolrClient, term_vectors
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.fields import definitions
+from whorl.engine.solr.field_definitions import definitions
 from whorl.engine.solr.inspect_collection import Collection, inspect
 from whorl.engine.solr.request_body import vector_parameters
 from whorl.fingerprint.batch import sign

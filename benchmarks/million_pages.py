@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from corpus import DEFAULT_DIRECTORY
 from million_stores import place
 from whorl.engine.solr.client import BEGINNING, SolrClient
-from whorl.engine.solr.fields import SCHEME, SKETCH
+from whorl.engine.solr.field_definitions import SCHEME, SKETCH
 from whorl.engine.solr.request_body import EVERYTHING
 
 

@@ -148,7 +148,7 @@ def _shared_folder(request: pytest.FixtureRequest) -> Path:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Fake clock of request deadlines and of pauses between attempts."""
     made = Clock()
-    for module in ("whorl.request_context", "whorl.engine.http"):
+    for module in ("whorl.request_context", "whorl.engine.http", "whorl.engine.caches_and_commits"):
         monkeypatch.setattr(f"{module}.time", made)
     return made
 

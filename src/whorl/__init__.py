@@ -63,7 +63,6 @@ from typing import TYPE_CHECKING, Any
 from whorl.lazy_exports import lazily
 
 if TYPE_CHECKING:
-    from whorl.duplicates.clusters import OwnText as OwnText
     from whorl.duplicates.deduplicate import Deduplication as Deduplication
     from whorl.duplicates.deduplicate import DeduplicationSummary as DeduplicationSummary
     from whorl.duplicates.deduplicate import deduplicate as deduplicate
@@ -78,15 +77,16 @@ if TYPE_CHECKING:
     from whorl.duplicates.result import ClusterColumns as ClusterColumns
     from whorl.duplicates.result import Duplicates as Duplicates
     from whorl.duplicates.result import Member as Member
+    from whorl.duplicates.result import OwnText as OwnText
     from whorl.duplicates.result import Pair as Pair
     from whorl.duplicates.result import PairColumns as PairColumns
     from whorl.duplicates.result import Version as Version
     from whorl.duplicates.result import superfluous as superfluous
     from whorl.duplicates.result import with_words as with_words
-    from whorl.duplicates.rewrite_files import LabelCounts as LabelCounts
-    from whorl.duplicates.rewrite_files import write_ids as write_ids
     from whorl.duplicates.run import duplicates_among as duplicates_among
     from whorl.duplicates.run import duplicates_in as duplicates_in
+    from whorl.duplicates.write_cluster_labels import LabelCounts as LabelCounts
+    from whorl.duplicates.write_cluster_labels import write_ids as write_ids
     from whorl.engine.configured_field_names import FieldNames as FieldNames
     from whorl.errors import CodeRangeError as CodeRangeError
     from whorl.errors import CodeTypeError as CodeTypeError
@@ -147,12 +147,12 @@ if TYPE_CHECKING:
     from whorl.query.unparse import quote as quote
     from whorl.query.unparse import unparse as unparse
     from whorl.request_context import reporting as reporting
+    from whorl.search.attribution.find_sources import SourcesOptions as SourcesOptions
     from whorl.search.attribution.results import Attribution as Attribution
     from whorl.search.attribution.results import Common as Common
     from whorl.search.attribution.results import HashedPassage as HashedPassage
     from whorl.search.attribution.results import Promise as Promise
     from whorl.search.attribution.results import TextSource as TextSource
-    from whorl.search.attribution.run_sources import SourcesOptions as SourcesOptions
     from whorl.search.boilerplate import CompareOptions as CompareOptions
     from whorl.search.find_earlier_copies import Repeated as Repeated
     from whorl.search.find_earlier_copies import Repeats as Repeats

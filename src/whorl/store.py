@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from whorl.fingerprint.compare import Comparison
     from whorl.ingest.store_documents import IndexOptions
     from whorl.operations import DeleteOperation, SourcesOperation, VerifyOperation
+    from whorl.search.attribution.find_sources import SourcesOptions
     from whorl.search.attribution.results import Attribution
-    from whorl.search.attribution.run_sources import SourcesOptions
     from whorl.search.boilerplate import CompareOptions
     from whorl.search.prepared_similar import PreparedSimilar
     from whorl.search.quotations.results import GivenQuotation, Verification, VerifyOptions
@@ -284,7 +284,7 @@ class Store:
             QueryError: The query of `exclude` cannot be run.
         """
         from whorl.operations import SourcesOperation
-        from whorl.search.attribution.run_sources import sources_of
+        from whorl.search.attribution.find_sources import sources_of
 
         options = operation_of(SourcesOperation, options, keywords)
         excluded = None if options.exclude is None else self._reader().bound_filter(options.exclude)

@@ -13,7 +13,7 @@ from tests.conformance.engines import ENGINES
 from whorl import Document, Store, open_store
 from whorl.duplicates import Keep, ask_pairs, duplicates_in
 from whorl.duplicates.options import DuplicatesOptions
-from whorl.duplicates.rewrite_files import LabelCounts, write_ids
+from whorl.duplicates.write_cluster_labels import LabelCounts, write_ids
 from whorl.engine.protocol import ClusterLabel
 from whorl.model import Indexed
 

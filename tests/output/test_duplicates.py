@@ -14,9 +14,8 @@ import pytest
 
 from tests.families import family_documents
 from whorl.duplicates import result
-from whorl.duplicates.clusters import OwnText
 from whorl.duplicates.options import ask_pairs
-from whorl.duplicates.result import Cluster, Member, Pair, Version
+from whorl.duplicates.result import Cluster, Member, OwnText, Pair, Version
 from whorl.duplicates.run import duplicates_among
 from whorl.model import Document
 from whorl.output.duplicates import (

@@ -219,7 +219,7 @@ def _texts(result: Duplicates, reading: InputReader, ids: Sequence[str]) -> Mapp
 
 def _write_ids(result: Duplicates, store: str | None, keep: Keep | None) -> str:
     from whorl.cli.render.console import reported_progress
-    from whorl.duplicates.rewrite_files import write_ids
+    from whorl.duplicates.write_cluster_labels import write_ids
     from whorl.output.duplicates import marked_line
     from whorl.settings.settings import Settings
     from whorl.store import open_store

@@ -9,7 +9,8 @@ A search has these stages:
 5. verification   verify_sketches counts the hashes that candidates share; verify_texts reads texts if sketches
                   cannot decide
 6. pair_search    run stages 4 and 5, and skip pairs of documents that are already connected
-7. clusters       group the pairs; result yields pairs and clusters, rewrite_files writes copies of the files
+7. clusters       group the pairs; result yields pairs and clusters, rewrite_files writes copies of the files, and
+                  write_cluster_labels tells a store which cluster each document is in
 
 `run` calls the stages on one machine, and the modules of `spark` on a cluster. `remove_boilerplate` removes text that
 many documents share before stage 4. `passages` finds repeated runs of words; `contamination` finds reference texts
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from whorl.duplicates.remove_boilerplate import ask_common as ask_common
     from whorl.duplicates.result import superfluous as superfluous
     from whorl.duplicates.result import with_words as with_words
-    from whorl.duplicates.rewrite_files import write_ids as write_ids
     from whorl.duplicates.run import duplicates_among as duplicates_among
     from whorl.duplicates.run import duplicates_in as duplicates_in
+    from whorl.duplicates.write_cluster_labels import write_ids as write_ids
 
 __getattr__, __all__ = lazily(__name__)

@@ -2,26 +2,17 @@
 
 In a complete group, any two documents are a pair; a star is a kept document with its duplicates. Labels are an array
 with one element per document: the index of the document that stands for its group.
-
-The module also orders the documents of a cluster by date, as versions of one text, and compares versions. A document
-without a date comes before the first document that has more shingles, because texts usually grow.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import accumulate, zip_longest
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import ranges_of
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.verify_sketches import Pairs
-from whorl.fingerprint.compare import Comparison, Passage, TextWords, compare_words
-from whorl.fingerprint.shingling import Scheme
 
 
 class UnionFind:
@@ -164,52 +155,3 @@ def _complete(firsts: list[int], seconds: list[int]) -> dict[int, int]:
                 del links[third][other]
     smallest = {group: min(documents) for group, documents in members.items()}
     return {member: smallest[group] for member, group in label.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class OwnText:
-    """The words of one text that are in no shingle shared with another text.
-
-    Args:
-        words: Number of words.
-        places: Character ranges of the runs of consecutive words, ascending.
-        passages: Text of each range.
-    """
-
-    words: int = 0
-    places: tuple[tuple[int, int], ...] = ()
-    passages: tuple[str, ...] = ()
-
-
-def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[int]:
-    """Return the indices of documents in the order of their versions, oldest first; ties by index.
-
-    >>> version_order([2.0, 1.0, None], [10, 30, 20])
-    [2, 1, 0]
-    """
-    dated = [at for _, at in sorted((date, at) for at, date in enumerate(dates) if date is not None)]
-    largest = list(accumulate((sizes[at] for at in dated), max))
-    undated: list[list[int]] = [[] for _ in range(len(dated) + 1)]
-    for at in sorted((at for at, date in enumerate(dates) if date is None), key=lambda at: sizes[at]):
-        undated[bisect_right(largest, sizes[at])].append(at)
-    return [at for before, own in zip_longest(undated, dated) for at in (*before, *([] if own is None else [own]))]
-
-
-def compare_versions(
-    before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
-) -> tuple[Comparison, OwnText, OwnText]:
-    """Compare two versions of a text; return the comparison, the old version's own words, and the new version's."""
-    # A comparison lists the shared passages by their place in its first text, so compare in both directions.
-    forward = compare_words(before[1], after[1], scheme)
-    backward = compare_words(after[1], before[1], scheme)
-    return forward, _own_text(*before, forward.passages), _own_text(*after, backward.passages)
-
-
-def _own_text(text: str, words: TextWords, shared: Sequence[Passage]) -> OwnText:
-    is_own = np.ones(len(words.words), np.bool_)
-    firsts = np.searchsorted(words.spans[:, 0], [passage.a[0] for passage in shared])
-    for first, passage in zip(firsts.tolist(), shared, strict=True):
-        is_own[first : first + passage.words] = False
-    starts, ends = ranges_of(is_own).T
-    places = tuple(zip(words.spans[starts, 0].tolist(), words.spans[ends - 1, 1].tolist(), strict=True))
-    return OwnText(int(is_own.sum()), places, tuple(text[start:end] for start, end in places))

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, repeat
+from itertools import accumulate, chain, islice, repeat, zip_longest
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import batches, chunks
+from whorl.arrays import batches, chunks, ranges_of
 from whorl.duplicates.clusters import (
-    OwnText,
     UnionFind,
-    compare_versions,
     complete_labels,
     groups_by_label,
     labels_around_earlier,
     labels_around_kept,
-    version_order,
 )
 from whorl.duplicates.options import Keep
 from whorl.duplicates.remove_boilerplate import Residual
@@ -28,7 +26,7 @@ from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.sketch_store import SketchStore, StoredSketches
 from whorl.duplicates.verify_sketches import Pairs, measure_pairs
 from whorl.errors import ParameterError
-from whorl.fingerprint.compare import TextWords, words_of
+from whorl.fingerprint.compare import Comparison, Passage, TextWords, compare_words, words_of
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Intervals, Shares
 
@@ -101,6 +99,21 @@ class Pair(NamedTuple):
             return cls(a, b, shares, shares, shares, residual)
         low, high = (Shares.of_counts(end, a.size, b.size) for end in (least, largest))
         return cls(a, b, shares, low, high, residual)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnText:
+    """The words of one text that are in no shingle shared with another text.
+
+    Args:
+        words: Number of words.
+        places: Character ranges of the runs of consecutive words, ascending.
+        passages: Text of each range.
+    """
+
+    words: int = 0
+    places: tuple[tuple[int, int], ...] = ()
+    passages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,6 +475,42 @@ def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
                     versions.append(version)
             before = after
     return replace(cluster, versions=tuple(versions))
+
+
+def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[int]:
+    """Return the indices of documents in the order of their versions, oldest first; ties by index.
+
+    A document without a date comes before the first document that has more shingles, because texts usually grow.
+
+    >>> version_order([2.0, 1.0, None], [10, 30, 20])
+    [2, 1, 0]
+    """
+    dated = [at for _, at in sorted((date, at) for at, date in enumerate(dates) if date is not None)]
+    largest = list(accumulate((sizes[at] for at in dated), max))
+    undated: list[list[int]] = [[] for _ in range(len(dated) + 1)]
+    for at in sorted((at for at, date in enumerate(dates) if date is None), key=lambda at: sizes[at]):
+        undated[bisect_right(largest, sizes[at])].append(at)
+    return [at for before, own in zip_longest(undated, dated) for at in (*before, *([] if own is None else [own]))]
+
+
+def compare_versions(
+    before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
+) -> tuple[Comparison, OwnText, OwnText]:
+    """Compare two versions of a text; return the comparison, the old version's own words, and the new version's."""
+    # A comparison lists the shared passages by their place in its first text, so compare in both directions.
+    forward = compare_words(before[1], after[1], scheme)
+    backward = compare_words(after[1], before[1], scheme)
+    return forward, _own_text(*before, forward.passages), _own_text(*after, backward.passages)
+
+
+def _own_text(text: str, words: TextWords, shared: Sequence[Passage]) -> OwnText:
+    is_own = np.ones(len(words.words), np.bool_)
+    firsts = np.searchsorted(words.spans[:, 0], [passage.a[0] for passage in shared])
+    for first, passage in zip(firsts.tolist(), shared, strict=True):
+        is_own[first : first + passage.words] = False
+    starts, ends = ranges_of(is_own).T
+    places = tuple(zip(words.spans[starts, 0].tolist(), words.spans[ends - 1, 1].tolist(), strict=True))
+    return OwnText(int(is_own.sum()), places, tuple(text[start:end] for start, end in places))
 
 
 def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Member]:

@@ -1,7 +1,4 @@
-"""Writes copies of the input files, either without the duplicates or with columns that name each row's cluster.
-
-Can also write cluster labels into a store.
-"""
+"""Writes copies of the input files, either without the duplicates or with columns that name each row's cluster."""
 
 from __future__ import annotations
 
@@ -13,11 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
 
-from whorl.arrays import batches
 from whorl.duplicates.input import InputReader, by_document, without, without_ranges
 from whorl.duplicates.options import Granularity
 from whorl.duplicates.result import Cluster
-from whorl.engine.protocol import ClusterLabel, Engine, require_current_index
 from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.ingest.extraction.detect_format import decode
@@ -25,7 +20,6 @@ from whorl.ingest.extraction.detect_format import format_of as format_of_file
 from whorl.ingest.files import Place, file_text, without_metadata
 from whorl.ingest.rows.detect_row_format import format_of
 from whorl.ingest.rows.row_format import Added, Row, RowFormat, UnreadRowsError
-from whorl.request_context import report_progress, require_time
 
 #: Columns added to rows: the id of the kept document in the row's cluster (null outside clusters), whether the row is
 #: kept, and its Jaccard similarity to the kept document.
@@ -266,66 +260,3 @@ def _adapted_note(note: dict[str, object], *, with_columns: bool) -> str:
 
 def _partial(target: Path) -> Path:
     return target.with_name(f"{target.name}.part")
-
-
-#: Number of documents to write between two progress reports.
-_AT_ONCE = 500
-
-
-@dataclass(frozen=True, slots=True)
-class LabelCounts:
-    """Numbers of labelled clusters and documents.
-
-    Args:
-        written: Documents whose label was missing or has changed.
-        cleared: Documents whose label was removed, because they are no longer in a cluster.
-        left: Documents that were changed or deleted during the run; the next run labels them.
-    """
-
-    clusters: int
-    documents: int
-    written: int
-    cleared: int
-    left: int = 0
-
-
-def write_ids(engine: Engine, clusters: Iterable[Cluster]) -> LabelCounts:
-    """Write cluster labels into the documents of a store: the cluster's id, and whether the document is its principal.
-
-    If a run was interrupted, the next run completes it, because it writes only missing or changed labels.
-
-    Args:
-        engine: Engine of the store in which the clusters were found.
-        clusters: All clusters, found with `complete`, so that each document is a duplicate of its principal.
-
-    Raises:
-        SchemaError: The store has no fields for labels; nothing was changed.
-    """
-    engine.labels.prepare()
-    require_current_index(engine, "what the store says of its clusters")
-    wanted: dict[str, ClusterLabel] = {}
-    count = 0
-    for count, cluster in enumerate(clusters, start=1):  # noqa: B007 - the last number is needed
-        name = cluster.members[0].id
-        wanted |= {member.id: ClusterLabel(name, member == cluster.principal) for member in cluster.members}
-    changes: dict[str, ClusterLabel | None] = dict(wanted)
-    for portion in engine.labels.everything():
-        for document_id, mark in portion.items():
-            if document_id not in wanted:
-                changes[document_id] = None
-            elif wanted[document_id] == mark:
-                changes.pop(document_id, None)
-    for done, batch in enumerate(portions := list(batches(sorted(changes), _AT_ONCE))):
-        require_time()
-        engine.labels.write({document_id: changes[document_id] for document_id in batch})
-        report_progress("writing", done * _AT_ONCE + len(batch), len(changes))
-    engine.refresh()
-    done_ids = [
-        document_id
-        for batch in portions
-        for labels in [engine.labels.labels_of(batch)]
-        for document_id in batch
-        if labels.get(document_id) == changes[document_id]
-    ]
-    written = sum(changes[document_id] is not None for document_id in done_ids)
-    return LabelCounts(count, len(wanted), written, len(done_ids) - written, len(changes) - len(done_ids))

@@ -40,7 +40,7 @@ from whorl.fingerprint.batch import words_and_spans
 from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Share, Shares
-from whorl.fingerprint.words.line_ends import line_end_hyphens
+from whorl.fingerprint.words.tokenizer import line_end_hyphens
 from whorl.request_context import require_time, timely
 
 #: For a shingle that occurs several times in B, this number of positions is tried, and its first position in B.

@@ -22,7 +22,7 @@ from whorl.arrays import chunks, sorted_distinct
 from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.shingling import JoinedWords, Scheme
-from whorl.fingerprint.words.line_ends import without_line_end_hyphens
+from whorl.fingerprint.words.tokenizer import without_line_end_hyphens
 from whorl.request_context import require_time
 
 Numbers = npt.NDArray[np.uint64]

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from whorl.ingest.extraction.file_limits import FileLimits
+from whorl.ingest.extraction import FileLimits
 
 try:
     import resource

@@ -14,13 +14,22 @@ from typing import IO, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from whorl.duplicates.clusters import OwnText
 from whorl.duplicates.contamination import ReferenceItem, ReferenceMatches
 from whorl.duplicates.input import span_of
 from whorl.duplicates.options import Keep
 from whorl.duplicates.remove_boilerplate import Residual
-from whorl.duplicates.result import Cluster, ClusterColumns, Duplicates, Member, Pair, PairColumns, ReadTexts, Version
-from whorl.duplicates.rewrite_files import LabelCounts
+from whorl.duplicates.result import (
+    Cluster,
+    ClusterColumns,
+    Duplicates,
+    Member,
+    OwnText,
+    Pair,
+    PairColumns,
+    ReadTexts,
+    Version,
+)
+from whorl.duplicates.write_cluster_labels import LabelCounts
 from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.output.formatting import cell, counted, percent, printable, titled, without_controls
 from whorl.output.json_conversion import fraction, values

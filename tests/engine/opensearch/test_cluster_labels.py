@@ -8,7 +8,7 @@ import pytest
 
 from whorl import Document, Store, open_store
 from whorl.duplicates import Keep, ask_pairs, duplicates_in
-from whorl.duplicates.rewrite_files import LabelCounts, write_ids
+from whorl.duplicates.write_cluster_labels import LabelCounts, write_ids
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.client import IndexClient

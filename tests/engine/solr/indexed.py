@@ -7,7 +7,7 @@ from typing import Any
 
 from whorl import Document, Store
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.fields import NEEDED, SAMPLE
+from whorl.engine.solr.field_definitions import NEEDED, SAMPLE
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
 SCHEME_NOW = SketchScheme()

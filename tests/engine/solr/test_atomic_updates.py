@@ -14,7 +14,7 @@ from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.backfill import backfill, prepare, require_safe
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.fields import NEEDED, SIZE
+from whorl.engine.solr.field_definitions import NEEDED, SIZE
 from whorl.engine.solr.inspect_collection import inspect
 from whorl.errors import SchemaError
 

@@ -29,7 +29,7 @@ from whorl.engine.solr.backfill import backfill, prepare
 from whorl.engine.solr.client import SolrClient, SolrResponse
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.fields import NEEDED, SCHEME, SKETCH
+from whorl.engine.solr.field_definitions import NEEDED, SCHEME, SKETCH
 from whorl.errors import SchemaError
 from whorl.fingerprint.sketch.sketch import Sketch, lookup_tokens
 from whorl.query.plan.nodes import BoundPlan, SketchTokens

@@ -16,7 +16,7 @@ from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.fields import stored_name
+from whorl.engine.solr.field_definitions import stored_name
 from whorl.engine.solr.request_body import lost_sketches
 from whorl.errors import SchemaError
 from whorl.fingerprint.batch import least_stored_size

@@ -19,7 +19,7 @@ from whorl.engine.solr.backfill import backfill, prepare
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.fields import PASSAGES, definitions
+from whorl.engine.solr.field_definitions import PASSAGES, definitions
 from whorl.engine.solr.passage_hashes import document_counts
 from whorl.errors import SchemaError, SchemeMismatchError
 from whorl.fingerprint.shingling import join

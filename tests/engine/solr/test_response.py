@@ -17,7 +17,7 @@ from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.engine.solr.client import SolrClient, SolrResponse
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.fields import NEEDED
+from whorl.engine.solr.field_definitions import NEEDED
 from whorl.engine.solr.inspect_collection import SolrVersion
 from whorl.errors import EngineResponseError, SchemaError
 
@@ -174,7 +174,7 @@ def test_changes_of_a_collection_are_noticed(url: str, monkeypatch: pytest.Monke
         engine = store.engine
         assert isinstance(engine, SolrEngine)
         clock = [1000.0]
-        monkeypatch.setattr("whorl.engine.http.time.monotonic", lambda: clock[0])
+        monkeypatch.setattr("whorl.engine.caches_and_commits.time.monotonic", lambda: clock[0])
         engine._collection.forget()
         assert engine.collection.has_sketches
         definition = client.get("schema/fields/whorl_sketch")["field"]

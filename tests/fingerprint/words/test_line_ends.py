@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.fingerprint.words.line_ends import line_end_hyphens, without_line_end_hyphens
+from whorl.fingerprint.words.tokenizer import line_end_hyphens, without_line_end_hyphens
 
 
 @pytest.mark.parametrize(

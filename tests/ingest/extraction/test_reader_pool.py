@@ -24,7 +24,7 @@ from tests.clock import Clock
 from tests.made_files import SENTENCES, mail, pdf, pdf_of_stream, sheet, slides, with_member, word
 from whorl.cli.main import main
 from whorl.errors import DocumentError, StoppedError
-from whorl.ingest.extraction.file_limits import FileLimits
+from whorl.ingest.extraction import FileLimits
 from whorl.ingest.extraction.reader_pool import Reader, _ReaderProcess
 from whorl.ingest.files import file_text
 from whorl.request_context import Request, deadline, new_request

@@ -13,7 +13,7 @@ import pytest
 
 from tests.ingest.rows.test_warc import archive
 from whorl.ingest import limits
-from whorl.ingest.extraction.file_limits import FileLimits
+from whorl.ingest.extraction import FileLimits
 from whorl.ingest.rows import reader_client
 from whorl.ingest.rows.reader_client import ConfinedFormat
 from whorl.ingest.rows.row_format import RowColumns, UnreadRowsError

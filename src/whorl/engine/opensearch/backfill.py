@@ -11,7 +11,7 @@ from functools import partial
 
 from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
 from whorl.engine.configured_field_names import FieldNames
-from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.client import IndexClient, guard_response
 from whorl.engine.opensearch.create_or_extend_index import require_fields, source_trap
 from whorl.engine.opensearch.document_fields import (
     OWN,
@@ -25,7 +25,6 @@ from whorl.engine.opensearch.document_fields import (
     stored_name,
     text_in,
 )
-from whorl.engine.opensearch.transport import guard_response
 from whorl.errors import DocumentError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.shingling import Scheme

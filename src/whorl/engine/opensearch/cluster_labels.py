@@ -20,10 +20,9 @@ from whorl.engine.backfill import (
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.index_terms import explain_refusals
 from whorl.engine.opensearch.backfill import updates
-from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.client import IndexClient, guard_responses
 from whorl.engine.opensearch.create_or_extend_index import keeps_own, require_fields
 from whorl.engine.opensearch.document_fields import OF_CLUSTERS, OWN, PROPERTIES, Json, name_in, properties_in, text_in
-from whorl.engine.opensearch.transport import guard_responses
 from whorl.engine.protocol import ClusterLabel
 from whorl.errors import DocumentError, SchemaError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document

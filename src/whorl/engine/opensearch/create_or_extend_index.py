@@ -20,7 +20,7 @@ from whorl.engine.configured_field_names import (
     longest_first,
     require_named_text,
 )
-from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.client import IndexClient, guard_response
 from whorl.engine.opensearch.document_fields import (
     ID,
     MAPPING,
@@ -37,7 +37,6 @@ from whorl.engine.opensearch.document_fields import (
     passage_scheme,
     text_in,
 )
-from whorl.engine.opensearch.transport import guard_response
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
 

@@ -28,7 +28,7 @@ from whorl.engine.configured_field_names import (
 )
 from whorl.engine.index_terms import MAX_CLAUSES
 from whorl.engine.opensearch.backfill import wanted
-from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient
+from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient, guard_response
 from whorl.engine.opensearch.create_or_extend_index import (
     described,
     differences,
@@ -47,7 +47,6 @@ from whorl.engine.opensearch.foreign_minhash import (
     token_count,
 )
 from whorl.engine.opensearch.request_body import sorted_by
-from whorl.engine.opensearch.transport import guard_response
 from whorl.errors import EngineError, EngineResponseError, SchemaError
 from whorl.model import Order
 from whorl.query.plan.nodes import Kind

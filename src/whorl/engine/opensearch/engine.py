@@ -12,10 +12,10 @@ from itertools import chain
 from pathlib import Path
 
 from whorl.arrays import batches
+from whorl.engine.caches_and_commits import SharedCommit, TtlCache
 from whorl.engine.configured_field_names import FieldNames
-from whorl.engine.http import SharedCommit, TtlCache
 from whorl.engine.index_terms import explain_refusals, holders_plan, look_up_holders, passage_hash_terms
-from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient
+from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient, guard_responses
 from whorl.engine.opensearch.cluster_labels import OpenSearchLabels
 from whorl.engine.opensearch.create_or_extend_index import (
     described,
@@ -55,7 +55,6 @@ from whorl.engine.opensearch.request_body import (
     sorted_by,
     translate,
 )
-from whorl.engine.opensearch.transport import guard_responses
 from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
     CandidatePage,

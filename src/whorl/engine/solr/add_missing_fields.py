@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from whorl.engine.configured_field_names import FieldNames, TextField, likely_name, require_named_text
 from whorl.engine.solr.client import Json, SolrClient, guard_response
-from whorl.engine.solr.fields import (
+from whorl.engine.solr.field_definitions import (
     NEEDED,
     PASSAGES,
     VECTOR_COMPONENT,

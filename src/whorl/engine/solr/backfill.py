@@ -21,7 +21,7 @@ from whorl.engine.configured_field_names import FieldNames, init_command, listin
 from whorl.engine.index_terms import passage_terms
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text, whole_text
 from whorl.engine.solr.document_fields import sketch_fields
-from whorl.engine.solr.fields import NEEDED, PASSAGES, SAMPLE, SCHEME, SIZE, stored_name
+from whorl.engine.solr.field_definitions import NEEDED, PASSAGES, SAMPLE, SCHEME, SIZE, stored_name
 from whorl.engine.solr.inspect_collection import Collection, inspect, names_in_use, stored_texts
 from whorl.engine.solr.passage_hashes import lacks_passages
 from whorl.engine.solr.request_body import (

@@ -28,7 +28,7 @@ from whorl.engine.configured_field_names import (
 )
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, guard_response, term_vectors, texts
 from whorl.engine.solr.document_fields import coverage
-from whorl.engine.solr.fields import NEEDED, stored_name
+from whorl.engine.solr.field_definitions import NEEDED, stored_name
 from whorl.engine.solr.inspect_collection import (
     MINHASH,
     TRUNCATE,

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from whorl.arrays import batches, chunks
+from whorl.engine.caches_and_commits import LimitedCache, SharedCommit, TtlCache
 from whorl.engine.configured_field_names import FieldNames
-from whorl.engine.http import LimitedCache, SharedCommit, TtlCache
 from whorl.engine.index_terms import explain_refusals, holders_plan, look_up_holders, passage_terms
 from whorl.engine.protocol import (
     CandidatePage,
@@ -59,7 +59,7 @@ from whorl.engine.solr.document_fields import (
     used_names,
     whole_values,
 )
-from whorl.engine.solr.fields import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, VERSION, stored_name
+from whorl.engine.solr.field_definitions import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, VERSION, stored_name
 from whorl.engine.solr.inspect_collection import Collection, TokenSource, inspect
 from whorl.engine.solr.passage_hashes import document_counts, held_hashes, lacks_passages
 from whorl.engine.solr.request_body import (

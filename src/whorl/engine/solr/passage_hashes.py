@@ -8,7 +8,7 @@ from typing import Any
 from whorl.arrays import batches
 from whorl.engine.index_terms import passage_hash_terms
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse
-from whorl.engine.solr.fields import PASSAGES, SIZE
+from whorl.engine.solr.field_definitions import PASSAGES, SIZE
 from whorl.engine.solr.request_body import EVERYTHING, exists, listed
 from whorl.fingerprint.winnowing import PassageScheme
 

@@ -27,7 +27,7 @@ import numpy as np
 from whorl.engine.index_terms import fingerprints_to_move, passage_hash_terms
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.engine.solr.client import Json, SolrResponse, guard_response
-from whorl.engine.solr.fields import PASSAGES, SAMPLE, SCHEME, SIZE, WHOLE_PREFIXES, stored_name
+from whorl.engine.solr.field_definitions import PASSAGES, SAMPLE, SCHEME, SIZE, WHOLE_PREFIXES, stored_name
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature import Spelling, band_match_probability, spell_integers, spelled_in_one
 from whorl.fingerprint.shingling import Scheme

@@ -57,6 +57,9 @@ _ENCODED_AT_ONCE = 1 << 18
 #: White space where ICUTokenizer.findSafeEnd may cut a buffer, by the definition of ICU4J's UCharacter.isWhitespace.
 SAFE_ENDS = re.compile("[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
 _SAFE_END = re.compile(f"(?s:.*){SAFE_ENDS.pattern}")
+#: A hyphen, or a soft hyphen, at the end of a line, up to the first word of the next line. It may be part of the word,
+#: as in `well-known`; the other text of a comparison decides.
+_LINE_END_HYPHEN = re.compile("[-\u00ad\u2010][ \t\r]*\n[ \t]*")
 #: Characters that take two UTF-16 units, or may be half of a pair. After them, positions in characters and in units
 #: differ.
 SURROGATE_OR_PAIR = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
@@ -396,3 +399,23 @@ def compose_hangul(first: str, second: str) -> str | None:
     if 0 <= syllable < 11172 and syllable % 28 == 0 and 0 < tail < 28:
         return chr(ord(first) + tail)
     return None
+
+
+def line_end_hyphens(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the character range of each hyphen and line end between two letters."""
+    return (found.span() for found in _LINE_END_HYPHEN.finditer(text) if _is_in_word(found))
+
+
+def without_line_end_hyphens(text: str) -> str:
+    r"""Return a text with broken words joined.
+
+    >>> without_line_end_hyphens("An exam-\n  ple of 1-\n2, pre-\nWar")
+    'An example of 1-\n2, pre-\nWar'
+    """
+    return _LINE_END_HYPHEN.sub(lambda hyphen: "" if _is_in_word(hyphen) else hyphen[0], text)
+
+
+def _is_in_word(hyphen: re.Match[str]) -> bool:
+    text, start, end = hyphen.string, hyphen.start(), hyphen.end()
+    before, after = text[max(start - 1, 0) : start], text[end : end + 1]
+    return before.isalpha() and after.isalpha() and (after.islower() or before.isupper())

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from whorl.errors import DocumentError, StoppedError
+from whorl.ingest.extraction import FileLimits
 from whorl.ingest.extraction.detect_format import FileFormat
-from whorl.ingest.extraction.file_limits import FileLimits
 from whorl.request_context import cancellation, require_time, seconds_left
 
 #: A file that takes longer than this time in seconds is slow. Slow files may not occupy all processes while other files

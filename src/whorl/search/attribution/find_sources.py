@@ -9,7 +9,8 @@ unless the index of words shows that no document has a passage there. Only likel
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain, groupby
 from operator import itemgetter
@@ -22,10 +23,11 @@ from whorl.engine.protocol import Engine, MatchCount
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare import TextWords, words_of
 from whorl.fingerprint.compiled.kernel import count_search
-from whorl.fingerprint.statistics.metric import fraction_of
+from whorl.fingerprint.statistics.metric import Percent, fraction_of, notes_on
 from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme
-from whorl.operations import SourcesOperation
+from whorl.operations import CommonOptions, SourcesOperation
 from whorl.query.plan.nodes import BoundNode, BoundPlan, MatchAll, Words
+from whorl.request_context import deadline
 from whorl.search.attribution.candidates import Candidates, PassageGroup, by_passages, find_candidates
 from whorl.search.attribution.cover import (
     NO_RANGES,
@@ -39,10 +41,10 @@ from whorl.search.attribution.cover import (
     places_of,
     words_in,
 )
-from whorl.search.attribution.excluded_parts import Exclusion, excluded_words
+from whorl.search.attribution.excluded_parts import Exclusion, excluded_words, exclusion_named
 from whorl.search.attribution.read_and_compare import Candidate, CandidateReader
-from whorl.search.attribution.results import Attribution, Common, HashedPassage, Promise, TextSource
-from whorl.search.boilerplate import BoilerplateDetector, Comparer
+from whorl.search.attribution.results import Attribution, Common, HashedPassage, Level, Promise, TextSource
+from whorl.search.boilerplate import BoilerplateDetector, Comparer, boilerplate_detector
 
 #: Default minimum length of a passage in words; shorter ones are usually common phrases.
 MIN_WORDS = SourcesOperation.min_words
@@ -65,6 +67,19 @@ READ_FIRST = 3
 FEW_SKETCHES = 20
 #: Number of sketches that can be read in the time of one phrase look-up.
 SKETCHES_PER_PHRASE = 20
+
+
+class SourcesOptions(CommonOptions, total=False):
+    """Keywords of `Store.sources`; `SourcesOperation` describes them."""
+
+    min_words: int
+    exclude: str | None
+    without: Collection[Exclusion | str]
+    recall: Percent
+    most_read: int
+    medium: Percent
+    high: Percent
+    timeout: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +108,53 @@ class SourceCriteria:
             raise ParameterError(f"min_words must be at least 1, got {self.min_words}")
         if not 1 <= self.most_read <= MOST_READ:
             raise ParameterError(f"most_read must be 1 to {MOST_READ:,}, got {self.most_read}")
+
+
+def sources_of(
+    engine: Engine,
+    text: str,
+    own_id: str | None,
+    excluded: BoundPlan | None,
+    options: SourcesOperation = SourcesOperation(),  # noqa: B008 - frozen
+) -> Attribution:
+    """Return the documents that account for a text.
+
+    Args:
+        own_id: Id of the text, if it is a document of the store; the document is not a source of itself.
+        excluded: Documents to exclude as sources.
+        options: Options of the search, except `exclude`, which `excluded` replaces.
+
+    Raises:
+        ParameterError: A number is out of its range, or undefined boilerplate should be ignored.
+        StoppedError: The search took longer than `timeout`.
+    """
+    criteria = SourceCriteria(
+        recall=fraction_of("recall", options.recall),
+        min_words=options.min_words,
+        most_read=options.most_read,
+        ignore_common=options.ignore_common,
+        without={exclusion_named(part) for part in options.without},
+    )
+    medium, high = fraction_of("medium", options.medium), fraction_of("high", options.high)
+    if medium > high:
+        raise ParameterError(f"medium ({options.medium}) must not be larger than high ({options.high})")
+    if options.timeout is not None and not options.timeout > 0:
+        raise ParameterError(f"timeout must be more than 0 seconds, got {options.timeout}")
+    with nullcontext() if options.timeout is None else deadline(options.timeout):
+        attribution = find_sources(
+            engine,
+            text,
+            criteria,
+            left_out=None if excluded is None else excluded.root,
+            own_id=own_id,
+            detector=boilerplate_detector(
+                engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common
+            ),
+        )
+    coverage = attribution.coverage
+    level: Level = "high" if coverage >= high else "medium" if coverage >= medium else "low"
+    warnings = (*(excluded.warnings if excluded else ()), *notes_on(recall=options.recall), *attribution.warnings)
+    return replace(attribution, level=level, warnings=tuple(dict.fromkeys(warnings)))
 
 
 def find_sources(

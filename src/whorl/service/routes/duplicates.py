@@ -14,8 +14,8 @@ from fastapi import APIRouter, HTTPException, Path, Query, Response
 from whorl.duplicates import DuplicatesOptions, duplicates_in
 from whorl.duplicates.options import require_property
 from whorl.duplicates.result import Cluster, with_words
-from whorl.duplicates.rewrite_files import LabelCounts, write_ids
 from whorl.duplicates.run import require_few_documents
+from whorl.duplicates.write_cluster_labels import LabelCounts, write_ids
 from whorl.errors import NoSketchesError, WhorlError
 from whorl.operations import MAX_START, DuplicatesOperation
 from whorl.output.duplicates import DescribedCluster, MatchedPair, common_line, left_out, write_clusters

@@ -6,7 +6,7 @@ from tests.engine.solr.bare import schema_of
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.fields import definitions, stored_name
+from whorl.engine.solr.field_definitions import definitions, stored_name
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import SketchScheme
 

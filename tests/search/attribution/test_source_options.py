@@ -15,8 +15,7 @@ from whorl.errors import ParameterError, StoppedError
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document
 from whorl.operations import SourcesOperation
-from whorl.search.attribution.find_sources import find_sources
-from whorl.search.attribution.run_sources import sources_of
+from whorl.search.attribution.find_sources import find_sources, sources_of
 
 TEXT = " ".join(f"word{number}" for number in range(60))
 

@@ -1,4 +1,4 @@
-"""Group commit: each thread waits for its own documents, and threads share commits."""
+"""Tests of caches and shared commits: each thread waits for its own documents, and threads share commits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from whorl.engine.http import SharedCommit, TtlCache
+from whorl.engine.caches_and_commits import SharedCommit, TtlCache
 from whorl.errors import EngineUnavailableError
 
 _DEADLINE_SECONDS = 240.0
@@ -146,7 +146,7 @@ def test_concurrent_requests_share_an_answer(monkeypatch: pytest.MonkeyPatch) ->
     Threads that want it together ask once; it is asked for again when it is old or forgotten, given the one before.
     """
     clock = [0.0]
-    monkeypatch.setattr("whorl.engine.http.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("whorl.engine.caches_and_commits.time.monotonic", lambda: clock[0])
     before: list[int | None] = []
 
     def ask(known: int | None) -> int:

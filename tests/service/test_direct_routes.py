@@ -8,8 +8,8 @@ import pytest
 from fastapi import FastAPI, Request
 from starlette.testclient import TestClient
 
+from whorl.service.app import DirectRoutes
 from whorl.service.json_response import Json
-from whorl.service.routes.direct_routes import DirectRoutes
 from whorl.service.routes.route_models import RequestBody
 
 
