@@ -35,6 +35,25 @@ def test_every_command_has_help(words: list[str], command: click.Command) -> Non
     assert [param.name for param in command.params if isinstance(param, click.Option) and not param.help] == []
 
 
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--help"], 0, "Usage: python -m whorl [OPTIONS] COMMAND"),
+        (["--version"], 0, "whorl, version "),
+        (["serach"], 2, "Try 'python -m whorl --help' for help."),
+        (["search", "lease", "--store", "nosuch"], 1, "whorl: there is no store at nosuch"),
+    ],
+)
+def test_the_package_runs_the_command_line(words: list[str], code: int, said: str) -> None:
+    """
+    `python -m whorl` is the command `whorl`; its help names the command that the user typed.
+    """
+    done = subprocess.run([sys.executable, "-m", "whorl", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert said in done.stdout + done.stderr
+
+
 def test_the_list_says_what_each_command_says() -> None:
     """
     The list of commands has the first sentence of each command's help, although it imports no command's module.

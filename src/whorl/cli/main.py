@@ -155,7 +155,7 @@ def _print_error(error: WhorlError) -> NoReturn:
     commands={name: click.Command(name, help=text) for name, text in _COMMANDS.items()},
     context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
 )
-@click.version_option(package_name="whorl")
+@click.version_option(package_name="whorl", prog_name="whorl")
 @click.option("--config", metavar="FILE", type=click.Path(), help="Read settings from FILE instead of ./whorl.toml.")
 def main(config: str | None) -> None:
     """Find the documents that share content with a document.
