@@ -5,11 +5,11 @@ BIN := .venv/bin
 # Keep .pyc files; tests start many Python processes.
 export PYTHONDONTWRITEBYTECODE =
 #: Tests create temporary stores; keep them in memory if it is large enough, so that no test waits for a disk.
-quick test coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMPDIR),/tmp)
+quick test test-full coverage: export TMPDIR := $(or $(shell tools/memory_folder.sh),$(TMPDIR),/tmp)
 #: Test processes: two for unit tests, four for the whole suite, whose tests wait for servers.
 QUICK_WORKERS ?= 2
 WORKERS ?= 4
-.PHONY: compiled compiled-tests help demo quick quick-coverage quick-tests test test-frames test-lowest test-pythons coverage check fix solr count-modules bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-gate bench-service bench-memory bench-uploads bench-indexing bench-sizes bench-queries bench-million bench-opensearch bench-passages bench-contamination bench-boilerplate bench-licences bench-all pictures fuzz contract mutations injections prove-identity prove-engines prove-servers prove-sources prove-quotations prove-kills prove-flips prove-bombs replay-image screenshots docs clean
+.PHONY: compiled compiled-tests help demo quick quick-coverage quick-tests test test-full test-frames test-lowest test-pythons coverage check fix solr count-modules bench-engines bench-fingerprint bench-similar bench-startup bench-accuracy bench-calibration bench-simhash-quality bench-duplicates bench-duplicates-accuracy bench-duplicates-scaling bench-hamming bench-spark bench-spark-cluster bench-parsing bench-load bench-gate bench-service bench-memory bench-uploads bench-indexing bench-sizes bench-queries bench-million bench-opensearch bench-passages bench-contamination bench-boilerplate bench-licences bench-all pictures fuzz contract mutations injections prove-identity prove-engines prove-servers prove-sources prove-quotations prove-kills prove-flips prove-bombs replay-image screenshots docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -39,6 +39,9 @@ compiled-tests: compiled
 
 test: .venv/developing compiled ## Run the whole suite, on real servers that it starts itself
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+test-full: export WHORL_TEST_FULL := 1
+test-full: test ## Run the whole suite with all combinations of parameters, which `make test` samples (about an hour)
 
 test-pythons: .venv/bin/python ## Run the quick tests and the demo on each installed Python, 3.11 to 3.14 (minutes)
 	$(BIN)/python tools/test_pythons.py $(PYTHONS)
@@ -218,10 +221,10 @@ contract: .venv/developing ## Run all checks of Schemathesis on every operation 
 	$(BIN)/python -m tests.service.contract 200
 
 mutations: .venv/developing ## Damage 10,000 responses of a real Solr and OpenSearch, to every request of whorl (about ten minutes)
-	MUTATIONS=5000 $(BIN)/python -m pytest -q tests/engine/test_mutations.py
+	WHORL_TEST_FULL=1 $(BIN)/python -m pytest -q tests/engine/test_mutations.py
 
 injections: .venv/developing ## Try Solr's and OpenSearch's query syntax in every user input, on all engines (about two minutes)
-	INJECTIONS_STEP=1 $(BIN)/python -m pytest -q tests/cli/test_injections.py
+	WHORL_TEST_FULL=1 $(BIN)/python -m pytest -q tests/cli/test_injections.py
 
 fuzz: .venv/developing ## Try hundreds of thousands of damaged queries, requests and files (about half an hour)
 	$(BIN)/python -m tests.query.fuzz_queries benchmarks/results/fuzz.txt
@@ -237,7 +240,7 @@ prove-engines: .venv/developing benchmarks/data/main.jsonl ## Compare Solr, Open
 	rm -rf benchmarks/data/same-answers
 
 prove-servers: .venv/developing ## Run the conformance suite on Solr 8.11 and 9, OpenSearch 2.11, 2.19 and 3, Elasticsearch 8.19 and 9.5 (about 20 minutes)
-	CONFORMANCE_QUERIES=640 $(BIN)/python benchmarks/servers.py
+	WHORL_TEST_FULL=1 $(BIN)/python benchmarks/servers.py
 
 prove-kills: .venv/developing ## Kill the writer, the service and Solr 200 times while documents are sent (about 20 minutes)
 	$(BIN)/python benchmarks/kills.py

@@ -1,14 +1,15 @@
 """Tests that syntax of Solr and OpenSearch is plain text in every user input, on every engine.
 
-Over HTTP, each text is tested in a few of the inputs here, and in all of them by `make injections`.
+`make test` tests each text in a sample of the inputs, and each input with a sample of the texts; `make injections`
+tests all of them.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -20,6 +21,7 @@ from starlette.testclient import TestClient
 
 from tests import opensearch_runtime
 from tests.cli.running import FIRST, SECOND, ids, own_collection, search_json, whorl
+from tests.sampling import sample
 from whorl import Document, Store, open_store
 from whorl.errors import FieldError, ParameterError, QueryError
 from whorl.model import Order
@@ -108,45 +110,93 @@ def injected(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         yield name, store
 
 
+class Inputs:
+    """Inputs of Python and the command line, each checked with a text."""
+
+    def __init__(self, name: str, store: Store, text: str) -> None:
+        self.name, self.store, self.text = name, store, text
+
+    def checks(self) -> list[Callable[[], None]]:
+        made: list[Callable[[], None]] = []
+        for form in (quoted, escaped):
+            own, other = form(self.text), form(f"{self.text}x")
+            made += [
+                *(partial(self.finds, query, self.text) for query in (f"id:{own}", f"FINGERPRINT:{own}_100")),
+                partial(self.finds, f"FINGERPRINT:{other}"),
+                *(
+                    partial(self.matches_few, place.format(own))
+                    for place in ("{}", "kind:{}", "content:{}", "name:{}", "+{}")
+                ),
+                partial(self.names_no_field, f"nosuch:{own}", "no field 'nosuch'"),
+                partial(self.excludes_few, f"NOT {own}"),
+                partial(self.filters, f"kind:{own}"),
+                partial(self.filters_similar, f"kind:{own}"),
+            ]
+        text = self.text
+        bare = (text, f"id:{text}", f"kind:{text}", f"FINGERPRINT:{text}", f"{text}:fox", f"fox AND {text}")
+        return [
+            *made,
+            self.is_an_id,
+            self.orders,
+            *(partial(self.names_no_field, f"{sign}{escaped(text)}:fox", "no field") for sign in ("", "@")),
+            *(partial(self.is_read, "search", "--json", "--", query) for query in bare),
+            partial(self.is_read, "explain", "--", text),
+            self.is_found_by_command,
+        ]
+
+    def found(self, query: str) -> list[str]:
+        return [hit.id for hit in self.store.search(query, rows=200).hits]
+
+    def finds(self, query: str, *expected: str) -> None:
+        assert self.found(query) == [*expected], query
+
+    def matches_few(self, query: str) -> None:
+        assert set(self.found(query)) <= {"canary"}, query
+
+    def names_no_field(self, query: str, message: str) -> None:
+        with pytest.raises(FieldError, match=message):
+            self.found(query)
+
+    def excludes_few(self, query: str) -> None:
+        assert len(self.found(query)) >= len(ODD) - 1, query
+
+    def filters(self, query: str) -> None:
+        assert {hit.id for hit in self.store.search("*", rows=200, filter=[query]).hits} <= {"canary"}, query
+
+    def filters_similar(self, query: str) -> None:
+        assert self.store.similar("plain0", threshold=5, filter=query).total == 0, query
+
+    def is_an_id(self) -> None:
+        assert list(self.store.documents([self.text, f"{self.text}x"])) == [self.text]
+
+    def orders(self) -> None:
+        with contextlib.suppress(ParameterError):
+            assert self.store.search("*", sort=[Order(self.text)]).total == len(ODD)
+
+    def is_read(self, command: str, *arguments: str) -> None:
+        assert whorl(command, "--store", self.name, *arguments).exit_code in (0, 2), arguments
+
+    def is_found_by_command(self) -> None:
+        assert ids(search_json(f"FINGERPRINT:{quoted(self.text)}_100", store=self.name)) == [self.text]
+
+
+#: Number of `Inputs`.
+PLACES = 36
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("text", INJECTIONS)
-def test_syntax_of_a_search_server_is_text(injected: tuple[str, Store], text: str) -> None:
+@pytest.mark.parametrize("number", range(len(INJECTIONS)), ids=INJECTIONS)
+def test_syntax_of_a_search_server_is_text(injected: tuple[str, Store], number: int) -> None:
     """
     As an id the text finds its own document; as words, fields or values it matches none of the hundred; unquoted it is
     valid query syntax or a query error; it never causes an engine failure.
     """
-    name, store = injected
-
-    def search_ids(query: str) -> list[str]:
-        return [hit.id for hit in store.search(query, rows=200).hits]
-
-    for form in (quoted, escaped):
-        assert search_ids(f"id:{form(text)}") == search_ids(f"FINGERPRINT:{form(text)}_100") == [text]
-        assert search_ids(f"FINGERPRINT:{form(text + 'x')}") == []
-        for place in ("{}", "kind:{}", "content:{}", "name:{}", "+{}"):
-            assert set(search_ids(place.format(form(text)))) <= {"canary"}, place
-        with pytest.raises(FieldError, match="no field 'nosuch'"):
-            search_ids(f"nosuch:{form(text)}")
-        assert len(search_ids(f"NOT {form(text)}")) >= len(ODD) - 1
-        within = f"kind:{form(text)}"
-        assert {hit.id for hit in store.search("*", rows=200, filter=[within]).hits} <= {"canary"}
-        assert store.similar("plain0", threshold=5, filter=within).total == 0
-    assert list(store.documents([text, f"{text}x"])) == [text]
-    with contextlib.suppress(ParameterError):
-        assert store.search("*", sort=[Order(text)]).total == len(ODD)
-    for sign in ("", "@"):
-        with pytest.raises(FieldError, match="no field"):
-            search_ids(f"{sign}{escaped(text)}:fox")
-    for bare in (text, f"id:{text}", f"kind:{text}", f"FINGERPRINT:{text}", f"{text}:fox", f"fox AND {text}"):
-        assert whorl("search", "--store", name, "--json", "--", bare).exit_code in (0, 2)
-    assert whorl("explain", "--store", name, "--", text).exit_code in (0, 2)
-    assert ids(search_json(f"FINGERPRINT:{quoted(text)}_100", store=name)) == [text]
+    checks = Inputs(*injected, INJECTIONS[number]).checks()
+    assert len(checks) == PLACES
+    for check in sample(checks, 5, number):
+        check()
 
 
-#: Number of inputs of `test_syntax_of_a_search_server_is_text`.
-PLACES = 36
-#: Each text is tested in every STEP-th input over HTTP; 1 tests all inputs.
-STEP = int(os.environ.get("INJECTIONS_STEP", "8"))
 ONE = {"query": {"query": "kind:canary"}}
 #: Parts of an Alfresco request that accompany a query for one document.
 BESIDE: Mapping[str, Callable[[str], dict[str, Any]]] = {
@@ -245,8 +295,7 @@ def test_syntax_of_a_search_server_is_text_over_http(client: TestClient, number:
     it as an id. Elsewhere it is a client error.
     """
     text = INJECTIONS[number]
-    tried = [place for at, place in enumerate([*BESIDE, *OWN]) if (at + number) % STEP == 0]
-    for place in tried:
+    for place in sample([*BESIDE, *OWN], 8, number):
         if place in BESIDE:
             answer = client.post(SEARCH, json=ONE | BESIDE[place](text))
             assert answer.status_code in (200, 400), (place, answer.text)

@@ -53,7 +53,7 @@ def _filled(where: str | Path, collection: list[Document]) -> Iterator[Store]:
         yield store
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=ENGINES, scope="module")
 def store(request: pytest.FixtureRequest) -> Store:
     """Run a test on every engine."""
     opened = request.getfixturevalue(f"{request.param}_store")

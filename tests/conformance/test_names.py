@@ -16,7 +16,7 @@ from whorl.search.prepared_search import highlighted
 NAMES = ["lease_2024.txt", "one_two_three.txt", "hello.txt", "Hello txt notes", "Zeugnis_v1.2_Ärzte.pdf", "_", "v1.5"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def named(store: Store) -> Iterator[Store]:
     store.index(Document(f"named {name}", "a text of its own", name) for name in NAMES)
     yield store

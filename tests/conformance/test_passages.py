@@ -74,14 +74,18 @@ def _filled(where: str | Path, run: int) -> Iterator[Store]:
         assert store.engine.passage_scheme == PassageScheme.of_runs(run)
         store.index(Document(document_id, " ".join(own)) for document_id, own in documents(run).items())
         store.index([Document("broken", broken_at_line_ends(WHOLE)), Document("whole", " ".join(WHOLE[:40]))])
-        for number, passage in enumerate(BREAKABLE):
-            broken = list(passage)
-            broken[number % run] = f"{broken[number % run][:3]}-\n{broken[number % run][3:]}"
-            own = " ".join([*words(CHANCE, 30), *broken[:run], *words(CHANCE, 30)])
-            store.index([Document(f"broken {number:02}", own)])
+        store.index(_documents_with_broken_words(run))
         with pytest.raises(SchemeMismatchError, match=f"finds passages of {run} words, and those of 12 were asked for"):
             open_store(where, passages=12)
         yield store
+
+
+def _documents_with_broken_words(run: int) -> Iterator[Document]:
+    for number, passage in enumerate(BREAKABLE):
+        broken = list(passage)
+        broken[number % run] = f"{broken[number % run][:3]}-\n{broken[number % run][3:]}"
+        own = " ".join([*words(CHANCE, 30), *broken[:run], *words(CHANCE, 30)])
+        yield Document(f"broken {number:02}", own)
 
 
 @pytest.fixture(scope="module", params=[20, 8])

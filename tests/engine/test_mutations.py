@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import traceback
 import uuid
 from collections.abc import Iterator
@@ -11,9 +10,10 @@ import pytest
 
 from tests import opensearch_runtime, solr_runtime
 from tests.engine.mutations import damaged_answers, record
+from tests.sampling import FULL
 
 #: How many answers of each server are damaged; `make mutations` damages more.
-COUNT = int(os.environ.get("MUTATIONS", "200"))
+COUNT = 5_000 if FULL else 200
 
 
 @pytest.fixture(

@@ -1,0 +1,32 @@
+"""The repetitive checks of `make test` are a sample: each value of each parameter, but not all combinations.
+
+`make test-full` checks all combinations.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+#: Whether to check all combinations.
+FULL = os.environ.get("WHORL_TEST_FULL") == "1"
+
+
+def sample(values: Iterable[T], step: int, start: int = 0) -> list[T]:
+    """Return every `step`-th value, or all values in a full run.
+
+    Args:
+        start: Index of the first value, modulo `step`; varies the sample from case to case.
+    """
+    return list(values) if FULL else list(values)[start % step :: step]
+
+
+def combine(*parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return a few combinations with each value of each parameter, or all combinations in a full run."""
+    if FULL:
+        return list(product(*parameters))
+    count = max(map(len, parameters))
+    return [tuple(values[number % len(values)] for values in parameters) for number in range(count)]
