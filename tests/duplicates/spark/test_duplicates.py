@@ -13,6 +13,7 @@ import pytest
 from tests.duplicates.spark.made_blocks import framed
 from tests.duplicates.spark.spark_runtime import QUIET
 from tests.families import family_documents
+from tests.sampling import combine
 from whorl.duplicates import DuplicatesOptions, ask_pairs, duplicates_among
 from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.model import Document
@@ -58,10 +59,7 @@ def clusters_of(rows: list[Any]) -> dict[str, dict[str, tuple[object, ...]]]:
     return dict(actual)
 
 
-@pytest.mark.parametrize(
-    ("metric", "percent", "partitions"),
-    [("jaccard", 50, 3), ("jaccard", 80, 1), ("jaccard", 90, 3), ("containment", 80, 3)],
-)
+@pytest.mark.parametrize(("metric", "percent", "partitions"), combine(["jaccard", "containment"], [50, 80, 90], [3, 1]))
 def test_pairs_and_clusters_equal_the_local_search(
     spark: SparkSession, documents: list[Document], metric: str, percent: int, partitions: int
 ) -> None:
@@ -104,7 +102,7 @@ def test_pairs_and_clusters_equal_the_local_search(
         assert clusters_of(duplicates.clusters(complete=True).collect()) == complete
 
 
-@pytest.mark.parametrize(("known", "most_at_once"), [(0, 0), (60, 0), (60, 1 << 25)])
+@pytest.mark.parametrize(("known", "most_at_once"), combine([0, 60], [0, 1 << 25]))
 def test_a_hash_block_becomes_one_cluster_with_few_pairs(spark: SparkSession, known: int, most_at_once: int) -> None:
     """
     If only clusters are needed, 90 near-copies are linked by far fewer than their 4,005 pairs, even if most are

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
@@ -34,7 +35,8 @@ pytestmark = QUIET
 
 def test_unreadable_lines_are_reported(spark: SparkSession, tmp_path: Path) -> None:
     """
-    Bad lines and repeated ids are reported, and all other documents are compared; CSV has standard quotes.
+    Bad lines and repeated ids are reported, and all other documents are compared: `whorl duplicates --engine spark`
+    writes the pairs that it prints without Spark. CSV has standard quotes.
     """
     from whorl.cli.main import main
 
@@ -48,45 +50,46 @@ def test_unreadable_lines_are_reported(spark: SparkSession, tmp_path: Path) -> N
         {"id": 5, "text": "a document of a number for an id"},
         {"id": "bad\tid", "text": text},
     ]
-    file = tmp_path / "lines.jsonl"
-    file.write_text("\n".join(map(json.dumps, lines)) + '\n{"id": "broken\n', encoding="utf-8")
-    done = CliRunner().invoke(main, [*COMMAND, str(file), "--pairs", "--format", "csv", "-o", str(tmp_path / "out")])
+    documents = family_documents(12, seed=2, longest=200)
+    families, file = tmp_path / "families.jsonl", tmp_path / "lines.jsonl"
+    families.write_text(
+        "".join(json.dumps({"id": document.id, "text": document.text}) + "\n" for document in documents)
+    )
+    file.write_text("\n".join(map(json.dumps, lines)) + '\n{"id": "broken\n' + families.read_text(), encoding="utf-8")
+    options = ["--pairs", "--threshold", "60", "--format"]
+    local = CliRunner().invoke(main, ["duplicates", str(families), *options, "json"])
+    pairs = {pair_of_line(line) for line in local.stdout.splitlines()}
+    assert len(pairs) > 10
+    done = CliRunner().invoke(main, [*COMMAND, str(file), *options, "csv", "-o", str(tmp_path / "out")])
     # More than one in a hundred could not be read.
     assert done.exit_code == 1, done.output
-    assert "5 documents, 3 pairs written" in done.output
+    assert f"{5 + len(documents)} documents, {3 + len(pairs)} pairs written" in done.output
     assert "1 ids came more than once" in done.output
     assert "2 could not be read" in done.output
     assert "control characters" in done.output
     written = {line for path in (tmp_path / "out").glob("*.csv") for line in path.read_text("utf-8").splitlines()}
-    assert written == {
-        "a,b,jaccard,a_in_b,b_in_a,exact,a_name,b_name",
+    head = "a,b,jaccard,a_in_b,b_in_a,exact,a_name,b_name"
+    own = {
         '"a ""quoted"", id",b,0.857142,1.0,0.857142,true,"",""',
         '"a ""quoted"", id",c,1.0,1.0,1.0,true,"",""',
         'b,c,0.857142,0.857142,1.0,true,"",""',
     }
-
-
-def test_the_usual_command_runs_on_spark(spark: SparkSession, tmp_path: Path) -> None:
-    """
-    `whorl duplicates --engine spark` writes the pairs that it prints without Spark.
-    """
-    from whorl.cli.main import main
-
-    file = tmp_path / "lines.jsonl"
-    documents = family_documents(12, seed=2, longest=200)
-    file.write_text("".join(json.dumps({"id": document.id, "text": document.text}) + "\n" for document in documents))
-    arguments = ["duplicates", str(file), "--pairs", "--threshold", "60", "--format", "json"]
-    local = CliRunner().invoke(main, arguments)
-    done = CliRunner().invoke(main, [*arguments, "--engine", "spark", "-o", str(tmp_path / "out")])
-    assert done.exit_code == 0, done.output
-    lines = [line for part in (tmp_path / "out").glob("*.json") for line in part.read_text("utf-8").splitlines()]
-    assert len(lines) > 10
-    assert {pair_of_line(line) for line in lines} == {pair_of_line(line) for line in local.stdout.splitlines()}
+    assert written >= {head, *own}
+    rows = csv.DictReader([head, *written - own - {head}])
+    assert {
+        (
+            *sorted([(row["a"], float(row["a_in_b"])), (row["b"], float(row["b_in_a"]))]),
+            float(row["jaccard"]),
+            row["exact"] == "true",
+        )
+        for row in rows
+    } == pairs
 
 
 def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:
     """
-    The remaining lines, complete, and the retained documents equal those of `whorl duplicates`.
+    The remaining lines, complete, and the retained documents equal those of `whorl duplicates`; rows without a text
+    stay.
     """
     from whorl.cli.main import main
 
@@ -97,8 +100,19 @@ def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:
         {"id": document.id, "text": document.text, "quality": at * 7 % 5, "more": {"at": at}}
         for at, document in enumerate(documents)
     ]
+    rows += [{"id": "null", "text": None}, {"id": "empty", "text": ""}, {"id": "missing"}]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    arguments = ["duplicates", str(file), "--threshold", "60", "--format", "json", "--keep", "largest:quality"]
+    arguments = [
+        "duplicates",
+        str(file),
+        "--threshold",
+        "60",
+        "--format",
+        "json",
+        "--keep",
+        "largest:quality",
+        "--strict",
+    ]
     folders = [tmp_path / "filtered by one", tmp_path / "filtered by spark"]
     local = CliRunner().invoke(main, [*arguments, "--filtered", str(folders[0])])
     on_spark = ["--engine", "spark", "-o", str(tmp_path / "out"), "--filtered", str(folders[1])]
@@ -109,37 +123,27 @@ def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:
     ]
     assert left[0] == left[1]
     assert 10 < len(left[1]) < len(rows)
-    pairs = true_pairs(made, "jaccard", 60)
-    assert not any(pair <= {json.loads(line)["id"] for line in left[1]} for pair in pairs)
+    pairs, ids = true_pairs(made, "jaccard", 60), {json.loads(line)["id"] for line in left[1]}
+    assert not any(pair <= ids for pair in pairs)
+    assert ids >= {"null", "empty", "missing"}
     assert f"{len(left[1]):,} rows are left" in done.output
     written = [line for part in (tmp_path / "out").glob("*.json") for line in part.read_text("utf-8").splitlines()]
     assert {cluster_of_line(line) for line in written} == {cluster_of_line(line) for line in local.stdout.splitlines()}
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
-def test_rows_without_a_text(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+def test_rows_of_parquet_without_a_text(spark: SparkSession, tmp_path: Path) -> None:
     """
-    Rows without a text stay; if no row has a text, the column is wrong, and that is an error.
+    Rows without a text stay.
     """
     from whorl.cli.main import main
 
     text = "one two three four five six seven eight nine ten"
-    rows = [{"id": str(at), "text": own} for at, own in enumerate([None, text, "", text, None])]
-    file = tmp_path / f"rows.{kind}"
-    if kind == "jsonl":
-        rows.append({"id": "missing"})
-        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    else:
-        spark.createDataFrame([(row["id"], row["text"]) for row in rows], "id string, text string").write.parquet(
-            str(file)
-        )
-    arguments = ["duplicates", "--engine", "spark", "--strict", str(file), "-o", str(tmp_path / "out"), "--filtered"]
-    done = CliRunner().invoke(main, [*arguments, str(tmp_path / "left")])
+    rows = [(str(at), own) for at, own in enumerate([None, text, "", text, None])]
+    file, out, left = (str(tmp_path / name) for name in ("rows.parquet", "out", "left"))
+    spark.createDataFrame(rows, "id string, text string").write.parquet(file)
+    done = CliRunner().invoke(main, [*COMMAND, "--strict", file, "-o", out, "--filtered", left])
     assert done.exit_code == 0, done.output
-    left = spark.read.json(str(tmp_path / "left")) if kind == "jsonl" else spark.read.parquet(str(tmp_path / "left"))
-    assert {row.id for row in left.collect()} == {row["id"] for row in rows} - {"3"}
-    wrong = CliRunner().invoke(main, ["duplicates", "--engine", "spark", str(file), "--text-column", "body", "-o", "x"])
-    assert (wrong.exit_code, "body" in wrong.output) == (2, True)
+    assert {row.id for row in spark.read.parquet(left).collect()} == {name for name, _ in rows} - {"3"}
 
 
 @pytest.mark.parametrize("options", [["--pairs"], ["--keep", "largest:quality", "--filtered"]])
@@ -180,6 +184,7 @@ def test_reference_documents_stay(spark: SparkSession, tmp_path: Path, options: 
         (["there.jsonl", "-o", "out", "--pairs", "--complete"], "--complete"),
         (["there.jsonl", "-o", "out", "--threshold", "0"], "threshold"),
         (["there.parquet", "-o", "out", "--text-column", "body"], "no column body; those there are: id, text"),
+        (["there.jsonl", "-o", "out", "--text-column", "body"], "body"),
     ],
 )
 def test_invalid_options_are_refused(spark: SparkSession, tmp_path: Path, arguments: list[str], message: str) -> None:
@@ -189,13 +194,14 @@ def test_invalid_options_are_refused(spark: SparkSession, tmp_path: Path, argume
     from whorl.cli.main import main
 
     (tmp_path / "there.jsonl").write_text('{"id": "a", "text": "b"}\n', encoding="utf-8")
-    spark.createDataFrame([("a", "b")], "id string, text string").write.parquet(str(tmp_path / "there.parquet"))
+    if "there.parquet" in arguments:
+        spark.createDataFrame([("a", "b")], "id string, text string").write.parquet(str(tmp_path / "there.parquet"))
     paths = [
         str(tmp_path / argument) if argument.startswith(("nowhere", "there", "out")) else argument
         for argument in arguments
     ]
     done = CliRunner().invoke(main, [*COMMAND, *paths])
-    assert done.exit_code != 0
+    assert done.exit_code == 2
     assert message in done.output
     assert "Traceback" not in done.output
     assert not (tmp_path / "out").exists()
