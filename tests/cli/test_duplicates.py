@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import os
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -551,6 +553,32 @@ def test_standard_input() -> None:
         main, ["duplicates", "-", "--pairs", "--format", "json"], input=(json.dumps({"text": PAGE}) + "\n") * 2
     )
     assert (done.exit_code, json.loads(done.stdout)["a"], json.loads(done.stdout)["b"]) == (0, "-:1", "-:2")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("options", [[], ["--text-column", "text"]])
+@pytest.mark.parametrize(
+    ("name", "pack", "unpack"), [("data.csv", bytes, bytes), ("data.csv.gz", gzip.compress, gzip.decompress)]
+)
+def test_a_table_on_standard_input(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    name: str,
+    pack: Callable[[bytes], bytes],
+    unpack: Callable[[bytes], bytes],
+) -> None:
+    """
+    A table on standard input gives the same output as a file of the same content, also as its filtered copy.
+    """
+    monkeypatch.chdir(tmp_path)
+    content = pack(f"id,text\n1,{PAGE}\n2,{PAGE}\n3,{OTHER}\n".encode())
+    Path(name).write_bytes(content)
+    expected = run(name, *options, "--filtered", "of-file")
+    done = CliRunner().invoke(main, ["duplicates", "-", *options, "--filtered", "of-input"], input=content)
+    assert (done.exit_code, done.stdout) == (0, expected.stdout)
+    assert "1 cluster with 2 documents, of 3 documents in all" in done.stderr
+    assert unpack(Path("of-input/standard-input").read_bytes()) == unpack(Path("of-file", name).read_bytes())
 
 
 @pytest.mark.parametrize("options", [["--format", "csv"], []])

@@ -15,9 +15,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.cli.running import DEADLINE_SECONDS, FIRST, SECOND, WHORL, search_json, whorl
 from whorl import Document, Store, open_store
+from whorl.cli.main import main
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import StoreError
 from whorl.fingerprint.winnowing import PassageScheme
@@ -46,6 +48,15 @@ def test_files_leave_no_garbage(folder: Path) -> None:
     # The first run also frees garbage of imports.
     _garbage_of_index("few", 10)
     assert _garbage_of_index("many", 200) < 200
+
+
+@pytest.mark.parametrize(("options", "count"), [([], 1), (["--text-column", "body"], 2)])
+def test_a_table_on_standard_input(folder: Path, options: list[str], count: int) -> None:
+    """
+    A table on standard input is one text, unless the user names the text column.
+    """
+    done = CliRunner().invoke(main, ["index", "--store", "store", *options, "-"], input=f"id,body\n1,{FIRST}\n2,b\n")
+    assert (done.exit_code, done.stdout) == (0, f"{count} document{'s' * (count > 1)} stored in store.\n")
 
 
 def test_unreadable_files_are_reported_at_the_end(folder: Path) -> None:

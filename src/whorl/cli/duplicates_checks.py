@@ -60,7 +60,7 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @property
     def columns(self) -> RowColumns:
-        return RowColumns(self.text_column or "text", self.id_column)
+        return RowColumns.named(self.text_column, self.id_column)
 
     @property
     def shows_only_new(self) -> bool:

@@ -62,7 +62,7 @@ def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
     from whorl.ingest.files import Problem, Problems, documents_in, places
     from whorl.ingest.rows.row_format import RowColumns
 
-    columns = RowColumns(options.text_column or "text", options.id_column, further=frozenset())
+    columns = RowColumns.named(options.text_column, options.id_column, further=frozenset())
     scheme = named(options.scheme) if options.scheme else DEFAULT_SCHEME
     problems = Problems()
     waiting: deque[str] = deque()

@@ -44,7 +44,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
     replaced.
     """
     problems = Problems()
-    columns = RowColumns(options.text_column or "text", options.id_column)
+    columns = RowColumns.named(options.text_column, options.id_column)
     tables_are_text = options.text_column is None
     with open_store(
         store,

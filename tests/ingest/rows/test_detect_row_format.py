@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import io
 import json
@@ -202,6 +203,38 @@ def test_missing_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     for content in (MADE["parquet"], MADE["arrow"], b"WARC/1.0\r\n"):
         with pytest.raises(UnreadRowsError, match=r"pip install 'whorl\[data\]'"):
             detect(io.BytesIO(content), PurePath("a"), RowColumns(), file_text)
+
+
+TABLE = b"id;text\n1;one two\n"
+PROSE = b"the text, in a letter\none two\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "text_column", "as_text", "name"),
+    [
+        (TABLE, None, False, "TableFormat"),
+        (b"text\none two\n", None, False, "TableFormat"),
+        (codecs.BOM_UTF16_LE + TABLE.decode().encode("utf-16-le"), None, False, "TableFormat"),
+        (PROSE, None, False, None),
+        (b"", None, False, None),
+        (TABLE, None, True, None),
+        (LINES, None, True, "JsonLinesFormat"),
+        (b' [{"text": "one"}]', None, False, "JsonArrayFormat"),
+        (b' [{"text": "one"}]', None, True, None),
+        (b'{"body": "one"}\n', "text", False, "JsonLinesFormat"),
+        (PROSE, "body", False, "TableFormat"),
+    ],
+)
+def test_standard_input_by_its_content(
+    content: bytes, text_column: str | None, as_text: bool, name: str | None
+) -> None:
+    """
+    Standard input has no suffix: it has rows if its first line names the text column, or if the user names that column.
+    """
+    columns = RowColumns.named(text_column, None)
+    form = format_of(io.BytesIO(content), PurePath("-"), columns, file_text, as_text=as_text)
+    assert (form and type(form).__name__) == name
+    assert format_of(io.BytesIO(TABLE), PurePath("letter.txt"), RowColumns.named("text", None), file_text) is None
 
 
 def test_tables_are_plain_text_when_indexing(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import IO
 from whorl.errors import DocumentError
 from whorl.ingest.limits import bounded_memory
 from whorl.ingest.rows.compression import Packed, packing_of, unpacked
-from whorl.ingest.rows.json_and_csv import JsonArrayFormat, JsonLinesFormat, TableFormat, is_row
+from whorl.ingest.rows.json_and_csv import JsonArrayFormat, JsonLinesFormat, TableFormat, is_row, is_table
 from whorl.ingest.rows.reader_client import ConfinedFormat
 from whorl.ingest.rows.row_format import Extract, File, RowColumns, RowFormat, UnreadRowsError
 
@@ -32,6 +32,8 @@ _FIRST_LINE = 1_000_000
 _HEAD = 64
 _MARK = b"\xef\xbb\xbf"
 _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*\{")
+#: Name of standard input, which says nothing about the format.
+_STANDARD_INPUT = "-"
 
 
 def format_of(
@@ -117,7 +119,16 @@ def _plain(
     start = head.removeprefix(_MARK).split()
     if suffix == ".json" and start and start[0].startswith(b"[") and (_ARRAY.match(head) or not as_text):
         return JsonArrayFormat()
-    return None
+    return None if as_text or file.name != _STANDARD_INPUT else _unnamed(opened, head, columns)
+
+
+def _unnamed(opened: IO[bytes], head: bytes, columns: RowColumns) -> RowFormat | None:
+    """Return the format of rows on standard input by their content alone; None for a text."""
+    if _ARRAY.match(head):
+        return JsonArrayFormat()
+    if columns.is_text_named and head.removeprefix(_MARK).startswith(b"{"):
+        return JsonLinesFormat()
+    return TableFormat() if columns.is_text_named or is_table(opened, columns) else None
 
 
 def _first_line(opened: IO[bytes]) -> bytes:

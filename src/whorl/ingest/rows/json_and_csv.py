@@ -113,6 +113,16 @@ def is_row(line: bytes, columns: RowColumns) -> bool:
     return True
 
 
+def is_table(opened: IO[bytes], columns: RowColumns) -> bool:
+    """Check whether the first line names the text column, or several columns if no text column is wanted."""
+    try:
+        with _cells(opened) as cells:
+            columns.require(cells.names)
+            return bool(columns.text) or len(cells.names) > 1
+    except DocumentError:
+        return False
+
+
 def _array(opened: IO[bytes]) -> list[object]:
     raw = opened.read(MOST_BYTES + 1)
     if len(raw) > MOST_BYTES:

@@ -159,6 +159,7 @@ class RowColumns:
         further: Other columns to read as properties, with values of any type; None for all columns.
         is_text_optional: Whether a row without a text is a document with an empty text, instead of an error.
         text_option: Name of the option for the text column, for error messages.
+        is_text_named: Whether the user named the text column, so that standard input has rows, not one text.
     """
 
     text: str = "text"
@@ -167,6 +168,12 @@ class RowColumns:
     further: frozenset[str] | None = None
     is_text_optional: bool = False
     text_option: str = "--text-column"
+    is_text_named: bool = False
+
+    @classmethod
+    def named(cls, text: str | None, id: str | None, *, further: frozenset[str] | None = None) -> RowColumns:  # noqa: A002
+        """Return the columns that a user names; None for a column that is not named."""
+        return cls(text or "text", id, further=further, is_text_named=text is not None)
 
     @property
     def id_column(self) -> str:
