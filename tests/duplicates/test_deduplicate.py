@@ -162,6 +162,27 @@ def test_the_text_to_keep() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("keep", "sought"), [("newest", "date"), ("smallest", "number")])
+def test_a_cluster_without_a_value_to_choose_by(keep: str, sought: str) -> None:
+    """
+    A column without a date or number is an error, and so is a cluster without one, also one of a higher threshold.
+    """
+    pandas = pytest.importorskip("pandas")
+    words = "one two three four five six seven eight nine ten"
+    near = f"{words} eleven"
+    frame = pandas.DataFrame({"text": [words, near, near], "lang": ["en", "de", "fr"], "year": [2020, None, None]})
+    with pytest.raises(ParameterError, match=f"the 3 texts have no {sought} in the column 'lang', so the {keep} is"):
+        deduplicate(frame, keep=f"{keep}:lang")
+    found = deduplicate(frame, threshold=80, keep=f"{keep}:year")
+    assert found.clusters == [[0, 1, 2]]
+    with pytest.raises(ParameterError, match=f"row 1 and 1 more have no {sought} in the column 'year'"):
+        found.at(100)
+    with pytest.raises(ParameterError, match="row 1 and 1 more"):
+        deduplicate(frame, threshold=100, keep=f"{keep}:year")
+    assert deduplicate(frame[:2], threshold=100, keep=f"{keep}:year").clusters == []
+    assert deduplicate(frame[:0], keep=f"{keep}:lang").clusters == []
+
+
 @pytest.mark.parametrize(
     ("texts", "options", "words"),
     [
@@ -170,6 +191,7 @@ def test_the_text_to_keep() -> None:
         (["a"], {"threshold": 0}, "threshold"),
         (["a"], {"keep": "newest"}, "keep newest needs a column: keep='newest:COLUMN'"),
         (["a"], {"keep": "best"}, "keep must be one of"),
+        (["a"], {"keep": "newest:day"}, "keep newest:day needs a table with a column 'day', not texts alone"),
     ],
 )
 def test_invalid_options_are_refused(texts: Any, options: dict[str, Any], words: str) -> None:

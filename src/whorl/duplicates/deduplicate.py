@@ -66,15 +66,33 @@ class Deduplication:
     Args:
         pairs: Pairs of different texts. If texts are equal, only the first one is in pairs.
         firsts: For each text, the first text that is equal to it, perhaps itself; int64 array of shape (texts,).
-        order: All texts in the order of the retention policy, the best first; int64 array of shape (texts,).
+        keep: Retention policy.
+        losses: For each text, a number that is smaller if the policy prefers the text, and infinite if the text has no
+            date or number; float64 array of shape (texts,).
         sizes, lengths: Number of distinct shingles, and of bytes in UTF-8, of each text.
+
+    Raises:
+        ParameterError: No text of a cluster has a date or number by which the policy could keep it.
     """
 
     def __init__(
-        self, options: PairOptions, pairs: Pairs, firsts: Numbers, order: Numbers, sizes: Numbers, lengths: Numbers
+        self,
+        options: PairOptions,
+        pairs: Pairs,
+        firsts: Numbers,
+        keep: Keep,
+        losses: npt.NDArray[np.float64],
+        sizes: Numbers,
+        lengths: Numbers,
     ) -> None:
         self.options, self._pairs, self._firsts = options, pairs, firsts
-        self._order, self._sizes, self._lengths = order, sizes, lengths
+        self._keep, self._losses, self._sizes, self._lengths = keep, losses, sizes, lengths
+        self._order = np.argsort(losses, kind="stable")
+        if np.isinf(losses).any():
+            retained = self.labels[~self.keep]
+            if (unranked := retained[np.isinf(losses[retained])]).size:
+                count = int(np.count_nonzero(self.labels == unranked[0]))
+                raise ParameterError(f"row {unranked[0]:,} and {count - 1:,} more have {_no_rank(keep)}")
 
     def __repr__(self) -> str:
         return f"<Deduplication of {self.summary}>"
@@ -147,7 +165,8 @@ class Deduplication:
             threshold: Percentage; a number up to 1 is a fraction.
 
         Raises:
-            ParameterError: The threshold is lower than in the run, so not all pairs are known.
+            ParameterError: The threshold is lower than in the run, so not all pairs are known; or no text of a cluster
+                has a date or number by which the policy could keep it.
         """
         wanted = fraction_of("threshold", threshold)
         require_fraction("threshold", wanted)
@@ -159,7 +178,8 @@ class Deduplication:
         options = replace(self.options, threshold=wanted)
         # Shares of very long texts are estimates. Keep a pair that may reach the threshold.
         is_pair = self._pairs.high >= options.least_overlap(self._pairs.sizes_a, self._pairs.sizes_b)
-        return Deduplication(options, self._pairs.only(is_pair), self._firsts, self._order, self._sizes, self._lengths)
+        pairs = self._pairs.only(is_pair)
+        return Deduplication(options, pairs, self._firsts, self._keep, self._losses, self._sizes, self._lengths)
 
 
 def deduplicate(
@@ -184,11 +204,13 @@ def deduplicate(
         recall: Percentage of the pairs just at the threshold that the search finds at least; a number up to 1 is a
             fraction.
         keep: Text of a cluster to keep: "first", "longest", or by another column of the table "newest:COLUMN",
-            "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN". The first of equally good texts is kept.
+            "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN". The first of equally good texts is kept, and a text
+            without a date or number only if no other is in its cluster.
         shingle: Number of words per shingle. Texts with fewer words are kept without comparison.
 
     Raises:
-        ParameterError: An option is invalid, a column is missing, or a value is not a text.
+        ParameterError: An option is invalid, a column is missing, a value is not a text, or no text of a cluster has a
+            date or number in the column of `keep`.
 
     >>> found = deduplicate(["one two three four five six", "a b c d e", "One two three four five six!"])
     >>> found.keep.tolist(), found.clusters
@@ -199,7 +221,11 @@ def deduplicate(
     values = _column(texts, text_column)
     if policy.is_by_value and not policy.column:
         raise ParameterError(f"keep {policy} needs a column: keep={f'{policy}:COLUMN'!r}")
-    ranks = _column(texts, policy.column) if policy.column else None
+    ranks = None
+    if policy.column:
+        if _column_names(texts) is None:
+            raise ParameterError(f"keep {policy} needs a table with a column {policy.column!r}, not texts alone")
+        ranks = _column(texts, policy.column)
     read = [_text(row, value) for row, value in enumerate(values)]
     lengths = np.fromiter((len(text.encode()) for text in read), np.int64, len(read))
     options = DuplicatesOptions(
@@ -212,19 +238,24 @@ def deduplicate(
     if ranks is not None:
         worths = np.array([policy.worth(value) for value in ranks], np.float64)
         losses = np.where(np.isnan(worths), np.inf, -worths)
-    return Deduplication(pair_options, pairs, firsts, np.argsort(losses, kind="stable"), sizes, lengths)
+        if read and np.isinf(losses).all():
+            raise ParameterError(f"the {len(read):,} texts have {_no_rank(policy)}")
+    return Deduplication(pair_options, pairs, firsts, policy, losses, sizes, lengths)
+
+
+def _no_rank(keep: Keep) -> str:
+    return (
+        f"no {keep.sought} in the column {keep.column!r}, so the {keep.by} is unknown; name another column, or keep "
+        "the first or the longest"
+    )
 
 
 def _column(data: Any, name: str) -> list[Any]:
     """Return a column of a table as a list, or the texts of any other iterable."""
     if isinstance(data, str | bytes | Mapping):
         raise ParameterError(f"texts is one {type(data).__name__}, not several texts; give a list of them")
-    # Arrow and Hugging Face call it column_names, pandas and polars columns.
-    names = getattr(data, "column_names", None)
-    if names is None:
-        names = getattr(data, "columns", None)
-    if names is not None:
-        known = list(names)
+    known = _column_names(data)
+    if known is not None:
         if name not in known:
             listed = ", ".join(map(repr, known[:_LISTED_COLUMNS])) or "none"
             raise ParameterError(f"there is no column {name!r}; name one of {listed}")
@@ -233,6 +264,15 @@ def _column(data: Any, name: str) -> list[Any]:
         if hasattr(data, method):
             return list(getattr(data, method)())
     return list(data)
+
+
+def _column_names(data: Any) -> list[Any] | None:
+    """Return the column names of a table; None for texts."""
+    # Arrow and Hugging Face call it column_names, pandas and polars columns.
+    names = getattr(data, "column_names", None)
+    if names is None:
+        names = getattr(data, "columns", None)
+    return None if names is None else list(names)
 
 
 def _text(row: int, value: object) -> str:
