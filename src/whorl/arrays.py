@@ -1,4 +1,4 @@
-"""Functions for numpy arrays (runs of equal elements, distinct numbers, sort order), and for batches of items."""
+"""Finds runs, distinct numbers and sort orders in numpy arrays, and splits sequences into batches."""
 
 from __future__ import annotations
 

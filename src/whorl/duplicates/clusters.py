@@ -1,7 +1,8 @@
-"""Groups duplicate pairs into clusters: connected components, complete groups, or stars around kept documents.
+"""Groups documents into clusters, given the pairs that are near-duplicates.
 
-In a complete group, any two documents are a pair; a star is a kept document with its duplicates. Labels are an array
-with one element per document: the index of the document that stands for its group.
+There are three kinds of groups. In a connected component, a chain of pairs leads from each document to each other one.
+In a complete group, any two documents are a pair. A star is a document to keep, with its duplicates. Functions return
+labels: an array with one element per document, the index of the document that stands for its group.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Compiled loops of the prefix filter: collect the hashes that documents share, and mark each document's rarest hashes.
+"""Loops of the prefix filter, compiled by numba: they collect shared hashes, and mark each document's rarest hashes.
 
-A member is a document that takes part in the comparison. Members are numbered in the order of their sizes. An entry is
-a 64-bit integer for one hash of one member: the hash is in the upper bits, the member number in the lower bits. A part
-holds the entries whose leading bits are equal, and each part is sorted on its own.
+`prefix_filter` describes the algorithm. A member is a document that takes part in the comparison. Members are numbered
+in the order of their sizes. An entry is a 64-bit integer for one hash of one member: the hash is in the upper bits, the
+member number in the lower bits. A part holds the entries whose leading bits are equal, and each part is sorted on its
+own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds all pairs of similar documents: equal documents first, then verified candidates of the prefix filter."""
+"""Finds all pairs of similar documents: finds candidate pairs, and compares the two documents of each."""
 
 from __future__ import annotations
 

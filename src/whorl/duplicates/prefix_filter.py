@@ -111,7 +111,7 @@ class _FilterRound:
             yield from self._compare(*self._participants(indices, levels, level), level)
 
     def _participants(self, indices: Numbers, levels: Numbers, level: int) -> tuple[Numbers, Bools]:
-        """Return the documents to compare at a level, and a mask of the documents that have it as their home level."""
+        """Return the documents to compare at a level, and a mask: can they be the larger document of a pair?"""
         is_home, sizes = levels == level, self._sketches.sizes[indices]
         participates = self._round.participants(sizes, levels, level, int(sizes[is_home].min()))
         return indices[participates], is_home[participates]

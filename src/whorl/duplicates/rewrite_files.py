@@ -33,6 +33,8 @@ _OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "dow
 
 @dataclass(frozen=True, slots=True)
 class RetentionDecisions:
+    """Ids of the documents to remove, and the values of the columns of ADDED by document id."""
+
     to_delete: set[str] = field(default_factory=set)
     added_columns: dict[str, dict[str, object]] = field(default_factory=dict)
 

@@ -81,6 +81,8 @@ class SketchBatch:
 
 
 class SketchMaker(Protocol):
+    """Computes the sketches of documents, batch by batch: `Sketching`, or a pool of processes."""
+
     @property
     def scheme(self) -> Scheme: ...
 

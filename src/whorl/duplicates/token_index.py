@@ -1,10 +1,11 @@
 """Indexes the hashes that several documents share, for the prefix filter.
 
-Documents compared at a level are its members. An entry stands for one hash of one member. Hashes are read in ascending
-ranges of their values, each in a pass over the members. Between passes, members and their entries are pruned: a member
-is dropped if it could not reach the threshold even if all of its unread hashes were shared. Most members are pruned
-after a quarter of their hashes. All members use the same frequency of a hash, so pruning does not change the pairs that
-the prefix filter finds. Members are read in file order, so that only a small part of the file must be in memory.
+A level is a bound of hash values: the members of a level are the documents that are compared by their hashes below the
+bound. An entry stands for one hash of one member. Hashes are read in ascending ranges of their values, each in a pass
+over the members. Between passes, members and their entries are pruned: a member is dropped if it could not reach the
+threshold even if all of its unread hashes were shared. Most members are pruned after a quarter of their hashes. All
+members use the same frequency of a hash, so pruning does not change the pairs that the prefix filter finds. Members are
+read in file order, so that only a small part of the file must be in memory.
 """
 
 from __future__ import annotations
@@ -39,12 +40,14 @@ _BUFFER_ENTRIES = 1 << 19
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelMembers:
-    """Documents that are compared at one level, ordered by size; the position in this order is the member number.
+    """Documents that are compared at one level (its members), ordered by size.
+
+    The position in this order is the member number.
 
     Attributes:
         indices: Index of each member among all documents.
         lengths: Numbers of hashes that determine each member's prefixes.
-        is_larger: Whether this is the member's home level, where it may be the larger document of a pair.
+        is_larger: Whether the member may be the larger document of a pair at this level, its home level.
         first: For each member, the smallest member that is large enough for a pair with it.
     """
 
@@ -269,7 +272,7 @@ def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes,
 
 
 def _join_entries(portions: list[TokenEntries]) -> TokenEntries:
-    """Concatenate the entries of several portions. Empties the list, so that memory holds few copies."""
+    """Concatenate the entries of several batches. Empties the list, so that memory holds few copies."""
     keys, frequency = [portion.keys for portion in portions], [portion.frequency for portion in portions]
     is_indexable = [portion.is_indexable for portion in portions]
     portions.clear()

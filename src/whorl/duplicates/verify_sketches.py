@@ -33,7 +33,8 @@ _AT_ONCE = 1 << 19
 class PairOverlaps:
     """For each pair of sketches, the numbers of hashes that can be compared: in A, in B, and in both.
 
-    Only hashes below the bound of the higher level of the two sketches (`levels`) can be compared.
+    A sketch of level L has the hashes in the lowest fraction 2**-L of the hash space. So only hashes below the bound of
+    the higher of the two levels (`levels`) can be compared.
     """
 
     levels: Numbers

@@ -1,4 +1,4 @@
-"""Writes into the documents of a store which cluster each document is in."""
+"""Stores the id of its cluster in each document of a store, so that searches can show one document per cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encodes words and values as index terms and patterns for all engines, and looks up passages by their hashes.
+"""Encodes words, values, patterns and passage hashes as terms of an index, in the same way for all engines.
 
 Properties can have any name. So on disk and in OpenSearch, one index field holds the words of all properties, and
 another one all whole values. Each term begins with the name of its property. Name and content have fields of their own.

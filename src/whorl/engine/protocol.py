@@ -1,4 +1,4 @@
-"""Protocol that every engine implements, and the types of its arguments and results."""
+"""Declares the methods that every search engine must have (`Engine`), and the types of their arguments and results."""
 
 from __future__ import annotations
 

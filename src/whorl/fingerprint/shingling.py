@@ -1,4 +1,4 @@
-"""Defines the scheme of a signature, splits texts into words, and hashes their shingles as Lucene does (128 bits).
+"""Hashes the shingles of a text (runs of consecutive words) as Lucene does; `Scheme` holds the parameters.
 
 The package `compiled` computes the same numbers faster, for large amounts of text.
 

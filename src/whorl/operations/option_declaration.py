@@ -1,4 +1,4 @@
-"""Defines `Option`, the description of an option in a dataclass field; `options_of` lists the options of a class."""
+"""Describes the options of an operation in the fields of a dataclass, and lists the options of such a class."""
 
 from __future__ import annotations
 

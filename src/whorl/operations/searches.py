@@ -1,4 +1,4 @@
-"""Options of the operations that search a store for a query or a document, or compare two texts."""
+"""Options of `search`, `explain`, `similar` and `compare`, and the options for pages and common text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads and compares two texts for the front ends; converts the result to JSON, with line numbers of passages."""
+"""Compares two texts, and converts the comparison to JSON, with the line numbers of shared passages."""
 
 from __future__ import annotations
 

@@ -32,6 +32,8 @@ class Repeated(SimilarHit):
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
+    """A new document by its id, and the stored documents that it repeats."""
+
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id", "hits=found")
 
     id: str

@@ -88,13 +88,13 @@ HEAD_BYTES = 65_536
 
 
 class Connection(HttpToolsProtocol):
-    """Connection that limits the size of a request's head, and sends each part of a response at once.
+    """Connection that limits the size of a request's line and headers, and sends each part of a response at once.
 
-    uvicorn limits heads only with h11, which takes twice the time. Trailers are dropped: they are headers after a body
+    uvicorn limits them only with h11, which takes twice the time. Trailers are dropped: they are headers after a body
     in chunks, and uvicorn would add them to the checked headers.
     """
 
-    #: Bytes received since the last end of a head, part of a body, or end of a request.
+    #: Bytes received since the last end of the headers, part of a body, or end of a request.
     _pending_bytes = 0
     _is_in_head = False
 

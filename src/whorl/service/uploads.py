@@ -95,6 +95,8 @@ class Report:
 
 
 class BrokenOffError(Exception):
+    """An upload has ended early, because of an error; `report` says what was stored before."""
+
     def __init__(self, report: Report, cause: WhorlError | HTTPException) -> None:
         super().__init__(str(cause))
         self.report, self.cause = report, cause

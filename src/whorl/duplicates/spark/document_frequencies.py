@@ -1,7 +1,9 @@
 """Counts on Spark how many documents have each hash, and selects the rarest hashes of each document (its prefix).
 
-The document frequency of a hash is the number of documents with it. The hashes of a document to examine depend only on
-its sketch and the round (`whorl.duplicates.prefix_lengths`). So each step computes them again instead of storing them.
+The document frequency of a hash is the number of documents with it. A round is one pass of the prefix filter; each
+round uses more hashes of a document than the previous one. A level is a bound of hash values: documents of similar size
+are compared by their hashes below one bound. The hashes of a document to examine depend only on its sketch and the
+round (`whorl.duplicates.prefix_lengths`). So each step computes them again instead of storing them.
 The frequencies are counted in two passes. The first pass counts the smallest hashes of all documents. The second pass
 counts the other hashes of the documents that can still reach the threshold.
 """
@@ -143,7 +145,8 @@ class _FrequencyTable:
 class FrequencyCounter:
     """The steps of one round that count frequencies and select prefixes. A step processes one block at a time.
 
-    `smallest` maps each home level to the size of its smallest document.
+    A document's home level is the level at which it may be the larger document of a pair. `smallest` maps each home
+    level to the size of its smallest document.
     """
 
     scheme: SketchScheme

@@ -1,8 +1,9 @@
-"""Reads documents in Spark, sketches their texts, divides them into blocks, and keeps one document per id.
+"""Prepares the documents of a search on Spark: reads them, and computes their sketches.
 
-A document's key is a hash of its sketch. The key determines the part, and so the block: the documents of one partition.
-Every step computes from a key which block to send data to. Sketches are sent to their blocks once. Later steps send
-numbers, and sketches only to compare documents of two blocks.
+If an id occurs several times, only the largest of its documents is kept. A document's key is a hash of its sketch. The
+key determines the part, and so the block: the documents of one partition. Every step computes from a key which block to
+send data to. Sketches are sent to their blocks once. Later steps send numbers, and sketches only to compare documents
+of two blocks.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Finds candidate pairs on Spark: documents that share one of their rarest hashes (prefix filter).
 
-Each partition holds a block of documents, and owns a part of all hash values. A round first counts the documents that
-have each hash. Each block sends its counts to the part that owns the hash. The part adds them up, and returns the sums
-of hashes that several documents have. This happens twice: for the smallest hashes of all documents, then for the other
-hashes of the few documents that can still reach the threshold.
+The search runs in rounds. Each round uses more hashes of a document than the previous one, and compares the documents
+that the previous one has deferred. Each partition holds a block of documents, and owns a part of all hash values. A
+round first counts the documents that have each hash. Each block sends its counts to the part that owns the hash. The
+part adds them up, and returns the sums of hashes that several documents have. This happens twice: for the smallest
+hashes of all documents, then for the other hashes of the few documents that can still reach the threshold.
 
 Then each block sends the hashes that pass the prefix filter. The part that owns a hash sorts its documents by size and
 key, and pairs each document with all smaller documents that are large enough. The sorted positions give the number of

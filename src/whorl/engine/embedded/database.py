@@ -361,7 +361,10 @@ class Records:
         return numbers
 
     def _blobs(self, record: Record) -> tuple[bytes, bytes | None, bytes | None]:
-        """Return the head, sketch and content of a document; a short document has only a head."""
+        """Return the stored parts of a document: head (name, properties, digest), sketch, and text or passage hashes.
+
+        A short document has only a head, which includes the text.
+        """
         document, content = record.document, record.content
         if content is None:
             own = _json([document.name, document.properties]) if document.name or document.properties else ""

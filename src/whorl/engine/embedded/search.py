@@ -48,7 +48,7 @@ _Read: TypeAlias = Callable[[Literal["number", "id"], Sequence[int] | Sequence[s
 
 
 class PlanRunner:
-    """Runs bound plans; raises IndexBrokenError if the index must be rebuilt."""
+    """Runs query plans that are ready for an engine (bound plans); raises IndexBrokenError for a broken index."""
 
     def __init__(self, records: Records, index: InvertedIndex, profile: str, words: Callable[[str], list[str]]) -> None:
         self._records, self._index, self._profile, self._words = records, index, profile, words

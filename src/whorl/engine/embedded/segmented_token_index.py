@@ -1,10 +1,11 @@
-"""Token index of a store: a list of segments, which grows and is merged like a log-structured merge tree.
+"""Finds documents by their fingerprint tokens: the token index of a store, a list of files (segments).
 
-A write adds a segment. For each document, the youngest segment with the document or its tombstone overrides all older
-segments. Every look-up reads all segments, so they are merged: small segments during the write, large ones in a
-background thread, and all segments of a large write at its end. A manifest lists the segments and stores the journal
-number of the index. It is replaced atomically, so that readers see a consistent snapshot; they keep its files open. The
-next writer deletes the files that a crash has left.
+A write adds a segment, as in a log-structured merge tree. A tombstone records that a document was deleted. For each
+document, the youngest segment with the document or its tombstone overrides all older segments. Every look-up reads all
+segments, so they are merged: small segments during the write, large ones in a background thread, and all segments of a
+large write at its end. A manifest lists the segments and stores the journal number of the index. It is replaced
+atomically, so that readers see a consistent snapshot; they keep its files open. The next writer deletes the files that
+a crash has left.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Segments of the token index: immutable files of sorted postings.
+"""Reads and writes the files of the token index (segments). Each lists which documents have which tokens.
 
-    head | blocks | tables
+    header | blocks | tables
 
-The documents of a segment are sorted by number; a document's position is its ordinal. A posting is a pair (token,
-ordinal); the postings of one kind of token are ascending. The upper bits of a token determine its bucket, which has
-about six postings. The file has the number of postings in each bucket, and for each posting the lower bits of the token
-and the ordinal, bit-packed. So a posting takes little more than the least possible space: `token bits - log2(tokens of
-a document) + 4` bits.
+Segments never change. The documents of a segment are sorted by number; a document's position is its ordinal. A posting
+is a pair (token, ordinal); the postings of one kind of token are ascending. The upper bits of a token determine its
+bucket, which has about six postings. The file has the number of postings in each bucket, and for each posting the lower
+bits of the token and the ordinal, bit-packed. So a posting takes little more than the least possible space:
+`token bits - log2(tokens of a document) + 4` bits.
 
     blocks   for each kind: the count of postings before each bucket in its skip block of 16 buckets (one byte each),
              and the postings
@@ -23,7 +23,7 @@ posting of its own: a look-up of a hash also reads the postings of all MinHash t
 64 packed numbers of w bits fill w words of 64 bits, starting at the lowest bit of the first word. So every 64th number
 begins at a word, and each number can be read by itself.
 
-The head has checksums of itself and of the tables. Both are read when a segment is opened. Each look-up verifies the
+The header has checksums of itself and of the tables. Both are read when a segment is opened. Each look-up verifies the
 blocks that it reads, so that damage causes an error, not a wrong answer.
 """
 
@@ -411,7 +411,7 @@ def _token_ranges(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]
 
 
 def _join_small(portions: Iterable[tuple[Numbers, Numbers]]) -> Iterator[tuple[Numbers, Numbers]]:
-    """Join successive portions of pairs into portions of at most `READ_AT_ONCE` pairs."""
+    """Join successive batches of pairs into batches of at most `READ_AT_ONCE` pairs."""
     pending: list[tuple[Numbers, Numbers]] = []
     for portion in portions:
         require_time()
@@ -447,7 +447,7 @@ class PostingsReader:
         return self._layout.postings
 
     def look_up(self, tokens: Tokens, dropped_bits: int = 0) -> Iterator[tuple[Numbers, Numbers]]:
-        """Look up the documents of tokens; yield pairs of a token's index and a document's ordinal, in portions.
+        """Look up the documents of tokens; yield pairs of a token's index and a document's ordinal, in batches.
 
         Args:
             tokens: Tokens in any order, without their lowest bits; uint64 array of shape (n,), each below 2**(token

@@ -34,6 +34,8 @@ _NO_NUMBERS, _NO_SCORES = np.empty(0, np.int64), np.empty(0, np.float32)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredDocuments:
+    """Numbers of documents, ascending, and the score of each: the number of tokens shared with the query."""
+
     numbers: Numbers
     scores: npt.NDArray[np.float32]
 

@@ -1,7 +1,8 @@
-"""Compiled loop that splits Chinese and Japanese text into words, with the same result as `dictionary.LeastCost`.
+"""Compiled loop that splits Chinese and Japanese text into words.
 
-The loop reads ICU's serialized dictionary. It leaves three kinds of rare characters to the Python code: characters that
-compatibility normalization changes, characters beyond the first Unicode plane, and characters of other dictionaries.
+The result is that of `dictionary.LeastCost`. The loop reads ICU's serialized dictionary. It leaves three kinds of rare
+characters to the Python code: characters that compatibility normalization changes, characters beyond the first Unicode
+plane, and characters of other dictionaries.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compiled loops that decode sketches, count the hashes that two sketches share, and estimate the shared shingles.
+"""Compiled loops that compare two sketches: decode them, count shared hashes, and estimate the shared shingles.
 
 The loops process one pair at a time. For a few candidates, calling numpy would take a hundred times as long as the
 arithmetic.
@@ -25,13 +25,13 @@ _STEPS = 16
 def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashes: Any) -> Any:
     """Decode the concatenated sketches of `raw`; return the number of valid sketches before the first invalid one.
 
-    A sketch is invalid if the lengths of its parts contradict its head.
+    A sketch is invalid if the lengths of its parts contradict its header.
 
     Args:
         raw: The sketches, and at least eight more bytes.
         starts: Start of each sketch, and the end of the last.
         low_bits: For each sketch, the number of bits of its low parts.
-        counts: Number of hashes of each sketch, from its head.
+        counts: Number of hashes of each sketch, from its header.
         firsts: Index of each sketch's first hash in the output.
     """
     for sketch in range(counts.size):

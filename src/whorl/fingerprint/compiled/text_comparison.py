@@ -1,4 +1,4 @@
-"""Compiled loops that number equal runs of words, find the passages that two texts share, and cover a text by others.
+"""Compiled loops that compare texts word by word: they find shared passages, and cover a text by other texts.
 
 A cover is a small set of texts that together have all words that any of the texts has. The loops give the same results
 as the numpy code in `fingerprint.compare` and `search.attribution.cover`. They are faster for short texts, because a

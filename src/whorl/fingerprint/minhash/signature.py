@@ -1,4 +1,4 @@
-"""Computes MinHash signatures, encodes them as tokens of an index, rebuilds them from tokens, and cuts them into bands.
+"""Computes the MinHash signature of a text, and converts it to and from the tokens of an index.
 
 A signature is a one-permutation MinHash. The hashes of a text's shingles fall into buckets by their top bits, and the
 signature has the smallest hash of each bucket. Lucene's MinHashFilter computes the same hashes (identical in Lucene 8,

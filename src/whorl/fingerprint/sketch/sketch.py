@@ -481,7 +481,7 @@ def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SC
 
 
 def _head(raw: bytes, scheme: SketchScheme) -> tuple[int, int, int]:
-    """Check the head of an encoded sketch; return the numbers of low bits, of distinct shingles, and of hashes."""
+    """Check the header of an encoded sketch; return the numbers of low bits, of distinct shingles, and of hashes."""
     if len(raw) < _HEAD.size + _CHECK.size or _CHECK.unpack_from(raw, len(raw) - 4)[0] != crc32(raw[:-4]):
         raise StoreError(f"a sketch of {len(raw)} bytes is damaged; index its document again")
     version, bits, level, low_bits, size, count = _HEAD.unpack_from(raw)

@@ -37,7 +37,7 @@ PAIYANNOI, MAIYAMOK = "\u0e2f", "\u0e46"
 
 
 class BreakEngine(Protocol):
-    """Finds words in a span of characters of one engine: Thai, Lao, Khmer, Burmese, or Chinese and Japanese."""
+    """Splits a span of characters into words by one dictionary: Thai, Lao, Khmer, Burmese, or Chinese and Japanese."""
 
     def breaks(self, span: str) -> list[int]: ...
 

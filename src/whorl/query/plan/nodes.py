@@ -1,4 +1,4 @@
-"""Nodes of query plans, and `make_plan`, the first planning stage: from a syntax tree to a plan.
+"""Classes that query plans consist of, and `make_plan`, which turns a syntax tree into a plan.
 
 Planning has three pure stages. `make_plan` needs only the query. `resolve` adds the types of fields, from the
 engine's list of fields, because the meaning of a clause depends on them. `bind` adds minimum counts and bands,

@@ -1,4 +1,4 @@
-"""Second and third planning stage: `resolve` looks up the fields of clauses, `bind` adds the tokens of the sources.
+"""Completes a query plan: `resolve` looks up the fields that clauses name, `bind` adds the tokens of source documents.
 
 `QueryDefaults` has the options for reading a query: operators between words, default fields, templates, limits.
 

@@ -82,8 +82,8 @@ class Promise:
         recall: The requested chance, a fraction in (0, 1].
         words: Minimum length of a passage in words. A document with such a passage becomes a candidate with at least
             the requested chance, whatever its size. None if no chance can be promised.
-        certain_words: Minimum length in words of a passage that certainly makes a document a candidate, except at
-            `crowded` places of the text. None if the store keeps no passage hashes.
+        certain_words: Minimum length in words of a passage that certainly makes a document a candidate, except where
+            many documents have the same hash (`crowded`). None if the store keeps no passage hashes.
         crowded: Number of passage hashes of the text that too many documents have; only some of these documents become
             candidates.
     """

@@ -1,9 +1,9 @@
-"""Finds the documents that share content with a source, verifies them, and measures their shares.
+"""Finds the documents that share content with a source: calibrated searches, which state their recall.
 
-The plan lists tokens of the source's sketch to look up, and the minimum number of matches. The engine returns
-candidates, which are verified on their sketches, or on their texts if sketches cannot decide (a short text in a very
-long one). Collections without sketches are searched by MinHash tokens, with wider intervals. `docs/accuracy.md`
-explains why the search keeps the requested recall.
+The source is a document or a text. The plan lists tokens of the source's sketch to look up, and the minimum number of
+matches. The engine returns candidates, which are verified on their sketches, or on their texts if sketches cannot
+decide (a short text in a very long one). Collections without sketches are searched by MinHash tokens, with wider
+intervals. `docs/accuracy.md` explains why the search keeps the requested recall.
 
 If common text is ignored, the search reads the texts of a `ResidualPlan`'s candidates, up to its limits, the largest
 overlap first. So all numbers of hits are exact.
@@ -502,7 +502,9 @@ def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> Docum
 
 
 class CalibratedFingerprints:
-    """The searches of a query's calibrated FINGERPRINTs, each run once.
+    """The searches of a query's calibrated FINGERPRINT clauses, each run once.
+
+    A calibrated FINGERPRINT finds the same documents as `Store.similar`.
 
     Attributes:
         is_whole: Whether every search verified all of its candidates.

@@ -42,6 +42,8 @@ LOGGER = "whorl.service"
 
 
 class JsonLinesFormatter(logging.Formatter):
+    """Formats a log line as one JSON object."""
+
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         members = {"time": time, "level": record.levelname.lower(), **_members(record)}
