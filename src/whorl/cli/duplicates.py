@@ -16,6 +16,7 @@ import click
 from click.exceptions import Exit
 
 from whorl.cli.flags import operation_options
+from whorl.cli.output_files import written_file
 from whorl.errors import ParameterError, WhorlError, without_login
 from whorl.operations import DuplicatesOperation
 from whorl.request_context import report_progress, reporting
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from whorl.cli.duplicates_checks import DuplicatesCommand
+    from whorl.duplicates.contamination import ReferenceItem
     from whorl.duplicates.input import InputReader
     from whorl.duplicates.options import DuplicatesOptions, Keep
-    from whorl.duplicates.result import Cluster, Duplicates
+    from whorl.duplicates.result import Cluster, Duplicates, Pair
     from whorl.fingerprint.statistics.metric import Metric
     from whorl.ingest.files import Problems
+    from whorl.output.duplicates import ClusterPreview
 
 #: Exit code of a command that SIGTERM has ended, as in shells.
 _EXIT_CODE = 128 + signal.SIGTERM
@@ -72,7 +75,6 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
 
 
 def _on_spark(command: DuplicatesCommand) -> None:
-    from whorl.cli.render.write_duplicates import print_lines
     from whorl.duplicates.spark.job import run, summary_lines
     from whorl.ingest.files import Problem, Problems
 
@@ -86,7 +88,6 @@ def _on_spark(command: DuplicatesCommand) -> None:
 def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
     """Find duplicates, write them as requested, and return the number of compared documents."""
     from whorl.cli.render.console import reading_bar
-    from whorl.cli.render.write_duplicates import print_lines
 
     has_begun = False
     with reading_bar(lambda: reading.share) as show:
@@ -115,8 +116,6 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
 
 def _write_beside(result: Duplicates, command: DuplicatesCommand, reading: InputReader) -> list[str]:
     """Write the delete list, the copies of the files, and the cluster labels, as requested; return lines to print."""
-    from whorl.cli.render.write_duplicates import write_list
-
     keep, new = command.keep_policy, command.shows_only_new
     lines = []
     if keep is not None and command.delete_file is not None:
@@ -174,7 +173,6 @@ def _find_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
 
 def _write(result: Duplicates, command: DuplicatesCommand, reading: InputReader) -> list[str]:
     """Write clusters or pairs to the output; return lines to print, a summary first."""
-    from whorl.cli.render.write_duplicates import clusters_line, write_clusters_to, write_lines_to, write_pairs_to
     from whorl.duplicates.result import with_words
     from whorl.output.duplicates import ClusterPreview, redundancy_line
     from whorl.output.formatting import counted
@@ -245,13 +243,6 @@ def _notes(command: DuplicatesCommand, result: Duplicates, problems: Problems) -
 def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     """Find passages that documents share, write them as requested, and return the number of compared documents."""
     from whorl.cli.render.console import problem_lines, reading_bar
-    from whorl.cli.render.write_duplicates import (
-        clusters_line,
-        print_lines,
-        write_clusters_to,
-        write_list,
-        write_pairs_to,
-    )
     from whorl.duplicates import Keep, passages_among
     from whorl.duplicates.passages import WORDS
     from whorl.output.duplicates import ClusterPreview, not_compared_line
@@ -301,13 +292,6 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
 def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -> int:
     """Find reference texts in documents, write the matches as requested, and return the number of documents."""
     from whorl.cli.render.console import problem_lines, reading_bar
-    from whorl.cli.render.write_duplicates import (
-        print_lines,
-        write_clusters_to,
-        write_list,
-        write_pairs_to,
-        write_reference_table_to,
-    )
     from whorl.duplicates import Keep, find_in_documents
     from whorl.output.duplicates import ClusterPreview, not_compared_line, reference_line
 
@@ -406,3 +390,91 @@ def _terminate(number: int, frame: FrameType | None) -> None:
     # A second signal would interrupt the cleanup.
     signal.signal(number, signal.SIG_IGN)
     raise _TerminatedError
+
+
+def write_clusters_to(
+    output: Path | None,
+    clusters: Iterable[Cluster],
+    form: str,
+    *,
+    marks_principal: bool = False,
+    versions: bool = False,
+    with_residual: bool = False,
+    preview: ClusterPreview | None = None,
+) -> tuple[int, int]:
+    from whorl.output.duplicates import write_clusters, write_clusters_parquet
+
+    more = {"versions": versions, "with_residual": with_residual}
+    with written_file(output, is_binary=form == "parquet") as out:
+        if form == "parquet":
+            return write_clusters_parquet(clusters, out, **more)
+        return write_clusters(clusters, form, out, marks_principal=marks_principal, preview=preview, **more)
+
+
+def write_reference_table_to(
+    output: Path | None, items: Sequence[ReferenceItem], preview: ClusterPreview | None
+) -> None:
+    from whorl.output.duplicates import write_reference_table
+
+    with written_file(output) as out:
+        write_reference_table(items, out, preview)
+
+
+def write_pairs_to(
+    output: Path | None, pairs: Iterable[Pair], form: str, *, with_residual: bool = False, with_spans: bool = False
+) -> str:
+    from whorl.output.duplicates import write_pairs, write_pairs_parquet
+    from whorl.output.formatting import counted
+
+    with written_file(output, is_binary=form == "parquet") as out:
+        if form == "parquet":
+            count = write_pairs_parquet(pairs, out, with_residual=with_residual, with_spans=with_spans)
+        else:
+            count = write_pairs(pairs, form, out, with_residual=with_residual, with_spans=with_spans)
+    return counted(count, "pair")
+
+
+def write_lines_to(output: Path | None, result: Duplicates, *, clusters: bool, complete: bool, new: bool) -> str:
+    """Write pairs or clusters as JSON, and return a phrase with their number.
+
+    `result.is_counted` must be true. With `complete`, any two members of a cluster are a pair. Writing whole columns is
+    much faster than writing objects one by one.
+    """
+    from whorl.output.duplicates import write_cluster_lines, write_pair_lines
+    from whorl.output.formatting import counted
+
+    with written_file(output) as out:
+        if not clusters:
+            return counted(write_pair_lines(result.pairs_in_columns(new=new), out), "pair")
+        written = write_cluster_lines(result.clusters_in_columns(complete=complete, new=new), out)
+    return clusters_line(written, result.kind)
+
+
+def clusters_line(written: tuple[int, int], kind: str) -> str:
+    from whorl.output.formatting import counted
+
+    return f"{counted(written[0], 'cluster')} with {counted(written[1], kind)}"
+
+
+def write_list(clusters: Iterable[Cluster], keep: Keep, delete_list: Path) -> list[str]:
+    from whorl.duplicates import superfluous
+    from whorl.output.formatting import counted, is_one_line
+
+    with written_file(delete_list) as out:
+        count = unlisted = 0
+        for member in superfluous(clusters, keep):
+            # A program that reads the list would split an id at a line break, and might delete other documents.
+            if is_one_line(member.id):
+                out.write(f"{member.id}\n")
+                count += 1
+            else:
+                unlisted += 1
+    lines = [f"{counted(count, 'id')} in {delete_list}; nothing was deleted"]
+    if unlisted:
+        lines.append(f"note: {counted(unlisted, 'id')} not listed, for the line breaks or control characters in them")
+    return lines
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(line, err=True)

@@ -8,7 +8,8 @@ from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 
-from whorl.cli.flags import require_default, require_writable, with_boilerplate_texts
+from whorl.cli.flags import require_default, with_boilerplate_texts
+from whorl.cli.output_files import require_writable
 from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions, Keep, require_property
 from whorl.duplicates.rewrite_files import require_columns, require_room, require_texts

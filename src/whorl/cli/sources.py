@@ -7,8 +7,9 @@ from typing import get_args
 import click
 from click.exceptions import Exit
 
-from whorl.cli.flags import HTML, operation_options, report_file, with_boilerplate_texts, written_file
+from whorl.cli.flags import HTML, operation_options, with_boilerplate_texts
 from whorl.cli.open_store import Searched, opened_for, print_notes, referent, searched_options
+from whorl.cli.output_files import report_file, written_file
 from whorl.cli.render.console import console, reported_progress
 from whorl.cli.render.tables import closing_line, sources_table, totals_line
 from whorl.operations import SourcesOperation

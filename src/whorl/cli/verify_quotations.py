@@ -11,8 +11,9 @@ from click.exceptions import Exit
 from rich.console import Console
 from rich.text import Text
 
-from whorl.cli.flags import HTML, STORE, operation_options, report_file, written_file
+from whorl.cli.flags import HTML, STORE, operation_options
 from whorl.cli.open_store import STANDARD_INPUT, is_file, opened_store, referent
+from whorl.cli.output_files import report_file, written_file
 from whorl.cli.render.comparison import place_text, shortened
 from whorl.cli.render.console import console, reported_progress
 from whorl.errors import ParameterError

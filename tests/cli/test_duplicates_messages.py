@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from whorl.cli.render.write_duplicates import (
+from whorl.cli.duplicates import (
     clusters_line,
     write_clusters_to,
     write_list,

@@ -1,0 +1,85 @@
+"""Opens the files that a command writes, and checks beforehand that they can be written."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from whorl.errors import ParameterError
+
+
+def require_writable(target: Path, read: Collection[str] = ()) -> None:
+    """Raise ParameterError if a file cannot be written, is a folder, or is an input (`read`)."""
+    if not target.name or target.is_dir():
+        raise ParameterError(f"{target} is a folder; name a file to write to")
+    if target.is_file() and any(_is_one(target, file) for file in read):
+        raise ParameterError(f"{target} is what is read; name another file to write to")
+    if target.exists() and not target.is_file():
+        # Opening a pipe would block until a program reads from it.
+        return
+    partial = _partial(target)
+    try:
+        partial.touch()
+        partial.unlink()
+    except OSError as error:
+        raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
+
+
+def report_file(html: str | None, read: Collection[str], *, as_json: bool, as_csv: bool) -> Path | None:
+    """Return the file for a report, or None if no report is requested. It must not be an input (`read`).
+
+    Raises:
+        ParameterError: The file cannot be written, or the user wants both JSON and CSV.
+    """
+    if as_json and as_csv:
+        raise ParameterError("--json and --csv exclude each other; leave one of the two out")
+    if html is None:
+        return None
+    require_writable(Path(html), read)
+    return Path(html)
+
+
+@contextmanager
+def written_file(output: Path | None, *, is_binary: bool = False) -> Iterator[IO[Any]]:
+    """Open the output; None is standard output. A file replaces its target only when it is complete.
+
+    Raises:
+        ParameterError: The file cannot be written.
+    """
+    if output is None:
+        yield sys.stdout
+        # Flush now, so that errors are raised now, not at exit.
+        sys.stdout.flush()
+        return
+    # A device or a pipe must never be replaced, so write to it directly.
+    is_file = output.is_file() or not output.exists()
+    partial = _partial(output) if is_file else output
+    try:
+        with partial.open("wb") if is_binary else partial.open("w", encoding="utf-8", newline="\n") as out:
+            yield out
+        if is_file:
+            # Replace the target of a link, not the link.
+            partial.replace(os.path.realpath(output))
+    except OSError as error:
+        raise ParameterError(f"{output} cannot be written: {error.strerror or error}") from error
+    finally:
+        if is_file:
+            with suppress(OSError):
+                partial.unlink()
+
+
+def _is_one(target: Path, other: str) -> bool:
+    try:
+        return os.path.samefile(target, other)
+    except (OSError, ValueError):
+        return False
+
+
+def _partial(target: Path) -> Path:
+    # If several processes write the same file, the last one to finish replaces it.
+    place = Path(os.path.realpath(target))
+    return place.with_name(f"{place.name}.{os.getpid()}.part")
