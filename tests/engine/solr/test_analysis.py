@@ -101,20 +101,17 @@ def client(solr_standalone_url: str) -> Iterator[SolrClient]:
     base_url = solr_standalone_url.rpartition("/")[0]
     url = solr_runtime.make_collection(base_url, "whorl_schemes")
     definition = {"indexed": True, "stored": False, "termVectors": True, "omitTermFreqAndPositions": True}
-    commands = [
-        *({"add-field-type": field_type(field)} for field in SCHEMES),
-        *({"add-field": {"name": field, "type": f"{field}_type", **definition}} for field in SCHEMES),
-        *({"add-copy-field": {"source": "content", "dest": field}} for field in SCHEMES),
-        *(
-            {"add-field-type": {**field_type("cut", **more), "name": f"{field}_type"}}
-            for field, more in UNUSUAL.items()
-        ),
-        *({"add-field": {"name": field, "type": f"{field}_type", **definition}} for field in UNUSUAL),
-    ]
-    for command in commands:
-        assert requests.post(f"{url}/schema", json=command, timeout=240).json()["responseHeader"]["status"] == 0, (
-            command
-        )
+    # Solr opens a new searcher after each request that changes the schema.
+    changes = {
+        "add-field-type": [
+            *map(field_type, SCHEMES),
+            *({**field_type("cut", **more), "name": f"{field}_type"} for field, more in UNUSUAL.items()),
+        ],
+        "add-field": [{"name": field, "type": f"{field}_type", **definition} for field in (*SCHEMES, *UNUSUAL)],
+        "add-copy-field": [{"source": "content", "dest": field} for field in SCHEMES],
+    }
+    answer = requests.post(f"{url}/schema", json=changes, timeout=240).json()
+    assert answer["responseHeader"]["status"] == 0, answer
     client = SolrClient(url)
     yield client
     client.close()

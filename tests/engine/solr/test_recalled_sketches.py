@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests import solr_runtime
+from tests.sampling import FULL
 from whorl import Document, Store, open_store
 from whorl.engine.solr.engine import _MOST_RECALLED
 from whorl.errors import UnknownDocumentError
@@ -23,13 +24,22 @@ def text_of(seed: int, size: int = 300) -> str:
 
 
 @pytest.fixture(
-    params=[pytest.param("standalone", marks=pytest.mark.solr), pytest.param("cloud", marks=pytest.mark.cloud)]
+    params=[pytest.param("standalone", marks=pytest.mark.solr), pytest.param("cloud", marks=pytest.mark.cloud)],
+    scope="module",
 )
-def url(request: pytest.FixtureRequest) -> Iterator[str]:
+def collection(request: pytest.FixtureRequest) -> Iterator[str]:
     base_url = request.getfixturevalue(f"solr_{request.param}_url").rpartition("/")[0]
     made = solr_runtime.make_collection(base_url, name := f"whorl_recalled_{uuid.uuid4().hex[:8]}")
     yield made
     solr_runtime.drop(base_url, name)
+
+
+@pytest.fixture
+def url(collection: str) -> Iterator[str]:
+    """A collection without documents."""
+    yield collection
+    with open_store(collection) as opened:
+        opened.delete_matching("*", everything=True)
 
 
 @pytest.fixture
@@ -84,7 +94,7 @@ def test_every_change_counts_at_once(url: str, store: Store, size: int) -> None:
     store.index([Document(f"d{number}", text_of(0, size)) for number in range(4)])
     recalled = 0
     with open_store(url) as other:
-        for step in range(25):
+        for step in range(25 if FULL else 8):
             name, seed = f"d{chance.randrange(4)}", chance.randrange(3)
             match chance.randrange(4):
                 case 0:

@@ -17,6 +17,7 @@ from tests.engine.solr.indexed import (
     without_sketches,
 )
 from tests.families import shingles
+from tests.sampling import combine
 from whorl import Document, Store, open_store
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.index_terms import MAX_CLAUSES
@@ -103,20 +104,24 @@ def matching(plan: SketchTokens, sketches: Mapping[str, Sketch]) -> list[tuple[s
     return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
 
 
-@pytest.mark.parametrize("sizes", [(0, None), (1, 0), (300, 4000), (401, 401)], ids=str)
 @pytest.mark.parametrize(
-    ("limit", "minimum"),
-    [(1, 1), (2, 1), (2, 2), (64, 1), (64, 5), (64, 64), (64, 65), (1022, 3), (1023, 3), (1025, 3), (None, 1),
-     (None, 7), (None, 300)],
+    ("numbers", "sizes"),
+    combine(
+        [(1, 1), (2, 1), (2, 2), (64, 1), (64, 5), (64, 64), (64, 65), (1022, 3), (1023, 3), (1025, 3), (None, 1),
+         (None, 7), (None, 300)],
+        [(0, None), (1, 0), (300, 4000), (401, 401)],
+    ),
+    ids=str,
 )  # fmt: skip
 def test_candidates(
-    store: Store, sketches: Mapping[str, Sketch], limit: int | None, minimum: int, sizes: tuple[int, int | None]
+    store: Store, sketches: Mapping[str, Sketch], numbers: tuple[int | None, int], sizes: tuple[int, int | None]
 ) -> None:
     """
     Solr returns the hits, scores and order of a plain count, for any number of tokens.
     """
-    numbers = tuple(lookup_numbers(sketches["big"])[:limit].tolist())
-    plan = SketchTokens("big", SCHEME_NOW, numbers, minimum, *sizes)
+    limit, minimum = numbers
+    looked_up = tuple(lookup_numbers(sketches["big"])[:limit].tolist())
+    plan = SketchTokens("big", SCHEME_NOW, looked_up, minimum, *sizes)
     candidates = candidate_page(store.engine, BoundPlan(plan), start=0, rows=1000)
     assert [(hit.id, hit.score) for hit, _ in candidates.hits] == matching(plan, sketches)
     assert candidates.total == len(candidates.hits)
