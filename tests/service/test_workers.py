@@ -129,8 +129,13 @@ def working(store: str | Path, **settings: object) -> Iterator[Workers]:
 
 
 @pytest.fixture(scope="module")
-def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
-    with working(tmp_path_factory.mktemp("workers") / "store") as both:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("workers") / "store"
+
+
+@pytest.fixture(scope="module")
+def workers(folder: Path) -> Iterator[Workers]:
+    with working(folder) as both:
         yield both
 
 
@@ -265,56 +270,6 @@ def test_command_lines_have_no_secret(workers: Workers) -> None:
         assert PASSWORD.encode() not in Path(f"/proc/{process}/cmdline").read_bytes()
 
 
-def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
-    """
-    A new worker replaces a killed one; no acknowledged document is lost, and clients see no answer other than 200. If
-    the supervisor is killed, its workers end as well, and leave the port.
-    """
-    with working(tmp_path / "store") as workers:
-        stopped, acknowledged, statuses = threading.Event(), set[str](), set[int]()
-        killed = threading.Event()
-
-        def write(client: int) -> None:
-            number = 0
-            while not stopped.is_set():
-                number += 1
-                name = f"c{client}n{number}"
-                line = json.dumps({"id": name, "text": f"{TEXT} {name}"})
-                with contextlib.suppress(requests.ConnectionError, requests.exceptions.ChunkedEncodingError):
-                    answer = requests.post(
-                        f"{workers.served.url}/api/v1/documents", data=line, auth=(USER, PASSWORD),
-                        headers={"Content-Type": "application/x-ndjson"}, timeout=DEADLINE_SECONDS,
-                    )  # fmt: skip
-                    statuses.add(answer.status_code)
-                    if answer.status_code == 200:
-                        acknowledged.add(name)
-                if number == 5:
-                    killed.wait(DEADLINE_SECONDS)
-
-        clients = [threading.Thread(target=write, args=(client,)) for client in range(4)]
-        for client in clients:
-            client.start()
-        until(lambda: len(acknowledged) >= 8)
-        os.kill(workers.processes[0], signal.SIGKILL)
-        killed.set()
-        workers.processes[:1] = workers.started(1)
-        stopped.set()
-        for client in clients:
-            client.join()
-        assert statuses == {200}
-        for worker in (0, 1):
-            assert workers.store(worker, f"last{worker}").status_code == 200
-            answer = workers.ask(worker, "GET", "/readyz")
-            assert answer.json()["documents"] >= len(acknowledged)
-        workers.served.process.kill()
-        workers.served.process.wait()
-        until(lambda: not any(_runs(process) for process in workers.processes))
-        with pytest.raises(ConnectionError):
-            workers.served.connection()
-    with open_store(tmp_path / "store", create=False) as store:
-        assert store.documents(acknowledged).keys() == acknowledged
-
-
 def test_a_stop_finishes_accepted_requests(tmp_path: Path) -> None:
     """
     On SIGTERM, all workers finish their uploads, and the supervisor ends after them.
@@ -342,6 +297,56 @@ def test_a_stop_finishes_accepted_requests(tmp_path: Path) -> None:
         assert served.process.wait(DEADLINE_SECONDS) == 0
     with open_store(tmp_path / "store", create=False) as store:
         assert {hit.id for hit in store.search("*").hits} == {"a", "late0", "late1"}
+
+
+# The last test on these workers, since it ends them.
+def test_a_killed_worker_is_replaced(workers: Workers, folder: Path) -> None:
+    """
+    A new worker replaces a killed one; no acknowledged document is lost, and clients see no answer other than 200. If
+    the supervisor is killed, its workers end as well, and leave the port.
+    """
+    stopped, acknowledged, statuses = threading.Event(), set[str](), set[int]()
+    killed = threading.Event()
+
+    def write(client: int) -> None:
+        number = 0
+        while not stopped.is_set():
+            number += 1
+            name = f"c{client}n{number}"
+            line = json.dumps({"id": name, "text": f"{TEXT} {name}"})
+            with contextlib.suppress(requests.ConnectionError, requests.exceptions.ChunkedEncodingError):
+                answer = requests.post(
+                    f"{workers.served.url}/api/v1/documents", data=line, auth=(USER, PASSWORD),
+                    headers={"Content-Type": "application/x-ndjson"}, timeout=DEADLINE_SECONDS,
+                )  # fmt: skip
+                statuses.add(answer.status_code)
+                if answer.status_code == 200:
+                    acknowledged.add(name)
+            if number == 5:
+                killed.wait(DEADLINE_SECONDS)
+
+    clients = [threading.Thread(target=write, args=(client,)) for client in range(4)]
+    for client in clients:
+        client.start()
+    until(lambda: len(acknowledged) >= 8)
+    os.kill(workers.processes[0], signal.SIGKILL)
+    killed.set()
+    workers.processes[:1] = workers.started(1)
+    stopped.set()
+    for client in clients:
+        client.join()
+    assert statuses == {200}
+    for worker in (0, 1):
+        assert workers.store(worker, f"last{worker}").status_code == 200
+        answer = workers.ask(worker, "GET", "/readyz")
+        assert answer.json()["documents"] >= len(acknowledged)
+    workers.served.process.kill()
+    workers.served.process.wait()
+    until(lambda: not any(_runs(process) for process in workers.processes))
+    with pytest.raises(ConnectionError):
+        workers.served.connection()
+    with open_store(folder, create=False) as store:
+        assert store.documents(acknowledged).keys() == acknowledged
 
 
 def _sockets() -> Iterator[tuple[int, int, str, str]]:

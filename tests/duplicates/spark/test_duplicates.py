@@ -104,7 +104,7 @@ def test_pairs_and_clusters_equal_the_local_search(
 
 
 # `test_a_cluster_survives_the_loss_of_its_hubs` has no reference, and the other limit.
-@pytest.mark.parametrize(("known", "most_at_once"), product([0, 60], [0, 1 << 25]) if FULL else [(60, 0)])
+@pytest.mark.parametrize(("known", "most_at_once"), [*product([0, 60], [0, 1 << 25])] if FULL else [(60, 0)])
 def test_a_hash_block_becomes_one_cluster_with_few_pairs(spark: SparkSession, known: int, most_at_once: int) -> None:
     """
     If only clusters are needed, 90 near-copies are linked by far fewer than their 4,005 pairs, even if most are
