@@ -58,9 +58,8 @@ def test_pages_contain_each_hit_once(store: Store, size: int) -> None:
     """
     query = "*:* FINGERPRINT:f3-0_10"
     whole = scores(store.search(query, rows=500))
-    pages = [scores(store.search(query, start=start, rows=size)) for start in range(0, len(whole) + size, size)]
-    assert [hit for page in pages for hit in page] == whole
-    assert pages[-1] == []
+    for start in [*sample(range(0, len(whole), size), 8 // size), len(whole)]:
+        assert scores(store.search(query, start=start, rows=size)) == whole[start : start + size]
 
 
 def test_a_document_is_its_own_best_match(store: Store) -> None:
