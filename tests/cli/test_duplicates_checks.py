@@ -28,6 +28,8 @@ def command(*arguments: str) -> DuplicatesCommand:
         (["a.txt", "--date", "made"], "keep newest"),
         (["a.txt", "--annotated", "new"], "has no rows"),
         (["a.txt", "--annotated", "new", "--filtered", "new"], "one folder"),
+        (["a.txt", "--filtered", "-"], "--filtered writes a folder"),
+        (["a.txt", "--annotated", "-", "--engine", "spark", "-o", "out"], "--annotated writes a folder"),
         (["--store", "s", "--filtered", "new"], "PATHs"),
         (["a.txt", "--keep", "best", "--delete-list", "x"], "first, longest"),
         (["--store", "s", "--keep", "oldest", "--delete-list", "x"], "keep oldest:PROPERTY"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -112,6 +112,85 @@ def test_annotated_files_have_all_rows(data: Path, tmp_path: Path) -> None:
     ]
 
 
+def write_rows(file: Path, columns: Mapping[str, Sequence[object]]) -> None:
+    """Write columns to a file, in the format of its suffix."""
+    table = pa.table(dict(columns))
+    if file.suffix == ".parquet":
+        pq.write_table(table, file)
+    elif file.suffix == ".arrow":
+        with pa.ipc.new_file(file, table.schema) as out:
+            out.write_table(table)
+    elif file.suffix == ".csv":
+        with file.open("w", newline="") as opened:
+            csv.writer(opened).writerows([columns, *zip(*columns.values(), strict=True)])
+    else:
+        file.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "jsonl"])
+@pytest.mark.process
+def test_clusters_have_the_type_of_the_ids(tmp_path: Path, kind: str) -> None:
+    """
+    Whole numbers as ids give whole numbers as clusters, equal to the id of the kept row; text gives text, also if the
+    kept row of a cluster has an id that is no number.
+    """
+    names: dict[str, list[object]] = {"numbers": [7, 8, 9], "texts": ["7", "8", "9"], "missing": [None, 8, 9]}
+    for name, ids in names.items():
+        file = tmp_path / f"{name}.{kind}"
+        write_rows(file, {"id": ids, "text": [PAGE, PAGE, OTHER]})
+        out = tmp_path / f"{name}-out"
+        assert CliRunner().invoke(main, ["duplicates", str(file), "--annotated", str(out)]).exit_code == 0
+        written = out / file.name
+        if kind == "jsonl":
+            clusters = [json.loads(line)["cluster"] for line in written.read_text().splitlines()]
+        else:
+            table = pq.read_table(written) if kind == "parquet" else pa.ipc.open_file(written).read_all()
+            clusters = table["cluster"].to_pylist()
+            assert table.schema.field("cluster").type == (pa.int64() if name == "numbers" else pa.string())
+        kept = f"{file}:1" if name == "missing" else ids[0]
+        assert clusters == [kept, kept, None]
+
+
+@pytest.mark.process
+def test_several_files_with_whole_numbers_as_ids(tmp_path: Path) -> None:
+    """
+    A cluster of a row whose id is a text is a text, even if the kept row has a number; 64 bits are the most.
+    """
+    folder = tmp_path / "in"
+    folder.mkdir()
+    write_rows(folder / "a.parquet", {"id": pa.array([5], pa.int32()), "text": [PAGE]})
+    write_rows(folder / "b.parquet", {"id": ["six", None], "text": [PAGE, PAGE]})
+    (folder / "c.jsonl").write_text(f'{{"text": "{PAGE}"}}\n{{"id": {1 << 63}, "text": "{OTHER}"}}\n')
+    assert CliRunner().invoke(main, ["duplicates", str(folder), "--annotated", str(tmp_path / "out")]).exit_code == 0
+    tables = [pq.read_table(tmp_path / "out" / name)["cluster"].to_pylist() for name in ("a.parquet", "b.parquet")]
+    rows = [json.loads(line)["cluster"] for line in (tmp_path / "out" / "c.jsonl").read_text().splitlines()]
+    assert (tables, rows) == ([[5], ["5", "5"]], [5, None])
+    (folder / "d.jsonl").write_text(f'{{"id": 3, "text": "{OTHER}"}}\n')
+    assert CliRunner().invoke(main, ["duplicates", str(folder), "--annotated", str(tmp_path / "all")]).exit_code == 0
+    assert pq.read_table(tmp_path / "all" / "a.parquet")["cluster"].to_pylist() == ["5"]
+    assert json.loads((tmp_path / "all" / "d.jsonl").read_text())["cluster"] == f"{1 << 63}"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv"])
+@pytest.mark.process
+def test_columns_of_the_user_are_not_replaced(tmp_path: Path, kind: str) -> None:
+    """
+    A column with the name of an added one is an error before the search, or at a later row of JSON lines.
+    """
+    file, out = tmp_path / f"rows.{kind}", tmp_path / "out"
+    write_rows(file, {"id": ["1", "2"], "text": [PAGE, PAGE], "similarity": [0.5, 0.7]})
+    command = ["duplicates", str(file), "--annotated", str(out)]
+    message = f"{file} has a column 'similarity' already, which --annotated writes; give it another name"
+    done = CliRunner().invoke(main, command)
+    assert (done.exit_code, done.stdout, message in done.stderr) == (2, "", True)
+    if kind == "jsonl":
+        first, second = file.read_text().splitlines()
+        file.write_text(f"{first.replace('similarity', 'score')}\n{second}\n")
+        done = CliRunner().invoke(main, command)
+        assert (done.exit_code, message in done.stderr) == (2, True)
+    assert not list(tmp_path.glob("out*"))
+
+
 @pytest.mark.process
 def test_a_data_set_of_hugging_face(tmp_path: Path) -> None:
     """
@@ -199,6 +278,23 @@ def test_unwritable_output_is_refused_before_the_search(data: Path, tmp_path: Pa
         require_room(several, tmp_path / "out")
     with pytest.raises(ParameterError, match=r"d\.txt has no rows"):
         require_columns(reading)
+
+
+def test_a_failed_run_leaves_no_folder(tmp_path: Path) -> None:
+    """
+    If the disk takes no more, as here by a limit on the size of a file, neither the folder nor a part of it is left.
+    """
+    resource = pytest.importorskip("resource")
+    file, out = tmp_path / "all.jsonl", tmp_path / "out"
+    file.write_text(json.dumps({"text": PAGE}) + "\n")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(ParameterError, match=r"out cannot be written: File too large"):
+            write_filtered(InputReader([str(file)]), RetentionDecisions(), out)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_repeated_ids_are_refused(tmp_path: Path) -> None:

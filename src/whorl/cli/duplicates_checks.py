@@ -101,6 +101,9 @@ class DuplicatesCommand(DuplicatesOperation):
             raise ParameterError("--new needs a --state FOLDER to compare with; give one")
         if self.keep is None and self.delete_list is not None:
             raise ParameterError("--delete-list lists what is not kept; say which is, with --keep first for instance")
+        for flag, folder in (("--filtered", self.filtered), ("--annotated", self.annotated)):
+            if folder == _STANDARD_OUTPUT:
+                raise ParameterError(f"{flag} writes a folder, which standard output cannot hold; name a folder")
         if self.versions and not self.clusters:
             raise ParameterError("--versions shows clusters; leave out --pairs")
         if self.complete and not self.clusters:

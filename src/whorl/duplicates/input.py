@@ -202,7 +202,7 @@ class InputReader:
             return self.columns, ()
         columns, names = replace(self.columns, text_option="--reference-column"), self.reference_columns
         if names:
-            present = self._columns_of(place)
+            present = self.columns_of(place)
             names = tuple(name for name in names if name in present) or names
             columns = replace(columns, text=names[0], further=frozenset({*(columns.further or ()), *names[1:]}))
         return columns, names
@@ -218,7 +218,7 @@ class InputReader:
     def note_without_text(self, place: Place, rows: int, *, is_reference: bool) -> None:
         """Report a file whose rows lack the text column, and do not count these rows as documents."""
         try:
-            names = self._columns_of(place)
+            names = self.columns_of(place)
             if names:
                 self._columns_to_read(place, is_reference=is_reference)[0].require(names)
         except DocumentError as error:
@@ -231,7 +231,7 @@ class InputReader:
         for name in self.reference_columns:
             if name not in used:
                 columns = ", ".join(
-                    sorted({name for place in self._reference for name in self._columns_of(place)})[:_LISTED_COLUMNS]
+                    sorted({name for place in self._reference for name in self.columns_of(place)})[:_LISTED_COLUMNS]
                 )
                 raise ParameterError(
                     f"no row of the reference has a text in the column {name!r}; name another one "
@@ -319,9 +319,9 @@ class InputReader:
         return f", of {', '.join(names[:_LISTED_COLUMNS])}" if names else ""
 
     def _headers(self) -> Iterator[list[str]]:
-        yield from filter(None, map(self._columns_of, self.places))
+        yield from filter(None, map(self.columns_of, self.places))
 
-    def _columns_of(self, place: Place) -> list[str]:
+    def columns_of(self, place: Place) -> list[str]:
         """Return the columns of a file's first row; an empty list if the file has no row or cannot be read."""
         from whorl.ingest.rows.detect_row_format import column_names
 

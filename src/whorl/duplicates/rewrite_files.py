@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
@@ -23,11 +23,13 @@ from whorl.ingest.rows.row_format import Added, Row, RowFormat, UnreadRowsError
 
 #: Columns added to rows: the id of the kept document in the row's cluster (null outside clusters), whether the row is
 #: kept, and its Jaccard similarity to the kept document.
-ADDED = {"cluster": str, "is_principal": bool, "similarity": float}
+ADDED: Added = {"cluster": str, "is_principal": bool, "similarity": float}
 #: Values of these columns for a row outside clusters.
 _UNIQUE = {"cluster": None, "is_principal": True, "similarity": None}
 #: Metadata files of Hugging Face's library, and the entries that become wrong when rows are removed.
 _METADATA_FILES = ("state.json", "dataset_info.json", "dataset_dict.json")
+#: Smallest and largest integer of 64 bits.
+_SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 _OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "download_checksums")
 
 
@@ -77,7 +79,7 @@ def require_room(reading: InputReader, target: Path) -> None:
 
 
 def require_columns(reading: InputReader) -> None:
-    """Raise ParameterError if a file, such as a text or a web archive, cannot have additional columns."""
+    """Raise ParameterError if a file cannot have additional columns, as a text, or has a column of that name."""
     for place in reading.places:
         try:
             with place.file.open("rb") as opened:
@@ -87,6 +89,14 @@ def require_columns(reading: InputReader) -> None:
             continue
         if form is None or not form.takes_columns:
             raise ParameterError(f"{place.file} has no rows that columns could be added to; leave it out")
+        _require_free(place, reading.columns_of(place))
+
+
+def _require_free(place: Place, names: Collection[str]) -> None:
+    if taken := [name for name in ADDED if name in names]:
+        raise ParameterError(
+            f"{place.file} has a column {taken[0]!r} already, which --annotated writes; give it another name"
+        )
 
 
 def require_texts(reading: InputReader) -> None:
@@ -139,6 +149,9 @@ def write_filtered(
         partial.replace(target)
     except OSError as error:
         raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
+    finally:
+        # A complete folder has its final name already.
+        shutil.rmtree(partial, ignore_errors=True)
     return writing.written, writing.read
 
 
@@ -155,8 +168,12 @@ class _OutputWriter:
         self._takes_pieces = reading.options.level is not Granularity.DOCUMENT
         self._passages = by_document(decisions.to_delete) if reading.options.level is Granularity.PASSAGE else {}
         self._added: Added = {}
+        self._has_whole_numbers = False
         if with_columns:
-            self._added = ADDED
+            self._has_whole_numbers = all(
+                _is_whole_number(str(values["cluster"])) for values in decisions.added_columns.values()
+            )
+            self._added = {**ADDED, "cluster": int} if self._has_whole_numbers else ADDED
         elif self._takes_pieces:
             self._added = {reading.columns.text: str}
 
@@ -165,7 +182,7 @@ class _OutputWriter:
         file = place.file.as_posix()
 
         def decide(rows: Sequence[Row]) -> list[Mapping[str, object] | None]:
-            values = [self._values(row, file) for row in rows]
+            values = [self._values(row, place) for row in rows]
             self.read += sum(not isinstance(row.values, DocumentError) for row in rows)
             self.written += sum(row_values is not None for row_values in values)
             return values
@@ -203,13 +220,13 @@ class _OutputWriter:
             return without_ranges(text, self._passages.get(document_id, ()))
         return without(text, document_id, self._decisions.to_delete, self._reading.options.level)
 
-    def _values(self, row: Row, file: str) -> Mapping[str, object] | None:
+    def _values(self, row: Row, place: Place) -> Mapping[str, object] | None:
         """Return the values of a row's changed or added columns, or None to leave out the row."""
         columns = self._reading.columns
         try:
             if isinstance(row.values, DocumentError):
                 return None
-            document = columns.document(row.values, file, row.number)
+            document = columns.document(row.values, place.file.as_posix(), row.number)
         except DocumentError:
             return None
         if self._takes_pieces:
@@ -220,7 +237,21 @@ class _OutputWriter:
             return {} if text == document.text else {columns.text: text}
         if not self._with_columns:
             return None if document.id in self._decisions.to_delete else {}
-        return self._decisions.added_columns.get(document.id, _UNIQUE)
+        _require_free(place, row.values)
+        added = self._decisions.added_columns.get(document.id, _UNIQUE)
+        if self._has_whole_numbers and added["cluster"] and not isinstance(row.values.get(columns.id_column), str):
+            # Give the cluster the type of the row's id, so that users can compare the two.
+            return {**added, "cluster": int(str(added["cluster"]))}
+        return added
+
+
+def _is_whole_number(document_id: str) -> bool:
+    """Check whether an id is a whole number of 64 bits in its usual notation."""
+    try:
+        number = int(document_id)
+    except ValueError:
+        return False
+    return str(number) == document_id and _SMALLEST <= number <= _LARGEST
 
 
 def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -> None:

@@ -26,7 +26,8 @@ from whorl.ingest.rows.row_format import (
     UnreadRowsError,
 )
 
-_TYPES = {str: pa.string(), bool: pa.bool_(), float: pa.float64()}
+_TYPES = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), float: pa.float64()}
+_CONVERSIONS: Mapping[pa.DataType, Callable[[Any], object]] = {pa.string(): str, pa.int64(): int}
 _ROW_GROUP_BYTES = 64_000_000
 _BUFFER = 1 << 20
 #: Number of bytes to count for a row in addition to its characters: in a file, repeated values and nulls take almost no
@@ -271,7 +272,10 @@ def _changed(
 ) -> pa.Array:
     """Return the values of an added or changed column. A row without a new text keeps its old text."""
     before = batch.column(field.name).to_pylist() if field.name == columns.text else repeat(None)
-    return pa.array([values.get(field.name, own) for values, own in zip(more, before, strict=False)], field.type)
+    changed = (values.get(field.name, own) for values, own in zip(more, before, strict=False))
+    if convert := _CONVERSIONS.get(field.type):
+        changed = (None if value is None else convert(value) for value in changed)
+    return pa.array(list(changed), field.type)
 
 
 def _with(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Schema:
@@ -282,6 +286,9 @@ def _with(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Schema:
     further = {name: kind for name, kind in added.items() if name != columns.text}
     if not further:
         return schema
+    at = schema.get_field_index(columns.id_column)
+    if at < 0 or not pa.types.is_integer(schema.field(at).type):
+        further = {name: str if kind is int else kind for name, kind in further.items()}
     own = [field for field in schema if field.name not in further]
     return pa.schema([*own, *(pa.field(name, _TYPES[kind]) for name, kind in further.items())])
 
