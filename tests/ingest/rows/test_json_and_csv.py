@@ -257,7 +257,11 @@ def test_broken_rows_cost_no_others() -> None:
     assert rows == [
         (2, {"id": "1", "text": "one\nand more"}),
         (4, "this row has 1 cells, and the first line names 2 columns"),
-        (6, "this row has bytes that are no UTF-8"),
+        (
+            6,
+            "this row has bytes that are no UTF-8; convert a table of Windows-1252, as Excel writes it, with "
+            "'iconv -f cp1252 -t utf-8'",
+        ),
         (7, "this is no row of the table: ',' expected after '\"'"),
         (8, {"id": "5", "text": "five"}),
     ]

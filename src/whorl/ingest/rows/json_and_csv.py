@@ -390,7 +390,10 @@ class _Cells:
         try:
             "".join(cells).encode()
         except UnicodeEncodeError:
-            return "this row has bytes that are no UTF-8"
+            return (
+                "this row has bytes that are no UTF-8; convert a table of Windows-1252, as Excel writes it, with "
+                "'iconv -f cp1252 -t utf-8'"
+            )
         return ""
 
 
