@@ -1,4 +1,4 @@
-"""Runs the examples of the README and the pages: console blocks, Python, queries of the tables, codes of the doctor."""
+"""Runs the examples of the README and the pages: console blocks, Python, queries of the tables, codes of `check`."""
 
 from __future__ import annotations
 

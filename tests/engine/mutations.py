@@ -18,10 +18,10 @@ from tests.accidents import value_changed
 from whorl import Document, Settings, Store, open_store
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.http import ServerConnections
-from whorl.engine.opensearch import doctor as opensearch_doctor
+from whorl.engine.opensearch import check_index
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.protocol import ClusterLabel, MatchCount, StatisticsFacet, ValueFacet
-from whorl.engine.solr import doctor as solr_doctor
+from whorl.engine.solr import check_collection
 from whorl.engine.solr.client import SolrClient
 from whorl.errors import WhorlError
 from whorl.model import Order
@@ -189,9 +189,9 @@ def _store(url: str) -> AbstractContextManager[Store]:
 
 def _all_askings(url: str) -> dict[str, Asking]:
     if url.startswith("opensearch+"):
-        check: Asking = lambda _: opensearch_doctor.check(IndexClient(url), FieldNames())  # noqa: E731
+        check: Asking = lambda _: check_index.check(IndexClient(url), FieldNames())  # noqa: E731
     else:
-        check = lambda _: solr_doctor.check(SolrClient(url), FieldNames())  # noqa: E731
+        check = lambda _: check_collection.check(SolrClient(url), FieldNames())  # noqa: E731
     return {**ASKINGS, "check": check}
 
 

@@ -91,7 +91,7 @@ def opensearch_check(url: str, content: str | None, as_json: bool) -> None:
     The exit code is 1 if fingerprint search cannot work.
     """
     client, names = _opened(url, content)
-    from whorl.engine.opensearch.doctor import check
+    from whorl.engine.opensearch.check_index import check
 
     findings = check(client, names)
     show(findings, as_json=as_json)

@@ -92,7 +92,7 @@ def solr_check(url: str, sample: int | None, as_json: bool) -> None:
 
     The exit code is 1 if fingerprint search cannot work.
     """
-    from whorl.engine.solr.doctor import check, compare_sample
+    from whorl.engine.solr.check_collection import check, compare_sample
     from whorl.settings.settings import Settings
 
     client, fields = _client(url), Settings.load().fields

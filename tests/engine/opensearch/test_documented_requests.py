@@ -15,9 +15,9 @@ from whorl import Document, Store
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.http import ServerAccess
 from whorl.engine.opensearch.backfill import backfill
+from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_or_extend_index import create, initialise
-from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.document_fields import MAPPING, OF_PASSAGES, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import foreign_tokens

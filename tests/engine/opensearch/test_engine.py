@@ -14,8 +14,8 @@ from whorl.duplicates import ask_pairs, duplicates_in
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.opensearch import engine
 from whorl.engine.opensearch.backfill import backfill
+from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.document_fields import DIGEST, SKETCH, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.protocol import ScanBatch

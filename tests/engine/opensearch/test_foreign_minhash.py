@@ -17,9 +17,9 @@ from whorl.engine.check_findings import Severity
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.opensearch import foreign_minhash as min_hash
 from whorl.engine.opensearch.backfill import backfill
+from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_or_extend_index import initialise
-from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import choose_field, foreign_tokens, minhash_fields, probe_field
 from whorl.errors import NoSketchesError, SchemaError

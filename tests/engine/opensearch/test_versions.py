@@ -15,8 +15,8 @@ from whorl import Document, Store, open_store
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.local.jars import Server
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
+from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.doctor import check
 from whorl.engine.protocol import ValueCount, ValueFacet
 from whorl.errors import EngineResponseError
 from whorl.model import Order

@@ -10,8 +10,8 @@ import requests
 from whorl.engine.check_findings import Severity
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.local.solr import create_collection
+from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.doctor import check
 
 SCHEMA = """<schema name="bare" version="1.6"><uniqueKey>id</uniqueKey>
 <field name="id" type="string" indexed="true" stored="true" required="true"/>

@@ -20,8 +20,8 @@ from whorl.engine.check_findings import Severity
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.local.solr import create_collection, delete_collection
 from whorl.engine.solr.add_missing_fields import initialise
+from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
 from whorl.errors import SchemaError
 from whorl.fingerprint.shingling import Scheme

@@ -22,8 +22,8 @@ from tests.sampling import FULL, sample
 from whorl import Store
 from whorl.engine.check_findings import Severity
 from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.solr.check_collection import check, compare_sample
 from whorl.engine.solr.client import SolrClient, SolrResponse
-from whorl.engine.solr.doctor import check, compare_sample
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.inspect_collection import inspect, profile_of, seen_profile
 from whorl.fingerprint.batch import sign

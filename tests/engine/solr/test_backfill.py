@@ -26,8 +26,8 @@ from whorl.engine.check_findings import Severity
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.backfill import backfill, prepare
+from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient, SolrResponse
-from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import NEEDED, SCHEME, SKETCH
 from whorl.errors import SchemaError

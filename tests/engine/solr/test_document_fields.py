@@ -12,8 +12,8 @@ from whorl import Document, Order, open_store
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.solr import engine
 from whorl.engine.solr.add_missing_fields import initialise
+from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.doctor import check
 from whorl.engine.solr.document_fields import used_names
 from whorl.engine.solr.inspect_collection import Schema, names_in_use
 from whorl.errors import EngineResponseError, FieldError

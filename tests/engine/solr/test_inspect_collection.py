@@ -12,8 +12,8 @@ from tests.plain import full_minima, plain_minima
 from whorl import Store
 from whorl.engine.check_findings import Severity
 from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.solr.check_collection import compare_sample
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.doctor import compare_sample
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.inspect_collection import TokenSource
 from whorl.errors import SchemaError

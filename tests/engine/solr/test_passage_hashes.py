@@ -16,8 +16,8 @@ from whorl.cli.main import main
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.backfill import backfill, prepare
+from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.doctor import check
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import PASSAGES, definitions
 from whorl.engine.solr.passage_hashes import document_counts

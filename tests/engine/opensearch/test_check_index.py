@@ -10,10 +10,10 @@ from whorl import Document, open_store
 from whorl.engine.check_findings import Severity
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
-from whorl.engine.opensearch import doctor
+from whorl.engine.opensearch import check_index
+from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_or_extend_index import initialise
-from whorl.engine.opensearch.doctor import check
 from whorl.engine.opensearch.document_fields import Json, index_body
 from whorl.errors import EngineResponseError
 
@@ -162,7 +162,7 @@ def test_a_version_without_tests_is_a_warning(distribution: str, number: str, is
     """
     # Elasticsearch does not report a distribution.
     named = {} if distribution == "elasticsearch" else {"distribution": distribution}
-    findings = list(doctor._version({"version": {"number": number, **named}}))
+    findings = list(check_index._version({"version": {"number": number, **named}}))
     assert [finding.code for finding in findings] == ["version", "untried-version"][: 2 - is_tried]
     if not is_tried:
         assert "OpenSearch 2.11, 3.8 and Elasticsearch 8.19, 9.5" in findings[1].message
@@ -174,7 +174,7 @@ def test_tested_versions_are_those_that_can_be_started() -> None:
     """
     for servers in (OPENSEARCH, ELASTICSEARCH):
         oldest = {server.version.split(".")[0]: server.version.rpartition(".")[0] for server in servers}
-        assert set(doctor.TRIED[servers[0].key]) == set(oldest.values())
+        assert set(check_index.TRIED[servers[0].key]) == set(oldest.values())
 
 
 def test_check_reports_version_limits_and_unassigned_shards(url: str) -> None:

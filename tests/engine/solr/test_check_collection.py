@@ -7,15 +7,15 @@ from tests.engine.solr.indexed import DOCUMENTS
 from whorl import Document, Store, open_store
 from whorl.engine.check_findings import Finding, Severity
 from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.solr.check_collection import check, compare_sample
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.doctor import check, compare_sample
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.inspect_collection import TokenSource, inspect
 
 COUNT = len(DOCUMENTS)
 
 
-def test_doctor_finds_whorls_own_collection_well(solr_standalone_url: str) -> None:
+def test_check_finds_whorls_own_collection_well(solr_standalone_url: str) -> None:
     """
     Check on whorl's own collection gives no warnings and names the token source.
     """
@@ -24,7 +24,7 @@ def test_doctor_finds_whorls_own_collection_well(solr_standalone_url: str) -> No
     assert any(finding.code == "token-source" and "stored text" in finding.message for finding in findings)
 
 
-def test_doctor_sees_every_trap(collections: Collections) -> None:
+def test_check_sees_every_trap(collections: Collections) -> None:
     """
     Check warns about norms, positions, rotation, missing truncation, stored text, a missing handler, another source and
     another analysis.
@@ -41,7 +41,7 @@ def test_doctor_sees_every_trap(collections: Collections) -> None:
     assert finding_codes["no-noderef"] is Severity.NOTE
 
 
-def test_doctor_on_a_scheme_that_whorl_lacks(collections: Collections) -> None:
+def test_check_on_a_scheme_that_whorl_lacks(collections: Collections) -> None:
     """
     Check reports more buckets than a scheme can have as an error.
     """
@@ -51,7 +51,7 @@ def test_doctor_on_a_scheme_that_whorl_lacks(collections: Collections) -> None:
     assert "bucket count is 1 to 65536, got 70000" in finding.message
 
 
-def test_doctor_without_any_source(collections: Collections) -> None:
+def test_check_without_any_source(collections: Collections) -> None:
     """
     Check reports a collection without vectors and stored values as an error, with a remedy.
     """
@@ -64,7 +64,7 @@ def test_doctor_without_any_source(collections: Collections) -> None:
     assert "termVectors" in findings["no-token-source"].remedy
 
 
-def test_doctor_sees_uncommitted_documents(solr_standalone_url: str) -> None:
+def test_check_sees_uncommitted_documents(solr_standalone_url: str) -> None:
     """
     Check counts uncommitted documents.
     """
@@ -80,7 +80,7 @@ def test_doctor_sees_uncommitted_documents(solr_standalone_url: str) -> None:
     assert "uncommitted" not in codes(solr_standalone_url)
 
 
-def test_doctor_counts_documents_without_fingerprint(solr_standalone_url: str) -> None:
+def test_check_counts_documents_without_fingerprint(solr_standalone_url: str) -> None:
     """
     Check counts documents with fewer than five words.
     """
