@@ -22,9 +22,12 @@ from whorl.store import Store
 
 def test_delete(notes: Path) -> None:
     """
-    The number of deleted documents is printed; unknown ids are not an error, paths and names are noted.
+    The number of deleted documents is printed; unknown ids are noted, as are paths and names.
     """
-    assert whorl("delete", "--store", "store", "notes/a.txt", "gone").stdout == "1 of 2 documents deleted\n"
+    done = whorl("delete", "--store", "store", "notes/a.txt", "gone")
+    assert (done.stdout, done.stderr) == ("1 of 2 documents deleted\n", "note: the store has no document 'gone'\n")
+    several = whorl("delete", "--store", "store", *"1234567", "--dry-run").stderr
+    assert several == "note: the store has no document '1', '2', '3', '4', '5' and 2 more\n"
     assert ids(search_json("*")) == ["notes/b.txt", "notes/c.txt"]
     named = whorl("delete", "--store", "store", "./notes/b.txt", "c.txt")
     assert named.stdout == "2 of 2 documents deleted\n"

@@ -19,6 +19,9 @@ from whorl.output.formatting import counted, titled
 from whorl.settings.settings import Settings
 from whorl.store import open_store
 
+#: Maximum number of missing documents that `delete` names.
+_LISTED = 5
+
 
 @click.command()
 @STORE
@@ -96,11 +99,16 @@ def delete(ids: tuple[str, ...], store: str | None, options: DeleteOperation) ->
     if bool(ids) == (options.query is not None):
         raise click.UsageError("name documents by their ids, or by a --query")
     with opened_store(store) as opened:
+        known = opened.references.keys(ids)
         print_notes(
             f"{name} is in the store as {quoted(document_id)}"
-            for name, document_id in opened.references.keys(ids).items()
+            for name, document_id in known.items()
             if name != document_id
         )
+        missing = [quoted(name) for name in dict.fromkeys(ids) if name not in known]
+        if missing:
+            more = f" and {len(missing) - _LISTED:,} more" if len(missing) > _LISTED else ""
+            print_notes([f"the store has no document {', '.join(missing[:_LISTED])}{more}"])
         count = opened.delete_chosen(ids or None, options)
     if options.dry_run:
         click.echo(f"{counted(count, 'document')} would be deleted")
