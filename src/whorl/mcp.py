@@ -355,8 +355,8 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
     def search(query: str, text: str = "", *, options: SearchOperation) -> dict[str, Any]:
         """Search by words and fields in the language of Alfresco's search, with FINGERPRINT for shared content.
 
-        For instance: lease AND NOT draft; "the landlord keeps"; type:pdf; created:[2024-01-01 TO NOW];
-        FINGERPRINT:ID_50 AND type:pdf for documents with at least half of the tokens of the document of that id (ids
+        For instance: lease AND NOT draft; "the landlord keeps"; name:lease; created:[2024-01-01 TO NOW];
+        FINGERPRINT:ID_50 AND name:lease for documents with at least half of the tokens of the document of that id (ids
         with an underscore in double quotes); FINGERPRINT:source_50 for the `text` given here.
         """
         prepared = store.prepare(query, options, source=text or None)

@@ -219,3 +219,12 @@ def test_a_source_that_cannot_be_read(notes: Path, file: str) -> None:
         result = whorl(*words, file)
         assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
         assert file.replace("\x1b", "\ufffd") in result.stderr
+
+
+def test_an_unknown_field_lists_the_fields(notes: Path) -> None:
+    """
+    If no field has a similar name, the error lists the fields that the documents have.
+    """
+    done = whorl("search", "--store", "store", "type:pdf")
+    assert (done.exit_code != 0, "It has content, id, name." in done.stderr) == (True, True)
+    assert whorl("search", "--store", "store", "name:b.txt").exit_code == 0

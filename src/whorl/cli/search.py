@@ -38,7 +38,7 @@ def search(
     FINGERPRINT:a.txt_70_90    bands that find an overlap of 70 % nine times in ten
     FINGERPRINT:"my_a.txt"_70  an id that holds "_"
     FINGERPRINT:source_70      a text that is not in the store: --source FILE
-    … AND type:pdf AND NOT draft
+    … AND name:lease AND NOT draft
     -- "-draft"                a query that begins with "-" stands after "--"
     """  # noqa: D301 - click wants the control character
     with opened_store(store) as opened:

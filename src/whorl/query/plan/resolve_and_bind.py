@@ -70,6 +70,8 @@ from whorl.query.plan.nodes import (
 
 #: Fields that test whether a property has a value: True selects documents with a value, False documents without.
 _PRESENCE: Mapping[str, bool] = {"EXISTS": True, "ISNOTNULL": True, "ISNULL": False, "ISUNSET": False}
+#: Maximum number of fields in the error for an unknown field.
+_LISTED_FIELDS = 10
 _JUST_ANY = (ast.WildcardCharacter.ANY,)
 
 #: The test for one field; its weight is set later.
@@ -180,6 +182,9 @@ class _Resolver:
         elif name in REPOSITORY_FIELDS:
             message = f"{name} needs an Alfresco repository behind it, and the store has no field of that name"
             hint = f"Index a property {name}, or name the field that holds it in whorl.toml, under [names]."
+        elif names := sorted(self._fields.known):
+            more = f" and {len(names) - _LISTED_FIELDS:,} more" if len(names) > _LISTED_FIELDS else ""
+            hint = f"It has {', '.join(names[:_LISTED_FIELDS])}{more}."
         raise UnknownFieldError(message, query=self._query, span=span, hint=hint)
 
     def _presence(self, clause: ast.Leaf, weight: float, *, is_wanted: bool) -> ResolvedPlan:
