@@ -59,6 +59,40 @@ def test_a_table_on_standard_input(folder: Path, options: list[str], count: int)
     assert (done.exit_code, done.stdout) == (0, f"{count} document{'s' * (count > 1)} stored in store.\n")
 
 
+def test_tables_read_as_one_text_are_noted(folder: Path) -> None:
+    """
+    A note names a table that is one document, and the option for documents of its rows; there is none with that option.
+    """
+    for name in ("a.csv", "b.csv"):
+        (folder / name).write_text(f"id,text\n{name},{FIRST}\n", encoding="utf-8")
+    (folder / "c.json").write_text("[1, 2]")
+    advice = "read as one text; --text-column NAME makes each row a document\n"
+    assert f"note: a.csv is a table and was {advice}" in whorl("index", "--store", "store", "a.csv", "c.json").stderr
+    assert f"note: a.csv and 1 more are tables and were {advice}" in whorl("simhash", "a.csv", "b.csv").stderr
+    rows = whorl("index", "--store", "rows", "a.csv", "--text-column", "text")
+    assert advice not in rows.stderr
+    similar = whorl("similar", "a.csv", "--in", "b.csv")
+    assert (f"note: b.csv is a table and was {advice}" in similar.stderr, "1 document" in similar.stdout) == (
+        True,
+        True,
+    )
+    done = whorl(
+        "similar",
+        "--text",
+        f"{FIRST} and more",
+        "--in",
+        "b.csv",
+        "--text-column",
+        "text",
+        "--id-column",
+        "id",
+        "--json",
+    )
+    assert ([hit["id"] for hit in json.loads(done.stdout)["hits"]], done.stderr) == (["b.csv"], "")
+    refused = whorl("sources", "a.csv", "--store", "store", "--id-column", "id")
+    assert (refused.exit_code, "--id-column is for the rows of files" in refused.stderr) == (2, True)
+
+
 def test_unreadable_files_are_reported_at_the_end(folder: Path) -> None:
     """
     Readable files are stored, the others counted and named on standard error. A missing path, or a run that stores

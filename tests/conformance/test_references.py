@@ -10,6 +10,8 @@ import pytest
 
 from whorl import Document, Store, UnknownDocumentError
 from whorl.cli.open_store import file_documents, file_text
+from whorl.ingest.files import Problems
+from whorl.ingest.rows.row_format import RowColumns
 
 TEXT = " ".join(f"heron{number}" for number in range(30))
 #: A text with words broken at the ends of lines.
@@ -107,11 +109,14 @@ def test_a_file_has_the_same_id_in_every_folder(store: Store, tmp_path: Path, mo
         (project / "texts" / name).write_text(f"{TEXT} and {name}", encoding="utf-8")
     (tmp_path / "else").write_text(f"{TEXT} and else", encoding="utf-8")
 
+    problems = Problems()
+
     def indexed(folder: Path, file: str) -> str:
         monkeypatch.chdir(folder)
         store.read_files(folder, file_text)
-        (document,) = file_documents(store, [Path(file)], lambda problem: pytest.fail(str(problem)))
+        (document,) = file_documents(store, [Path(file)], problems.append, RowColumns(), pytest.fail)
         store.index([document])
+        assert not problems
         return document.id
 
     try:

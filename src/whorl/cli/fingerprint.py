@@ -57,6 +57,7 @@ def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
     Reads the same files as 'whorl index'; standard input (-) is one text, unless it holds rows. Codes are decimal
     numbers. A document with nothing to hash is left out and reported: all such documents would have the code 0.
     """
+    from whorl.cli.open_store import print_notes, table_notes
     from whorl.cli.render.console import problem_lines
     from whorl.hamming.simhash import DEFAULT_SCHEME, named, simhashes_of
     from whorl.ingest.files import Problem, Problems, documents_in, places
@@ -65,13 +66,18 @@ def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
     columns = RowColumns.named(options.text_column, options.id_column, further=frozenset())
     scheme = named(options.scheme) if options.scheme else DEFAULT_SCHEME
     problems = Problems()
+    text_tables: list[str] = []
     waiting: deque[str] = deque()
     printed = 0
 
     def texts() -> Iterator[str]:
-        tables_are_text = options.text_column is None
         for place in places(paths, problems.append, follow_links=options.follow_links):
-            for document in documents_in(place.file, problems.append, columns, tables_are_text=tables_are_text):
+            for document in documents_in(
+                place.file,
+                problems.append,
+                columns,
+                tables_are_text=not columns.is_text_named and text_tables.append,
+            ):
                 waiting.append(document.id)
                 yield document.text
 
@@ -84,6 +90,7 @@ def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
             else:
                 problems.append(Problem(document_id, f"there is nothing in it that {scheme} hashes"))
     finally:
+        print_notes(table_notes(text_tables))
         for line in problem_lines(problems, "gave no code"):
             click.echo(line, err=True)
     if (problems and not printed) or problems.whole_files:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from whorl.cli.flags import STORE, PassagesCommand, operation_options, store_flag, store_place
-from whorl.cli.open_store import file_documents, file_text
+from whorl.cli.open_store import file_documents, file_text, print_notes, table_notes
 from whorl.cli.render.console import problem_lines, progress_bar, reported_progress
 from whorl.errors import DocumentError, WhorlError
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named
@@ -44,8 +44,8 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
     replaced.
     """
     problems = Problems()
+    text_tables: list[str] = []
     columns = RowColumns.named(options.text_column, options.id_column)
-    tables_are_text = options.text_column is None
     with open_store(
         store,
         passages=options.passages or False,
@@ -67,6 +67,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
         def note(so_far: Indexed) -> None:
             nonlocal done
             done = so_far
+            bar.update(task, description=f"indexing, {counted(done.stored + done.unchanged, 'document')} done")
 
         def refused(document: Document, error: DocumentError) -> None:
             problems.append(Problem(document.id, str(error)))
@@ -75,8 +76,9 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
         opened.read_files(Path.cwd(), file_text)
         try:
             with progress_bar("files") as bar:
-                read = bar.track(files, total=len(files), description="indexing")
-                documents = file_documents(opened, read, problems.append, columns, tables_are_text=tables_are_text)
+                task = bar.add_task("indexing", total=len(files))
+                read = bar.track(files, task_id=task)
+                documents = file_documents(opened, read, problems.append, columns, text_tables.append)
                 opened.index(
                     documents,
                     batch=options.batch,
@@ -94,6 +96,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
             if repeats is not None:
                 _warn(repeats, stored, options)
         finally:
+            print_notes(table_notes(text_tables))
             for line in problem_lines(problems, "could not be stored"):
                 click.echo(line, err=True)
     if first and keeps_texts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from whorl.cli.flags import STORE, store_flag
+from whorl.cli.flags import STORE, operation_option, store_flag
 from whorl.errors import ParameterError, StoreError, UnknownDocumentError
+from whorl.operations import IndexOperation
 from whorl.output.formatting import printable
 
 # Importing these modules takes longer than comparing two files, so they are imported when needed.
@@ -44,20 +45,26 @@ def opened_store(name: str | None) -> Store:
 
 
 class Searched(NamedTuple):
-    """Documents to search: a store (None is the configured store), or files and folders."""
+    """Documents to search: a store (None is the configured store), or files and folders with columns of their rows."""
 
     store: str | None
     folders: tuple[str, ...]
+    text_column: str | None = None
+    id_column: str | None = None
 
 
 def searched_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add `--store` and `--in` to a command, which gets both as its argument `searched`."""
+    """Add `--store`, `--in` and the columns of rows to a command, which gets them as its argument `searched`."""
 
     @STORE
     @_IN
+    @operation_option(IndexOperation, "text_column")
+    @operation_option(IndexOperation, "id_column")
     @wraps(command)
-    def call(store: str | None, folders: tuple[str, ...], **values: Any) -> None:
-        command(searched=Searched(store, folders), **values)
+    def call(
+        store: str | None, folders: tuple[str, ...], text_column: str | None, id_column: str | None, **values: Any
+    ) -> None:
+        command(searched=Searched(store, folders, text_column, id_column), **values)
 
     return call
 
@@ -67,10 +74,13 @@ def opened_for(searched: Searched) -> Iterator[Store]:
     """Open an existing store, or a temporary one with the documents of files and folders.
 
     Raises:
-        ParameterError: A store and folders are given, or the folders have no text.
+        ParameterError: A store and folders are given, columns without folders, or the folders have no text.
     """
-    folders = searched.folders
+    folders, text_column, id_column = searched.folders, searched.text_column, searched.id_column
     if not folders:
+        for flag, column in (("--text-column", text_column), ("--id-column", id_column)):
+            if column is not None:
+                raise ParameterError(f"{flag} is for the rows of files; name the files with --in")
         try:
             opened = opened_store(searched.store)
         except StoreError as error:
@@ -82,6 +92,7 @@ def opened_for(searched: Searched) -> Iterator[Store]:
         raise ParameterError("--in and --store exclude each other: --in reads files, and keeps no store")
     from whorl.cli.render.console import problem_lines, progress_bar
     from whorl.ingest.files import Problem, Problems, places
+    from whorl.ingest.rows.row_format import RowColumns
     from whorl.store import open_store
 
     with TemporaryDirectory(prefix="whorl-") as made, open_store(Path(made) / "store", passages=True) as store:
@@ -89,12 +100,15 @@ def opened_for(searched: Searched) -> Iterator[Store]:
         store.engine.file_base(Path.cwd)
         store.read_files(Path.cwd(), file_text, f"name a file, or a document in {', '.join(folders)}")
         files = [place.file for place in places(folders, problems.append)]
+        text_tables: list[str] = []
         with progress_bar("files") as bar:
             read = bar.track(files, total=len(files), description="reading")
+            columns = RowColumns.named(text_column, id_column)
             store.index(
-                file_documents(store, read, problems.append),
+                file_documents(store, read, problems.append, columns, text_tables.append),
                 on_refused=lambda document, error: problems.append(Problem(document.id, str(error))),
             )
+        print_notes(table_notes(text_tables))
         for line in problem_lines(problems, "could not be read"):
             click.echo(line, err=True)
         if not store.engine.count():
@@ -106,21 +120,35 @@ def file_documents(
     store: Store,
     files: Iterable[File],
     on_problem: Callable[[Problem], None],
-    columns: RowColumns | None = None,
-    *,
-    tables_are_text: bool = True,
+    columns: RowColumns,
+    on_text_table: Callable[[str], None],
 ) -> Iterator[Document]:
-    """Yield the documents in files. Ids are relative to the store's base folder, which must be set."""
+    """Yield the documents in files. Ids are relative to the store's base folder, which must be set.
+
+    A table is one document unless the user named the text column; `on_text_table` is called with the name of such a
+    table.
+    """
     from whorl.ingest.files import documents_in
-    from whorl.ingest.rows.row_format import RowColumns
     from whorl.search.similar.named_documents import file_id
 
     for file in files:
         base = store.references.base_for(str(file)) if isinstance(file, Path) else None
         known_as = file_id(str(file), base) if isinstance(file, Path) else None
         yield from documents_in(
-            file, on_problem, columns or RowColumns(), tables_are_text=tables_are_text, known_as=known_as
+            file,
+            on_problem,
+            columns,
+            tables_are_text=not columns.is_text_named and on_text_table,
+            known_as=known_as,
         )
+
+
+def table_notes(names: Sequence[str]) -> list[str]:
+    """Return the note about tables that were read as one document each; empty if no table was."""
+    if not names:
+        return []
+    others = f" and {len(names) - 1:,} more are tables and were" if len(names) > 1 else " is a table and was"
+    return [f"{names[0]}{others} read as one text; --text-column NAME makes each row a document"]
 
 
 def is_file(name: str) -> bool:

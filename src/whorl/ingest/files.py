@@ -165,7 +165,7 @@ def documents_in(
     columns: RowColumns = RowColumns(),  # noqa: B008 - frozen
     *,
     span: FileSpan | None = None,
-    tables_are_text: bool = True,
+    tables_are_text: bool | Callable[[str], None] = True,
     known_as: str | None = None,
     at_byte: Callable[[int], None] = lambda position: None,
 ) -> Iterator[Document]:
@@ -175,19 +175,22 @@ def documents_in(
         on_problem: Called with files and rows that are not valid documents.
         span: Part of the file, from `spans_in`; None for the whole file.
         tables_are_text: Whether a table (CSV or TSV), or a JSON array of values other than objects, is one document
-            instead of one document per row.
+            instead of one document per row. A function is called with the name of each table read in this way.
         known_as: Id of the file; None for its path.
         at_byte: Called from time to time with the number of bytes read.
     """
     # The text of a single file does not need these modules, so import them here.
     from whorl.ingest.rows.detect_row_format import format_of as format_of_rows
+    from whorl.ingest.rows.detect_row_format import is_table_format
     from whorl.model import Document
 
     name, known_as = PurePath(file.name), known_as or file.as_posix()
     try:
         with file.open("rb") as opened:
-            form = format_of_rows(opened, name, columns, file_text, as_text=tables_are_text)
+            form = format_of_rows(opened, name, columns, file_text, as_text=bool(tables_are_text))
             if form is None:
+                if callable(tables_are_text) and is_table_format(format_of_rows(opened, name, columns, file_text)):
+                    tables_are_text(str(file))
                 yield Document(id=known_as, text=file_text(_bytes(opened), name), name=file.name)
                 return
             for rows in portions(form.rows(opened, columns, span), attrgetter("weight")):

@@ -70,6 +70,10 @@ def detect(
         opened.seek(0)
 
 
+def is_table_format(form: RowFormat | None) -> bool:
+    return isinstance(form, TableFormat)
+
+
 def column_names(file: File, columns: RowColumns, extract: Extract) -> list[str]:
     """Return the column names of the first readable row; an empty list if the file has no rows."""
     with file.open("rb") as opened:
