@@ -56,6 +56,51 @@ def test_formats_that_are_known_and_not_read(raw: bytes, name: str, reason: str)
 GERMAN = "Müller aß am Donnerstag fünf Äpfel – und das „kostete“ 3 €. Größe ist überall schön, sagte Jürgen."
 
 
+#: A sentence in several languages, each with its encodings before UTF-8.
+SENTENCES = {
+    "L'été dernier, le propriétaire a décidé d'augmenter le loyer à la fin du mois d'août.": ["cp1252", "iso8859_15"],
+    "Der Mieter zahlt die Miete für den Monat im Voraus; größere Schäden meldet er später.": ["cp1252"],
+    "El inquilino pagará el alquiler cada año; la reparación de los daños será por su cuenta.": ["cp1252"],
+    "O inquilino não pagará a reparação; a decisão é do proprietário e será comunicada até amanhã.": ["cp1252"],
+    "L'inquilino pagherà l'affitto perché così è più facile; ciò che non può pagare sarà detratto.": ["cp1252"],
+    "Hyresgästen betalar hyran i förskott och får därför inte säga upp avtalet före årets slut.": ["cp1252"],
+    "Lejeren betaler lejen på forhånd og må derfor ikke opsige aftalen før årets udløb.": ["cp1252"],
+    "Najemca płaci czynsz z góry, więc nie może rozwiązać umowy przed końcem roku, chyba że się wyprowadzi.": [
+        "cp1250",
+        "iso8859_2",
+    ],
+    "Nájemce platí nájemné předem, a proto nemůže smlouvu vypovědět před koncem běžného roku.": ["cp1250"],
+    "A bérlő előre fizeti a bért, ezért nem mondhatja fel a szerződést az év vége előtt.": ["cp1250"],
+    "Арендатор платит за квартиру вперёд и поэтому не может расторгнуть договор до конца года.": ["cp1251", "koi8_r"],
+    "Ο ενοικιαστής πληρώνει το ενοίκιο προκαταβολικά και δεν μπορεί να καταγγείλει τη σύμβαση.": ["cp1253"],
+    "Kiracı kirayı peşin öder ve bu yüzden yıl bitmeden sözleşmeyi feshedemez; değişiklik yazılıdır.": ["cp1254"],
+    "השוכר משלם את שכר הדירה מראש ולכן אינו יכול לבטל את החוזה לפני סוף השנה": ["cp1255"],
+    "借主は家賃を前払いするため、年末までに契約を解除することはできません。": ["cp932", "euc_jp"],
+    "承租人预先支付租金，因此在年底之前不能解除合同，除非房东同意。": ["gb18030"],
+    "承租人預先支付租金，因此在年底之前不能解除合約，除非房東同意。": ["big5"],
+    "임차인은 임대료를 미리 지불하므로 연말 이전에는 계약을 해지할 수 없습니다.": ["cp949"],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"), [(text, encoding) for text, encodings in SENTENCES.items() for encoding in encodings]
+)
+def test_old_encodings_are_recognised(text: str, encoding: str) -> None:
+    """
+    A sentence in an encoding of its language is read as it was written.
+    """
+    assert decode(text.encode(encoding)) == text
+
+
+def test_characters_far_from_the_beginning() -> None:
+    """
+    The beginning of a long text shows its encoding; a later byte that the encoding does not define is replaced.
+    """
+    (text, *_) = SENTENCES
+    long = text * 5_000
+    assert decode(long.encode("cp1252") + b"\x93\x81\x94") == f"{long}“\N{REPLACEMENT CHARACTER}”"
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
 def test_encodings_are_recognised(encoding: str) -> None:
     """

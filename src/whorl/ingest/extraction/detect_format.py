@@ -85,6 +85,18 @@ _MARKS = (
 )
 
 
+#: Number of bytes that show the encoding of a text without a byte order mark.
+_EXAMINED_BYTES = 200_000
+#: Characters that a text hardly has: C1 control characters, and replaced bytes.
+_BROKEN = re.compile("[\x80-\x9f\N{REPLACEMENT CHARACTER}]")
+_CONTROLS = re.compile(rb"[\x80-\x9f]")
+#: Groups of Greek, Cyrillic, Hebrew or Arabic letters, and places where a Latin letter precedes or follows one.
+_OTHER_LETTERS = re.compile("[\u0370-\u06ff]+")
+_MIXED_LETTERS = re.compile("[A-Za-z][\u0370-\u06ff]|[\u0370-\u06ff][A-Za-z]")
+#: Maximum number of mixed places per group.
+_MOST_MIXED = 0.25
+
+
 def decode(raw: bytes) -> str:
     """Decode the bytes of a text; raise DocumentError unless they are a text in a known encoding."""
     broken = 0
@@ -98,17 +110,33 @@ def decode(raw: bytes) -> str:
             if error.reason == "unexpected end of data":
                 # Only the last character is broken, so the file was truncated.
                 return raw.decode("utf-8", errors="replace")
-            # Few texts need this detection, so import it here.
-            from charset_normalizer import from_bytes
-
-            best = from_bytes(raw).best()
-            if best is None or b"\0" in raw:
+            encoding = None if b"\0" in raw else _probable_encoding(raw)
+            if encoding is None:
                 raise DocumentError("this is not text in any recognisable encoding") from None
-            return str(best)
+            text = raw.decode(encoding, errors="replace")
+            broken = len(_BROKEN.findall(text))
     # If many characters are null or broken, this is a binary file that begins like a text.
     if text.count("\0") + broken > max(1, len(text) // 100):
         raise DocumentError("this is not text: it is full of NUL characters or of broken ones")
     return text
+
+
+def _probable_encoding(raw: bytes) -> str | None:
+    """Return the most probable encoding of a text that is not in UTF-8; None for bytes that are no text."""
+    # Few texts need this detection, and the import takes long.
+    from chardet import EncodingEra, detect_all
+
+    beginning = raw[:_EXAMINED_BYTES]
+    eras = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO
+    for guess in detect_all(beginning, encoding_era=eras, exclude_encodings=["utf-8", "iso8859-1"]):
+        if (encoding := guess["encoding"]) is None:
+            return None
+        text = beginning.decode(encoding, errors="replace")
+        # A wrong guess often gives words of mixed letters, such as a Latin word with a Cyrillic one at its end.
+        if _MOST_MIXED * len(_OTHER_LETTERS.findall(text)) >= len(_MIXED_LETTERS.findall(text)):
+            # Texts of Windows have quotation marks and dashes where ISO 8859-15 has control characters.
+            return "cp1252" if encoding == "iso8859-15" and _CONTROLS.search(raw) else encoding
+    return None
 
 
 def announced(raw: bytes) -> str | None:
