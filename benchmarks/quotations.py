@@ -223,7 +223,7 @@ def measured(many: int, count: int, wrong: Path | None) -> Iterator[tuple[str, s
         for case in Maker(documents, chance).cases(count):
             begin = time.process_time()
             quotation = Quotation(case.quote, None, case.source, (case.source,))
-            (verified,) = verify_quotations(store.engine, "", [quotation]).quotations
+            (verified,) = verify_quotations(store.engine, store.references, "", [quotation]).quotations
             took.append((time.process_time() - begin) * 1000)
             verdict, right = verified.verdict, case.right
             if verdict is not right:

@@ -328,12 +328,12 @@ class Store:
         if quotations is not None:
             if source is not None or reference != SOURCE:
                 raise ParameterError("give quotations, or a text that has some")
-            verification = verify_quotations(self.engine, "", named_quotations(quotations))
+            verification = verify_quotations(self.engine, self.references, "", named_quotations(quotations))
         else:
             options = operation_of(VerifyOperation, options, keywords)
             own_id = None if source is not None else self.references.ids([reference]).get(reference)
             text = source if source is not None else self.texts([reference])[reference]
-            verification = verification_of(self.engine, text, own_id, options)
+            verification = verification_of(self.engine, self.references, text, own_id, options)
         return replace(verification, warnings=(*verification.warnings, *lag_warnings(self.engine)))
 
     def _reader(

@@ -12,13 +12,18 @@ from whorl.search.quotations.alignment import align
 WORDS = st.lists(st.sampled_from("abcd"), max_size=12)
 
 
-def distance(a: Sequence[str], b: Sequence[str]) -> int:
-    """Return the edit distance of two whole lists of words (Wagner and Fischer, 1974)."""
-    rows: list[list[int]] = [[*range(len(b) + 1)]]
+def cheapest(a: Sequence[str], b: Sequence[str]) -> tuple[int, int]:
+    """Return the edit distance of two whole lists of words, and minus the most words in common at this distance.
+
+    Source: Wagner and Fischer, "The string-to-string correction problem", 1974.
+    """
+    rows = [[(number, 0) for number in range(len(b) + 1)]]
     for number, word in enumerate(a, 1):
-        row = [number]
+        row = [(number, 0)]
         for at, other in enumerate(b, 1):
-            row.append(min(rows[-1][at] + 1, row[-1] + 1, rows[-1][at - 1] + (word != other)))
+            edits, common = rows[-1][at - 1]
+            paired = (edits, common - 1) if word == other else (edits + 1, common)
+            row.append(min(paired, *((edits + 1, common) for edits, common in (rows[-1][at], row[-1]))))
         rows.append(row)
     return rows[-1][-1]
 
@@ -26,12 +31,15 @@ def distance(a: Sequence[str], b: Sequence[str]) -> int:
 @given(WORDS.filter(bool), WORDS)
 def test_the_best_place(quote: list[str], document: list[str]) -> None:
     """
-    No run of the document is nearer, and the edits turn the place into the quotation.
+    No run of the document is nearer, or as near with more words in common, and the edits turn the place into the
+    quotation.
     """
     alignment = align(quote, document)
     places = [(start, end) for end in range(len(document) + 1) for start in range(end + 1)]
-    assert alignment.distance == min(distance(quote, document[start:end]) for start, end in places)
-    assert alignment.distance == distance(quote, document[alignment.start : alignment.end])
+    added = sum(edit.quote[1] - edit.quote[0] for edit in alignment.edits)
+    found = alignment.distance, added - len(quote)
+    assert found == min(cheapest(quote, document[start:end]) for start, end in places)
+    assert found == cheapest(quote, document[alignment.start : alignment.end])
     words, at = [], alignment.start
     for edit in alignment.edits:
         words += [*document[at : edit.document[0]], *quote[slice(*edit.quote)]]
@@ -39,6 +47,15 @@ def test_the_best_place(quote: list[str], document: list[str]) -> None:
     assert [*words, *document[at : alignment.end]] == quote
     sizes = [max(edit.quote[1] - edit.quote[0], edit.document[1] - edit.document[0]) for edit in alignment.edits]
     assert sum(sizes) <= alignment.distance
+
+
+def test_a_word_dropped_before_the_last() -> None:
+    """
+    A dropped negation is shown as dropped, although the last word added after a shorter place is as near.
+    """
+    alignment = align(["changing", "it", "is", "allowed"], ["but", "changing", "it", "is", "not", "allowed", "here"])
+    assert (alignment.start, alignment.end, alignment.distance) == (1, 6, 1)
+    assert [(edit.quote, edit.document) for edit in alignment.edits] == [((3, 3), (4, 5))]
 
 
 def test_a_number_changed() -> None:

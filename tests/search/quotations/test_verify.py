@@ -105,6 +105,19 @@ def test_differences(store: Store) -> None:
     assert place.content[slice(*place.document)].startswith("The tenant pays")
 
 
+def test_a_dropped_negation(store: Store) -> None:
+    """
+    A "not" dropped before the last word is shown as dropped, and the place includes it.
+    """
+    store.index([Document("rule", "Copies may be made by all tenants, but changing them is not allowed.")])
+    quotation = judged(store, "copies may be made by all tenants, but changing them is allowed", "rule")
+    (place,) = quotation.places
+    assert quotation.verdict is Verdict.EDITED
+    assert [(difference.kind, difference.document) for difference in place.differences] == [("dropped", "not")]
+    assert place.content[slice(*place.document)].endswith("not allowed")
+    store.delete(["rule"])
+
+
 def test_places_of_parts(store: Store) -> None:
     """
     Each part of a stitched quotation names its range in the quotation.
@@ -183,6 +196,34 @@ def test_a_source_in_prose(store: Store) -> None:
     """
     (verified,) = store.verify(source="“keeps the structure, the roof”[^1]\n\n[^1]: Smith, Works").quotations
     assert (verified.verdict, verified.notes) == (Verdict.EXACT, ("the store has no document 'Smith, Works'",))
+
+
+@pytest.mark.parametrize(
+    ("after", "source", "verdict", "notes"),
+    [
+        (" (house rules)", "house rules", "misattributed", ()),
+        (" [house rules]", "house rules", "misattributed", ()),
+        (" [./folder/rules.txt]", "./folder/rules.txt", "misattributed", ()),
+        (" [the rules](folder/rules.txt)", "[the rules](folder/rules.txt)", "misattributed", ()),
+        (" [x](nowhere)", "[x](nowhere)", "exact", ("the store has no document '[x](nowhere)'",)),
+        # Brackets often hold something else than a source.
+        (" (see above)", None, "exact", ()),
+        (" [1]", None, "exact", ()),
+        (" [sic]", None, "exact", ()),
+    ],
+)
+def test_sources_by_name_and_path(
+    store: Store, after: str, source: str | None, verdict: str, notes: tuple[str, ...]
+) -> None:
+    """
+    A text names a source by its id, name or path, in round or square brackets or by a link.
+    """
+    store.index([Document("folder/rules.txt", "No music after ten at night, on any day.", "house rules")])
+    (verified,) = store.verify(source=f"“keeps the structure, the roof”{after}").quotations
+    assert (verified.quotation.source, verified.verdict.value, verified.notes) == (source, verdict, notes)
+    given = judged(store, "keeps the structure, the roof", "house rules")
+    assert (given.verdict, given.source_id, given.notes) == (Verdict.MISATTRIBUTED, "folder/rules.txt", ())
+    store.delete(["folder/rules.txt"])
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from whorl.request_context import require_time
 
-_Numbers = npt.NDArray[np.int32]
+_Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,47 +43,52 @@ class Alignment:
 def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
     """Return the best alignment of a quotation with a run of a document's words, the first of equally good ones.
 
-    The time is proportional to the product of both lengths.
+    Of alignments with the same distance, the best has the most words in common. So a dropped "not" before the last word
+    is shown as dropped, not the last word as added. The time is proportional to the product of both lengths.
 
     >>> found = align("the rent is due".split(), "that the monthly rent was due on".split())
     >>> found.start, found.end, found.distance, [(edit.quote, edit.document) for edit in found.edits]
     (1, 6, 2, [((1, 1), (2, 3)), ((2, 3), (4, 5))])
     """
     numbers: dict[str, int] = {}
-    wanted = np.array([numbers.setdefault(word, len(numbers)) for word in quote], np.int32)
-    words = np.array([numbers.get(word, -1) for word in document], np.int32)
-    row = np.zeros(words.size + 1, np.int32)
+    wanted = np.array([numbers.setdefault(word, len(numbers)) for word in quote], np.int64)
+    words = np.array([numbers.get(word, -1) for word in document], np.int64)
+    # Words in common are the quotation's words, minus the distance, plus the words that the quotation leaves out. So an
+    # omission costs one less than another edit, and the distance still decides.
+    edit_cost = wanted.size + 1
+    row = np.zeros(words.size + 1, np.int64)
     for number in wanted:
         require_time()
-        row = _next_row(row, words != number)
-    end, distance = int(row.argmin()), int(row.min())
+        row = _next_row(row, words != number, edit_cost)
+    end, distance = int(row.argmin()), -(-int(row.min()) // edit_cost)
     # The run is longer than the quotation by at most the distance.
     first = max(0, end - wanted.size - distance)
-    rows = [np.zeros(end - first + 1, np.int32)]
+    rows = [np.zeros(end - first + 1, np.int64)]
     for number in wanted:
-        rows.append(_next_row(rows[-1], words[first:end] != number))
-    edits, start = _traced(rows, wanted, words[first:end])
+        rows.append(_next_row(rows[-1], words[first:end] != number, edit_cost))
+    edits, start = _traced(rows, wanted, words[first:end], edit_cost)
     shifted = tuple(Edit(edit.quote, (edit.document[0] + first, edit.document[1] + first)) for edit in edits)
     return Alignment(first + start, end, distance, shifted)
 
 
-def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_]) -> _Numbers:
-    """Return the next row of edit distances, for one more word of the quotation.
+def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_], edit_cost: int) -> _Numbers:
+    """Return the next row of costs, for one more word of the quotation.
 
     Args:
-        row: For each end of a run of the document, the smallest distance to the words of the quotation so far; int32
-            array of shape (words + 1,).
+        row: For each end of a run of the document, the smallest cost for the words of the quotation so far; int64 array
+            of shape (words + 1,).
         differs: Whether each word of the document differs from the next word of the quotation.
+        edit_cost: Cost of an added or another word; an omitted word costs one less.
     """
-    following = row + 1
-    np.minimum(following[1:], row[:-1] + differs, out=following[1:])
-    # A run may be extended to a later end: each additional word adds one to the distance.
-    way = np.arange(following.size, dtype=np.int32)
+    following = row + edit_cost
+    np.minimum(following[1:], row[:-1] + differs * edit_cost, out=following[1:])
+    # A run may be extended to a later end: each additional word is an omission.
+    way = np.arange(following.size) * (edit_cost - 1)
     return np.minimum.accumulate(following - way) + way
 
 
-def _traced(rows: Sequence[_Numbers], quote: _Numbers, document: _Numbers) -> tuple[list[Edit], int]:
-    """Return the edits on the cheapest path through the rows of distances, and the start of the run in the document."""
+def _traced(rows: Sequence[_Numbers], quote: _Numbers, document: _Numbers, edit_cost: int) -> tuple[list[Edit], int]:
+    """Return the edits on the cheapest path through the rows of costs, and the start of the run in the document."""
     at, to = len(rows) - 1, rows[-1].size - 1
     steps: list[tuple[bool, tuple[int, int], tuple[int, int]]] = []
     while at:
@@ -91,10 +96,10 @@ def _traced(rows: Sequence[_Numbers], quote: _Numbers, document: _Numbers) -> tu
         is_same = to > 0 and quote[at - 1] == document[to - 1]
         if is_same and rows[at - 1][to - 1] == cost:
             step = 1, 1
-        elif to and rows[at][to - 1] + 1 == cost:
+        elif to and rows[at][to - 1] + edit_cost - 1 == cost:
             step = 0, 1
         else:
-            step = (1, 1) if to and rows[at - 1][to - 1] + 1 == cost else (1, 0)
+            step = (1, 1) if to and rows[at - 1][to - 1] + edit_cost == cost else (1, 0)
         steps.append((step == (1, 1) and bool(is_same), (at - step[0], at), (to - step[1], to)))
         at, to = at - step[0], to - step[1]
     edits = []

@@ -31,7 +31,9 @@ _SINGLE_MARKS = re.compile(r"(?<!\w)(?:‘([^‘\n]+?)’|‹([^‹›\n]+?)›)
 _SENTENCE = re.compile(r"\S.*?(?:[.!?。！？]['\"”’»)\]]*(?=\s|\Z)|(?=\n[^\S\n]*\n)|\Z)", re.DOTALL)
 _FOOTNOTE_MARK = re.compile(r"[ \t.,;:!?)]{0,3}(?:\[\^?([\w.-]{1,40})\]|([¹²³⁰⁴-⁹]{1,3}))")
 _FOOTNOTE = re.compile(r"^[ \t]*(?:\[\^?([\w.-]{1,40})\]:?|([¹²³⁰⁴-⁹]{1,3}))[ \t]+(\S.*)$", re.MULTILINE)
-_BRACKETS = re.compile(r"[ \t.,;:]{0,3}\(([^()\n]{1,300})\)")
+#: A name in brackets. A number in square brackets is the mark of a footnote, and square brackets before a round one are
+#: the label of a link.
+_BRACKETS = re.compile(r"[ \t.,;:]{0,3}(?:\(([^()\n]{1,300})\)|\[(?!\^|\d+\])([^\[\]\n]{1,300})\](?!\())")
 _LINK = re.compile(r"\[([^\]\n]{1,300})\]\(([^()\s]{1,500})\)")
 _HTML = re.compile(r"<(?:blockquote|q)\b", re.IGNORECASE)
 #: Number of characters of HTML to parse at a time.
@@ -145,7 +147,7 @@ def _with_source(quotation: Quotation, text: str, end: int, notes: Mapping[str, 
         return _sourced(quotation, note)
     rest = text[end : end + 1_000]
     if brackets := _BRACKETS.match(rest):
-        return _sourced(quotation, brackets[1], is_certain=False)
+        return _sourced(quotation, brackets[1] or brackets[2], is_certain=False)
     link = _LINK.match(rest.lstrip(" .,;:—–(-"))
     return _sourced(quotation, link[0]) if link else quotation
 

@@ -19,6 +19,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise, takewhile
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,9 @@ from whorl.search.quotations.results import (
     Verification,
     VerifiedQuotation,
 )
+
+if TYPE_CHECKING:
+    from whorl.search.similar.named_documents import References
 
 #: Minimum number of words of a run that counts as taken from a document, and number of words of a looked-up run.
 RUN_WORDS, _LOOKED_UP_WORDS = 5, 4
@@ -66,10 +70,13 @@ _MARK = re.compile(r"\[\^?\w{1,40}\]|\]\(\S*\)|[¹²³⁰⁴-⁹]+")
 _GAP = re.compile(r"\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…|(?<![.,;:!?\]])\[(?!\^)[^\]]{2,60}\](?!\()")
 
 
-def verification_of(engine: Engine, text: str, own_id: str | None, options: VerifyOperation) -> Verification:
+def verification_of(
+    engine: Engine, references: References, text: str, own_id: str | None, options: VerifyOperation
+) -> Verification:
     """Verify the quotations of a text.
 
     Args:
+        references: Resolves the sources that the text names.
         text: Plain text, Markdown or HTML.
         own_id: Id of the text, if it is a document of the store; the document is not a source of itself.
 
@@ -80,15 +87,16 @@ def verification_of(engine: Engine, text: str, own_id: str | None, options: Veri
         raise ParameterError(f"min_words must be at least 1, got {options.min_words}")
     plain, quotations = quotations_of(text, every_sentence=options.all)
     long = [quotation for quotation in quotations if len(CanonicalText(quotation.quote).words) >= options.min_words]
-    return replace(verify_quotations(engine, plain, long, own_id=own_id), is_html=plain != text)
+    return replace(verify_quotations(engine, references, plain, long, own_id=own_id), is_html=plain != text)
 
 
 def verify_quotations(
-    engine: Engine, text: str, quotations: Sequence[Quotation], *, own_id: str | None = None
+    engine: Engine, references: References, text: str, quotations: Sequence[Quotation], *, own_id: str | None = None
 ) -> Verification:
     """Verify the given quotations.
 
     Args:
+        references: Resolves the sources that the quotations name.
         own_id: Id of the text, if it is a document of the store; the document is not a source of itself.
 
     Raises:
@@ -96,8 +104,7 @@ def verify_quotations(
     """
     if len(quotations) > MOST_QUOTATIONS:
         raise ParameterError(f"at most {MOST_QUOTATIONS:,} quotations are verified at once, got {len(quotations):,}")
-    references = dict.fromkeys(name for quotation in quotations for name in quotation.references)
-    ids = engine.resolve(list(references)) if references else {}
+    ids = references.ids(name for quotation in quotations for name in quotation.references)
     store = _Documents(engine, own_id)
     verified = []
     for number, quotation in enumerate(quotations):
@@ -211,6 +218,9 @@ class _Verifier:
         #: Index of the first word of each part, then the number of all words.
         self._bounds = [0, *accumulate(len(part.words) for part in self._parts)]
         self._named = next((ids[name] for name in quotation.references if name in ids), None)
+        if self._named is None and not quotation.is_certain:
+            # Words in brackets that name no document are not meant as a source.
+            self._quotation = replace(quotation, source=None, references=())
         self._runs: dict[str, None] = {}
 
     @property
@@ -219,7 +229,7 @@ class _Verifier:
 
     @property
     def _is_of_unknown_source(self) -> bool:
-        return bool(self._quotation.references) and self._quotation.is_certain and self._named is None
+        return bool(self._quotation.references) and self._named is None
 
     def verified(self) -> VerifiedQuotation:
         own = next(iter(self._compared([self._named])), None) if self._named is not None else None
