@@ -241,7 +241,12 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """Progress of an indexing run: numbers of documents stored, and skipped as unchanged."""
+    """Progress of an indexing run, in documents.
+
+    Args:
+        repeated: Documents with the id of an earlier document of the run; of several with one id, the last one counts.
+    """
 
     stored: int = 0
     unchanged: int = 0
+    repeated: int = 0

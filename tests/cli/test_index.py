@@ -204,6 +204,21 @@ def test_many_problems_are_counted(folder: Path) -> None:
     assert (lines[0], len(lines), lines[-1]) == ("100 could not be stored:", 22, "  … and 80 more")
 
 
+def test_rows_with_the_ids_of_other_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Two tables that number their rows from 1 overwrite each other's rows, and a note says so.
+    """
+    monkeypatch.chdir(tmp_path)
+    for name, words in (("fruit", "apples and pears and plums"), ("ships", "ships and boats and harbours")):
+        Path(f"{name}.csv").write_text(f"id,text\n1,a row about {words}\n2,another row about {words}\n")
+    result = whorl("index", "--store", "store", "--text-column", "text", "fruit.csv", "ships.csv")
+    assert result.stdout == "2 documents stored in store.\n"
+    assert "note: 2 documents have the ids of earlier ones, such as '1'; only the last document" in result.stderr
+    (tmp_path / "one.jsonl").write_text('{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}\n')
+    result = whorl("index", "--store", "store", "one.jsonl")
+    assert "note: 1 document has the id of an earlier one, such as 'a'" in result.stderr
+
+
 def test_a_second_run_skips_unchanged_documents(notes: Path) -> None:
     """
     A second run stores only the changed file, under the same id.

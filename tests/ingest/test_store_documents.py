@@ -13,7 +13,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, EngineResponseError, EngineUnavailableError, ParameterError
 from whorl.ingest import store_documents
-from whorl.ingest.store_documents import index_documents
+from whorl.ingest.store_documents import SeenIds, index_documents
 from whorl.model import Indexed
 from whorl.request_context import new_request
 
@@ -127,8 +127,21 @@ def test_the_last_document_of_an_id_counts(watched: Watched, batch: int) -> None
     The last of several documents with one id counts, however they fall into batches.
     """
     documents = [Document("a", "old"), Document("b", "b"), Document("a", "new")]
-    indexed(watched, documents, batch=batch)
+    assert indexed(watched, documents, batch=batch) == Indexed(2, 0, 1)
     assert watched.engine.texts(["a", "b"]) == {"a": "new", "b": "b"}
+    # Sent again, "b" is unchanged; "a" gets its old text, and then its new one.
+    assert indexed(watched, documents, batch=1) == Indexed(1, 1, 1)
+    assert watched.engine.texts(["a", "b"]) == {"a": "new", "b": "b"}
+
+
+def test_ids_of_a_run_are_noticed_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Only so many ids are kept; ids kept before are still noticed.
+    """
+    monkeypatch.setattr(store_documents, "MOST_IDS", 2)
+    seen = SeenIds()
+    assert [seen.add(document_id) for document_id in ("a", "b", "c", "c", "b", "a")] == [*[False] * 4, True, True]
+    assert seen.first_repeated == "b"
 
 
 def test_a_refused_document_costs_no_other(watched: Watched) -> None:

@@ -12,10 +12,11 @@ import click
 from whorl.cli.flags import STORE, PassagesCommand, operation_options, store_flag, store_place
 from whorl.cli.open_store import file_documents, file_text, print_notes, table_notes
 from whorl.cli.render.console import problem_lines, progress_bar, reported_progress
-from whorl.errors import DocumentError, WhorlError
+from whorl.errors import DocumentError, WhorlError, quoted
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named
 from whorl.ingest.files import Problem, Problems, places
 from whorl.ingest.rows.row_format import RowColumns
+from whorl.ingest.store_documents import SeenIds
 from whorl.model import Document, Indexed
 from whorl.operations import IndexOperation
 from whorl.output.formatting import counted, percent
@@ -52,7 +53,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
         without_minhash=options.without_minhash,
         no_text=options.no_text,
     ) as opened:
-        done = Indexed()
+        done, seen = Indexed(), SeenIds()
         # Report invalid options before anything is stored.
         repeats = None if options.warn is None else RepeatSearch(opened, options.warn, options.metric)
         stored: dict[str, None] = {}
@@ -86,6 +87,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
                     progress=note,
                     on_refused=refused,
                     on_stored=remember,
+                    seen=seen,
                 )
         except (WhorlError, KeyboardInterrupt):
             click.echo(f"stopped: {_counts(done)}. Run the same command again to complete it.")
@@ -99,6 +101,10 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
             print_notes(table_notes(text_tables))
             for line in problem_lines(problems, "could not be stored"):
                 click.echo(line, err=True)
+            if seen.first_repeated is not None:
+                have = "has the id of an earlier one" if done.repeated == 1 else "have the ids of earlier ones"
+                such = f"{counted(done.repeated, 'document')} {have}, such as {quoted(seen.first_repeated)}"
+                click.echo(f"note: {such}; only the last document of each id is stored", err=True)
     if first and keeps_texts:
         command = f"whorl similar{store_flag(store)} {shlex.quote(first)}"
         click.echo(f"Documents like one of them: {command}", err=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
-from typing import TypedDict
+from typing import TypedDict, Unpack
 
 from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, ParameterError, WhorlError
@@ -19,6 +20,8 @@ from whorl.request_context import trace
 DEFAULT_BATCH = 256
 #: Approximate maximum number of characters in a batch, so that one request takes seconds, not minutes.
 BATCH_CHARACTERS = 4_000_000
+#: Maximum number of ids of a run that `SeenIds` keeps, in some 70 MB.
+MOST_IDS = 1_000_000
 #: A document of up to this number of characters takes little memory even after folding, so it is not checked.
 _SMALL_CHARACTERS = 1_000_000
 
@@ -33,6 +36,7 @@ class IndexOptions(TypedDict, total=False):
         progress: Called after every batch with the numbers of documents safely stored or unchanged so far.
         on_refused: Called with a document that the engine cannot store, and the error, which otherwise ends the run.
         on_stored: Called with each document when it is safely stored.
+        seen: Ids of the same run in earlier calls; by default, the call is the whole run.
     """
 
     batch: int
@@ -40,31 +44,54 @@ class IndexOptions(TypedDict, total=False):
     progress: Callable[[Indexed], None] | None
     on_refused: Callable[[Document, DocumentError], None] | None
     on_stored: Callable[[Document], None] | None
+    seen: SeenIds
 
 
-def index_documents(
-    engine: Engine,
-    documents: Iterable[Document],
-    *,
-    batch: int = DEFAULT_BATCH,
-    again: bool = False,
-    progress: Callable[[Indexed], None] | None = None,
-    on_refused: Callable[[Document, DocumentError], None] | None = None,
-    on_stored: Callable[[Document], None] | None = None,
-) -> Indexed:
+class SeenIds:
+    """Notices when an id comes again in a run, among the first `MOST_IDS` distinct ids.
+
+    Attributes:
+        first_repeated: The first id that came again.
+    """
+
+    def __init__(self) -> None:
+        self._hashes = set[int]()
+        self.first_repeated: str | None = None
+
+    def add(self, document_id: str) -> bool:
+        """Add an id; return whether it came before."""
+        key = hash(document_id)
+        if key not in self._hashes:
+            if len(self._hashes) < MOST_IDS:
+                self._hashes.add(key)
+            return False
+        self.first_repeated = self.first_repeated or document_id
+        return True
+
+
+def index_documents(engine: Engine, documents: Iterable[Document], **options: Unpack[IndexOptions]) -> Indexed:
     """Store documents; see `Store.index` and `IndexOptions`."""
+    batch, again = options.get("batch", DEFAULT_BATCH), options.get("again", False)
+    progress, on_refused, on_stored = options.get("progress"), options.get("on_refused"), options.get("on_stored")
+    seen = options.get("seen") or SeenIds()
     if batch < 1:
         raise ParameterError(f"batch must be at least 1, got {batch}")
     done = Indexed()
     remaining = iter(documents)
     sent: list[Document] = []
     try:
-        # A group is a dictionary by id. If documents in a batch share an id, only the last one is stored.
         while group := _group(remaining, batch):
-            digests = {} if again else engine.digests(group)
-            sent = [document for document in group.values() if not document.has_digest(digests.get(document.id))]
+            new = {document.id for document in group if not seen.add(document.id)}
+            # If documents in a batch share an id, only the last one is stored.
+            last = {document.id: document for document in group}
+            digests = {} if again else engine.digests(last)
+            sent = [document for document in last.values() if not document.has_digest(digests.get(document.id))]
             stored = _stored(engine, sent, on_refused)
-            done = Indexed(done.stored + len(stored), done.unchanged + len(group) - len(sent))
+            done = Indexed(
+                done.stored + _count_among(new, stored),
+                done.unchanged + len(new) - _count_among(new, sent),
+                done.repeated + len(group) - len(new),
+            )
             trace().stored += len(stored)
             sent = []
             if on_stored:
@@ -81,7 +108,7 @@ def index_documents(
                 count = 0 if again else _count_stored(engine, sent)
                 trace().stored += count
                 if progress and count:
-                    progress(Indexed(done.stored + count, done.unchanged))
+                    progress(replace(done, stored=done.stored + count))
         raise
     if done.stored:
         engine.refresh()
@@ -127,15 +154,19 @@ def _count_stored(engine: Engine, documents: list[Document]) -> int:
     return sum(document.has_digest(digests.get(document.id)) for document in documents)
 
 
-def _group(documents: Iterator[Document], most: int) -> dict[str, Document]:
-    """Return the next documents by id: `most` of them, or fewer if they are long.
+def _count_among(ids: Set[str], documents: Iterable[Document]) -> int:
+    return sum(document.id in ids for document in documents)
+
+
+def _group(documents: Iterator[Document], most: int) -> list[Document]:
+    """Return the next documents: `most` of them, or fewer if they are long.
 
     Unlike `arrays.chunks`, this reads no document ahead, because the sender may wait until the batch is stored.
     """
-    group: dict[str, Document] = {}
+    group: list[Document] = []
     characters = 0
     for document in islice(documents, most):
-        group[document.id] = document
+        group.append(document)
         characters += len(document.text)
         if characters >= BATCH_CHARACTERS:
             break

@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 
 from whorl.errors import DocumentError, ParameterError, StoppedError, WhorlError
 from whorl.ingest.rows.json_and_csv import json_document
+from whorl.ingest.store_documents import SeenIds
 from whorl.model import Document, Indexed
 from whorl.request_context import cancellation, require_time, undisturbed
 from whorl.search.find_earlier_copies import Repeats, RepeatSearch
@@ -62,6 +63,7 @@ class Report:
     Args:
         stored: Number of stored documents, all on disk.
         unchanged: Number of documents already stored with the same content.
+        repeated: Number of documents with the id of an earlier line; of several with one id, the last one counts.
         refused: Number of lines without a valid document, or with a document that cannot be stored.
         errors: Errors of the first refused lines, by line.
         checked: Number of documents that were compared with stored documents.
@@ -69,12 +71,13 @@ class Report:
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
-        *("lines", "stored", "unchanged", "refused", "errors"),
+        *("lines", "stored", "unchanged", "repeated", "refused", "errors"),
         *("checked?repeats", "repeating?repeats", "repeats?", "warnings?"),
     )
 
     stored: int = 0
     unchanged: int = 0
+    repeated: int = 0
     refused: int = 0
     errors: list[LineError] = field(default_factory=list)
     lines: int = 0
@@ -82,6 +85,7 @@ class Report:
     repeating: int = 0
     repeats: list[LineRepeats] | None = None
     warnings: tuple[str, ...] | None = None
+    seen: SeenIds = field(default_factory=SeenIds)
 
     def repeat(self, line: int, repeats: Repeats) -> None:
         self.repeating += 1
@@ -207,7 +211,7 @@ class Uploads:
     def _store_part(self, part: Iterable[Line], report: Report, repeats: RepeatSearch | None) -> None:
         numbers: dict[str, int] = {}
         stored: dict[str, None] = {}
-        before = Indexed(report.stored, report.unchanged)
+        before = Indexed(report.stored, report.unchanged, report.repeated)
         disconnected = cancellation()
 
         def documents() -> Iterator[Document]:
@@ -220,6 +224,7 @@ class Uploads:
 
         def note(done: Indexed) -> None:
             report.stored, report.unchanged = before.stored + done.stored, before.unchanged + done.unchanged
+            report.repeated = before.repeated + done.repeated
 
         def refused(document: Document, error: DocumentError) -> None:
             report.refuse(numbers[document.id], str(error))
@@ -228,7 +233,9 @@ class Uploads:
             stored[document.id] = None
 
         with undisturbed():
-            self._store.index(documents(), progress=note, on_refused=refused, on_stored=keep if repeats else None)
+            self._store.index(
+                documents(), progress=note, on_refused=refused, on_stored=keep if repeats else None, seen=report.seen
+            )
         if repeats is not None:
             for repeated in repeats.of_stored(stored):
                 report.repeat(numbers[repeated.id], repeated)

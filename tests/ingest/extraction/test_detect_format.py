@@ -87,7 +87,7 @@ SENTENCES = {
 )
 def test_old_encodings_are_recognised(text: str, encoding: str) -> None:
     """
-    A sentence in an encoding of its language is read as it was written.
+    A sentence in an encoding of its language is read correctly.
     """
     assert decode(text.encode(encoding)) == text
 

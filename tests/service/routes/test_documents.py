@@ -14,6 +14,7 @@ from tests.made_files import SENTENCES, pdf
 from tests.service.contracts import post_json
 from tests.service.limited import PATIENCE_SECONDS, sent
 from whorl import Document, Store, open_store
+from whorl.service import uploads
 from whorl.service.app import create_app
 from whorl.service.middleware import limits
 from whorl.settings.settings import Settings
@@ -59,12 +60,30 @@ def test_lines_are_stored(service: TestClient) -> None:
     ]
     answer = service.post("/api/v1/documents", content=sent(documents), headers=LINES)
     assert answer.status_code == 200
-    assert answer.json() == {"lines": 600, "stored": 600, "unchanged": 0, "refused": 0, "errors": []}
+    assert answer.json() == {
+        "lines": 600,
+        "stored": 600,
+        "unchanged": 0,
+        "repeated": 0,
+        "refused": 0,
+        "errors": [],
+    }
     body = service.get("/api/v1/search", params={"q": "FINGERPRINT:n7 AND pages:[0 TO 999]", "rows": 0}).json()
     assert body["total"] == 600
     assert service.get("/api/v1/documents/n7").json() == {"id": "n7", "name": "N", "properties": {"pages": [7]}}
     again = service.post("/api/v1/documents", content=sent([*documents[:5], {"id": "new", "text": "x"}]), headers=LINES)
     assert (again.json()["stored"], again.json()["unchanged"]) == (1, 5)
+
+
+def test_repeated_ids_are_counted(service: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The last line with an id counts, also in another part of the upload, and the earlier ones are counted.
+    """
+    monkeypatch.setattr(uploads, "PART_LINES", 2)
+    lines = [{"id": document_id, "text": TEXT, "number": number} for number, document_id in enumerate("abaca")]
+    answer = service.post("/api/v1/documents", content=sent(lines), headers=LINES).json()
+    assert (answer["lines"], answer["stored"], answer["repeated"]) == (5, 3, 2)
+    assert service.get("/api/v1/documents/a").json()["properties"] == {"number": [4]}
 
 
 def test_wrong_lines_are_reported(service: TestClient) -> None:
