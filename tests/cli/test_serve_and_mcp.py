@@ -34,6 +34,17 @@ def test_other_clients_need_a_key(folder: Path, host: str) -> None:
     assert not (folder / "store").exists()
 
 
+def test_a_missing_store_of_a_read_only_service(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A service that may not write does not create a store.
+    """
+    monkeypatch.setenv("WHORL_READ_ONLY", "true")
+    refused = whorl("serve", "--store", "store")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "there is no store at store" in refused.stderr
+    assert not (folder / "store").exists()
+
+
 @pytest.mark.parametrize("port", ["65536", "-1", "http"])
 def test_a_port_that_is_none(port: str) -> None:
     """

@@ -69,9 +69,10 @@ def stopping(served: Served) -> None:
 
 def test_a_missing_store_is_created(tmp_path: Path) -> None:
     """
-    A service creates a missing store folder, and then accepts documents.
+    A service creates a missing store folder, logs that it has no documents, and then accepts documents.
     """
     with serving(tmp_path / "new" / "store") as served:
+        assert f"the store {tmp_path / 'new' / 'store'} has no documents" in [line["event"] for line in served.lines]
         headers = {"Content-Type": "application/x-ndjson"}
         url = f"{served.url}/api/v1/documents"
         answer = requests.post(url, data=line("first"), headers=headers, timeout=DEADLINE_SECONDS)

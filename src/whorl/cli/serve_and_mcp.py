@@ -28,8 +28,8 @@ def serve(store: str | None, host: str | None, port: int | None, is_open: bool, 
     """Serve HTTP: a page, whorl's routes under /api/v1 (see /openapi.json), and Alfresco's search under /alfresco.
 
     Listens on this machine only, unless --host says otherwise; before changing that, set WHORL_USER and WHORL_PASSWORD
-    or WHORL_API_KEY. The log has one line per request, in JSON unless it goes to a
-    terminal. On SIGTERM, accepted requests are finished first. See
+    or WHORL_API_KEY. A missing folder becomes a new, empty store, unless the service is read-only. The log has one line
+    per request, in JSON unless it goes to a terminal. On SIGTERM, accepted requests are finished first. See
     docs/operations.md.
     """
     try:
@@ -46,7 +46,7 @@ def serve(store: str | None, host: str | None, port: int | None, is_open: bool, 
     if not (is_open or settings.is_open):
         credentials.require_credentials_for(listen[0])
     limit_arenas()
-    with open_store(settings=settings) as opened:
+    with open_store(settings=settings, create=not settings.is_read_only) as opened:
         serve_store(opened, settings)
 
 

@@ -31,7 +31,7 @@ from whorl.query.parser import build_grammars
 from whorl.request_context import deadline, new_request, seconds_left, trace
 from whorl.service.app import SharedState, configured_app
 from whorl.service.credentials import Tickets
-from whorl.service.middleware.logs_and_metrics import configuration
+from whorl.service.middleware.logs_and_metrics import LOGGER, configuration
 from whorl.service.routes.duplicates import DuplicateSearches
 from whorl.settings.settings import Settings, shared_folder, use_in_workers
 from whorl.store import Store, open_store
@@ -163,10 +163,17 @@ def serve(store: Store, settings: Settings) -> None:
     is_terminal = sys.stderr.isatty()
     config = uvicorn.Config(configured_app(store, settings), **_server_options(settings, is_terminal=is_terminal))
     server = _AnnouncedServer(config) if is_terminal else uvicorn.Server(config)
+    _warn_if_empty(store, settings)
     with suppress(KeyboardInterrupt):
         server.run()
     if not server.started:
         sys.exit(_STARTUP_FAILURE)
+
+
+def _warn_if_empty(store: Store, settings: Settings) -> None:
+    """Log a warning if a store on disk has no documents: a mistyped path gives a new, empty store."""
+    if store.engine.runs_in_process and not store.engine.count():
+        logging.getLogger(LOGGER).warning("the store %s has no documents", Path(settings.store).absolute())
 
 
 def _prepare_process() -> None:
@@ -256,6 +263,7 @@ def worker_app() -> FastAPI:
     @asynccontextmanager
     async def with_store(app: FastAPI) -> AsyncIterator[None]:
         with store:
+            _warn_if_empty(store, settings)
             async with lifespan(app):
                 if sys.stderr.isatty():
                     announce = partial(_announce_first, *settings.listen, folder / _ANNOUNCED)

@@ -140,6 +140,8 @@ def test_the_same_as_with_plain_sets(store: Store) -> None:
         made[f"{number:02}"] = own
     store.index(Document(name, " ".join(words)) for name, words in made.items())
     attribution = answer(store, " ".join(text), min_words=1)
+    assert attribution.min_words == 5
+    assert "min_words 1 counts as 5: passages have at least the words of a shingle" in attribution.warnings
 
     def covered(own: list[str]) -> set[int]:
         shingles = {tuple(own[at : at + 5]) for at in range(len(own) - 4)}

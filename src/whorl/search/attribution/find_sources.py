@@ -173,7 +173,12 @@ def find_sources(
         own_id: Id of the text, if it is a document of the store; the document is not a source of itself.
     """
     count_search(engine.scheme, LOOPS_GAIN)
-    min_words, ignore_common = criteria.min_words, criteria.ignore_common
+    warnings, shingle_size = list[str](), engine.scheme.shingle_size
+    min_words, ignore_common = max(criteria.min_words, shingle_size), criteria.ignore_common
+    if min_words > criteria.min_words:
+        warnings.append(
+            f"min_words {criteria.min_words} counts as {min_words}: passages have at least the words of a shingle"
+        )
     of_text = rejoin(engine, words_of(text, engine.scheme))
     comparer = Comparer(of_text, engine.scheme, detector)
     is_counted = ~comparer.is_common if ignore_common else np.full(len(of_text.words), True)
@@ -183,7 +188,6 @@ def find_sources(
         engine, of_text, comparer, min_words, is_counted, criteria.most_read, ignore_common=ignore_common
     )  # fmt: skip
     chooser = _Chooser(engine, reader, of_text.words, is_counted)
-    warnings = list[str]()
     unknown, certain_words, crowded = ranges_of(np.full(len(of_text.words), True)), None, 0
     scheme = engine.passage_scheme
     if not engine.keeps_texts and (scheme is None or scheme.bits < PROOF_BITS):
