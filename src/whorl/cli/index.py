@@ -42,7 +42,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
     For a file outside that folder, the id is its absolute path.
 
     Unchanged documents are skipped, so to complete an interrupted run, run it again. A document with the same id is
-    replaced.
+    replaced. Documents of files that you have deleted since stay in the store; 'whorl delete' removes them.
     """
     problems = Problems()
     text_tables: list[str] = []
