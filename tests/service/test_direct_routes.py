@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from whorl.service.app import DirectRoutes
 from whorl.service.json_response import Json
-from whorl.service.routes.route_models import RequestBody
+from whorl.service.routes.base_models import RequestBody
 
 
 class Sum(RequestBody):

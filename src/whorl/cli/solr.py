@@ -9,7 +9,17 @@ from typing import Any
 import click
 
 from whorl.cli.flags import PassagesCommand
-from whorl.cli.servers import CONTENT, NAME, PASSAGES, named, passage_scheme, show, show_refused, wait, watch
+from whorl.cli.solr_and_opensearch_steps import (
+    CONTENT,
+    NAME,
+    PASSAGES,
+    named,
+    passage_scheme,
+    show,
+    show_refused,
+    wait,
+    watch,
+)
 
 
 @click.group()

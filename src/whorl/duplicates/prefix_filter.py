@@ -190,19 +190,18 @@ class _FilterRound:
         return bool(self._round.has_more_hashes(self._sketches, members.indices[which], lengths).any())
 
 
-def oversized_groups(groups: npt.NDArray[Any], counts: Numbers, most: int) -> list[Numbers]:
-    """For each group with more than `most` pairs, return the indices of its entries that have pairs.
+def oversized_groups(hashes: npt.NDArray[Any], counts: Numbers, most: int) -> list[Numbers]:
+    """For each hash with more than `most` pairs in total, return the indices of its entries that have pairs.
 
-    An entry's group is its hash; `groups` has the group of each entry, and entries of a group are adjacent. `counts`
-    has the number of pairs of each entry.
+    `hashes` has the hash of each entry; entries of a hash are adjacent. `counts` has the number of pairs of each entry.
 
     >>> [group.tolist() for group in oversized_groups(np.array([4, 4, 4, 6, 6]), np.array([3, 0, 2, 1, 1]), most=2)]
     [[0, 2]]
     """
-    if not groups.size:
+    if not hashes.size:
         return []
-    starts = run_starts(groups)
-    ends = np.append(starts[1:], groups.size)
+    starts = run_starts(hashes)
+    ends = np.append(starts[1:], hashes.size)
     oversized = np.flatnonzero(np.add.reduceat(counts, starts) > most)
     return [np.flatnonzero(counts[starts[at] : ends[at]]) + starts[at] for at in oversized.tolist()]
 

@@ -124,7 +124,7 @@ class Statistics:
         return math.sqrt(max(spread, 0.0) / (self.count * (self.count - 1)))
 
 
-#: Results of the three types of facets, in the order of the types.
+#: Result of a facet: the count of a query, the counts of values, or statistics.
 FacetResult: TypeAlias = int | tuple[ValueCount, ...] | Statistics
 
 
@@ -406,7 +406,7 @@ class Engine(Protocol):
         """Yield all documents with their sketches, in batches ordered by id, after the batch with `mark`."""
 
     def reads_candidates_later(self, plan: BoundPlan) -> bool:
-        """Check whether a page of candidates for a plan is read without their sketches, so that it can be long."""
+        """Check whether candidates are listed before their sketches are read, so that a page of them can be long."""
         return False
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:

@@ -59,7 +59,7 @@ class LinedPassage(NamedTuple):
 
 
 class ResidualSide(NamedTuple):
-    """The common text (boilerplate) of one of two compared texts, and the number of its other distinct shingles."""
+    """A compared text: its common text (boilerplate), and the number of its distinct shingles that are not common."""
 
     common_words: int
     shingles: int

@@ -56,7 +56,7 @@ class Piece(NamedTuple):
 
 
 def _over(node: ast.Node, span: Span, *below: Piece) -> Piece:
-    """Return a piece for a node above other pieces; raise `Mistake` if the tree becomes too deep."""
+    """Return the piece of a node with the children `below`; raise `Mistake` if the tree becomes too deep."""
     depth = 1 + max(piece.depth for piece in below)
     if depth > ast.MAX_DEPTH:
         raise too_deep(span, ast.MAX_DEPTH)

@@ -14,8 +14,8 @@ from tests.service.contracts import NODE
 from whorl import Document, Store, parse
 from whorl.query.plan import resolve_and_bind
 from whorl.service.app import create_app
+from whorl.service.classify_requests import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS
 from whorl.service.credentials import Credentials
-from whorl.service.request_paths import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS
 from whorl.settings.settings import Settings
 
 #: Queries for the lease, for its renewal (which has seven eighths of it), and for the minutes (which quote one of its

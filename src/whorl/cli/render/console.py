@@ -111,10 +111,10 @@ def reported_progress(of: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def reading_bar(share: Callable[[], tuple[int, int]]) -> Iterator[Reporter]:
-    """Yield a function for `reporting` that shows on a terminal how many bytes of the files were read.
+def reading_bar(bytes_read: Callable[[], tuple[int, int]]) -> Iterator[Reporter]:
+    """Yield a function for `reporting` that draws a bar of the bytes read from the files, on a terminal.
 
-    `share` returns the number of bytes read, and the total. The step "" ends the bar.
+    `bytes_read` returns the number of bytes read so far, and the total. A report of the step "" ends the bar.
     """
     if not _is_watched():
         yield lambda step, done, total: None
@@ -129,7 +129,7 @@ def reading_bar(share: Callable[[], tuple[int, int]]) -> Iterator[Reporter]:
             if step and time.monotonic() < shown + _SHOWN_EVERY:
                 return
             shown = time.monotonic()
-            read, size = (part // _MEGABYTE for part in share())
+            read, size = (part // _MEGABYTE for part in bytes_read())
             if step == "reading" and size:
                 _update(bar, task, f"reading {done:,} documents", read, size, unit="MB")
             elif step:

@@ -239,7 +239,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
 
 
 def _primary_code(error: sqlite3.Error) -> int:
-    # The upper bits of the extended code only locate the error.
+    # The upper bits of SQLite's extended code only give details.
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 

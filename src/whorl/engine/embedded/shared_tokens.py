@@ -378,7 +378,8 @@ def best_page(
 ) -> list[RankedDocument]:
     """Return one page of documents, the best score first; documents with equal scores are ordered by id.
 
-    `ids` returns the ids of existing documents by number. It is called for all documents with the scores of the page.
+    `ids` returns the ids of existing documents by number. It is called for all documents whose
+    scores are within the scores of the page.
     """
     numbers, scores = counted.numbers, counted.scores
     end = min(start + rows, numbers.size)

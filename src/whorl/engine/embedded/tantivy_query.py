@@ -119,7 +119,7 @@ class _NodeTranslator:
                 raise TypeError(f"a plan is resolved and bound before it is run; {plan!r} is not")
 
     def counted(self, plan: BoundNode) -> Query:
-        """Look up the documents of a part with only fingerprint tokens; return a query for them with their scores."""
+        """Find the documents that match a plan of fingerprint tokens; return a query for them, with their scores."""
         if self.reader is None:
             return Query.empty_query()
         matches = self.reader.match_tokens(plan)

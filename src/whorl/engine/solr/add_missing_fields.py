@@ -108,7 +108,7 @@ def initialise(
 
 
 def _require_possible(client: SolrClient, schema: Schema, wanted: FieldNames, passages: PassageScheme) -> None:
-    """Raise an error if the collection has other passages, or if shingles are longer than the passages."""
+    """Raise an error if the collection's passages have another scheme, or its shingles are longer than passages."""
     if schema.passage_scheme:
         schema.passage_scheme.require(passages, client.url)
     # A text without shingles has an empty sketch, and then counts as a text without passages.

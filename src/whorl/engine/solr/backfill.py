@@ -299,9 +299,9 @@ class _Losses:
         query = {"bool": {"filter": [exists(destination)], "must_not": [exists(name) for name in sources]}}
         body = {"query": query, "limit": _MOST_SUSPECTS, "fields": listed([self._collection.names.key, *sources])}
         suspects = self._client.select(body)
-        # No query finds a source without words, but Solr returns its value. So these documents are not suspects.
-        innocent = sum(any(name in document for name in sources) for document in suspects.documents)
-        return _counted(suspects.total - innocent)
+        # `exists` does not find a source field whose value has no words, but Solr returns the value.
+        false_suspects = sum(any(name in document for name in sources) for document in suspects.documents)
+        return _counted(suspects.total - false_suspects)
 
     def _source_fields(self, destination: str) -> list[str]:
         return [name for pattern in self._sources[destination] for name in self._matching(pattern)]

@@ -1,6 +1,6 @@
-"""Compiled loops that compare texts word by word: they find shared passages, and cover a text by other texts.
+"""Compiled loops that find the passages shared by two texts, and choose few texts that cover a text (greedy set cover).
 
-A cover is a small set of texts that together have all words that any of the texts has. The loops give the same results
+The loops give the same results
 as the numpy code in `fingerprint.compare` and `search.attribution.cover`. They are faster for short texts, because a
 call of numpy takes many times as long as the arithmetic.
 """

@@ -1,4 +1,4 @@
-"""Computes tail probabilities of the hypergeometric and binomial distributions to about 12 digits.
+"""Computes tails of the hypergeometric and binomial distributions to about 12 digits, and counts with a given tail.
 
 A population has `population` items, and `good` of them are good. `drawn` items are drawn without replacement; X is the
 number of good items drawn. A tail is summed from its first term outwards, and each term is computed from the previous

@@ -1,4 +1,4 @@
-"""Reads web archives: pages in WARC files, and extracted texts in WET files."""
+"""Reads web archives (pages in WARC files, texts in WET files), and writes copies with some of their records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits requests: the number that run and wait, their time, and the media type, size and speed of their bodies.
+"""Limits how many requests run and wait, how long they take, and the media type, size and speed of their bodies.
 
 Each request to the store occupies a thread, which cannot be stopped. So each request takes one of a limited number of
 slots. If a request times out or its client disconnects, the thread keeps its slot until it next calls `require_time()`,
@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.errors import ParameterError
 from whorl.request_context import cancellation, deadline
-from whorl.service.request_paths import brings_text, header, is_log_in, is_of_the_store, is_upload
+from whorl.service.classify_requests import brings_text, header, is_log_in, is_of_the_store, is_upload
 from whorl.settings.settings import Settings
 
 #: After its deadline, a thread has this time in seconds to report its own error.

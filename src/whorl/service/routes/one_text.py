@@ -28,7 +28,7 @@ from whorl.search.similar.fetch_sources import SOURCE
 from whorl.search.similar.results import Similar
 from whorl.search.similar.verify import comparisons
 from whorl.service.json_response import Json
-from whorl.service.routes.route_models import (
+from whorl.service.routes.base_models import (
     Example,
     OneText,
     RequestBody,

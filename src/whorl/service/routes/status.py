@@ -16,7 +16,7 @@ from whorl.request_context import deadline, trace
 from whorl.service.errors import status_of
 from whorl.service.json_response import Json
 from whorl.service.middleware.logs_and_metrics import LOGGER, Metrics
-from whorl.service.routes.route_models import api_router
+from whorl.service.routes.base_models import api_router
 from whorl.store import Store
 
 #: Maximum time in seconds for the store to answer.

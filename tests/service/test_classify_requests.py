@@ -6,7 +6,7 @@ import pytest
 
 from whorl import Store
 from whorl.service.app import create_app
-from whorl.service.request_paths import (
+from whorl.service.classify_requests import (
     DOCUMENTS,
     SEARCH,
     TICKETS,

@@ -13,7 +13,7 @@ from whorl.output.json_conversion import values
 from whorl.output.search import ExplainedQuery, MeasuredPage, measured_page
 from whorl.search.highlight import Snippet
 from whorl.service.json_response import Json
-from whorl.service.routes.route_models import (
+from whorl.service.routes.base_models import (
     Example,
     QueryText,
     RequestBody,
