@@ -74,7 +74,7 @@ class Tally:
         """Read one file."""
         kind, problems, begun = name.partition(".")[2], list[Problem](), time.perf_counter()
         try:
-            documents = list(documents_in(Held(name, content), problems.append, tables_are_text=False))
+            documents = list(documents_in(Held(name, content), problems.append, on_text_table=None))
             for problem in problems:
                 assert problem.where.startswith(name)
                 assert problem.reason

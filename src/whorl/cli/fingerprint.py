@@ -72,12 +72,8 @@ def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
 
     def texts() -> Iterator[str]:
         for place in places(paths, problems.append, follow_links=options.follow_links):
-            for document in documents_in(
-                place.file,
-                problems.append,
-                columns,
-                tables_are_text=not columns.is_text_named and text_tables.append,
-            ):
+            on_text_table = None if columns.is_text_named else text_tables.append
+            for document in documents_in(place.file, problems.append, columns, on_text_table=on_text_table):
                 waiting.append(document.id)
                 yield document.text
 

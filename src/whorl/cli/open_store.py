@@ -131,16 +131,11 @@ def file_documents(
     from whorl.ingest.files import documents_in
     from whorl.search.similar.named_documents import file_id
 
+    noted = None if columns.is_text_named else on_text_table
     for file in files:
         base = store.references.base_for(str(file)) if isinstance(file, Path) else None
         known_as = file_id(str(file), base) if isinstance(file, Path) else None
-        yield from documents_in(
-            file,
-            on_problem,
-            columns,
-            tables_are_text=not columns.is_text_named and on_text_table,
-            known_as=known_as,
-        )
+        yield from documents_in(file, on_problem, columns, on_text_table=noted, known_as=known_as)
 
 
 def table_notes(names: Sequence[str]) -> list[str]:

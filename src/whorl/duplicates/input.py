@@ -393,7 +393,7 @@ class InputPart:
         is_whole = options.level in (Granularity.DOCUMENT, Granularity.PASSAGE)
         is_unchanged = is_whole and not (column or dates or within or self.is_reference)
         for document in documents_in(
-            self.file, report.problems.append, self.columns, span=self.span, tables_are_text=False, at_byte=self.at_byte
+            self.file, report.problems.append, self.columns, span=self.span, on_text_table=None, at_byte=self.at_byte
         ):
             report.count += 1
             report.has_text = report.has_text or bool(document.text)

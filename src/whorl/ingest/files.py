@@ -165,7 +165,7 @@ def documents_in(
     columns: RowColumns = RowColumns(),  # noqa: B008 - frozen
     *,
     span: FileSpan | None = None,
-    tables_are_text: bool | Callable[[str], None] = True,
+    on_text_table: Callable[[str], None] | None = lambda name: None,
     known_as: str | None = None,
     at_byte: Callable[[int], None] = lambda position: None,
 ) -> Iterator[Document]:
@@ -174,8 +174,8 @@ def documents_in(
     Args:
         on_problem: Called with files and rows that are not valid documents.
         span: Part of the file, from `spans_in`; None for the whole file.
-        tables_are_text: Whether a table (CSV or TSV), or a JSON array of values other than objects, is one document
-            instead of one document per row. A function is called with the name of each table read in this way.
+        on_text_table: Called with the name of a table (CSV or TSV) that is read as one document. With None, each row of
+            a table, or of a JSON array of values other than objects, is a document.
         known_as: Id of the file; None for its path.
         at_byte: Called from time to time with the number of bytes read.
     """
@@ -187,10 +187,10 @@ def documents_in(
     name, known_as = PurePath(file.name), known_as or file.as_posix()
     try:
         with file.open("rb") as opened:
-            form = format_of_rows(opened, name, columns, file_text, as_text=bool(tables_are_text))
+            form = format_of_rows(opened, name, columns, file_text, as_text=on_text_table is not None)
             if form is None:
-                if callable(tables_are_text) and is_table_format(format_of_rows(opened, name, columns, file_text)):
-                    tables_are_text(str(file))
+                if on_text_table and is_table_format(format_of_rows(opened, name, columns, file_text)):
+                    on_text_table(str(file))
                 yield Document(id=known_as, text=file_text(_bytes(opened), name), name=file.name)
                 return
             for rows in portions(form.rows(opened, columns, span), attrgetter("weight")):

@@ -105,14 +105,12 @@ def test_the_same_rows_in_every_format(tmp_path: Path, kind: str) -> None:
     file.write_bytes(MADE[kind])
     for columns in (RowColumns(further=frozenset()), RowColumns(further=frozenset({"year"}), id="id")):
         problems: list[Problem] = []
-        documents = list(documents_in(file, problems.append, columns, tables_are_text=False))
+        documents = list(documents_in(file, problems.append, columns, on_text_table=None))
         assert ([(document.id, document.text) for document in documents], problems) == (TEXTS, [])
     assert str(documents[0].properties["year"][0]) == "2020"  # type: ignore[index]
     places = [
         document.id
-        for document in documents_in(
-            file, problems.append, RowColumns(id="", further=frozenset()), tables_are_text=False
-        )
+        for document in documents_in(file, problems.append, RowColumns(id="", further=frozenset()), on_text_table=None)
     ]
     first = 2 if "sv" in kind else 1
     assert places == [f"{file}:{first + at}" for at in range(3)]
@@ -130,7 +128,7 @@ def test_a_missing_column(tmp_path: Path, kind: str) -> None:
     file.write_bytes(MADE[kind])
     for columns in (RowColumns(text="content"), RowColumns(id="url")):
         problems: list[Problem] = []
-        assert list(documents_in(file, problems.append, columns, tables_are_text=False)) == []
+        assert list(documents_in(file, problems.append, columns, on_text_table=None)) == []
         assert "'year'" in problems[0].reason
         assert "-column)" in problems[0].reason
 
@@ -191,7 +189,7 @@ def test_unsupported_formats_are_refused_by_name(tmp_path: Path, name: str, cont
     """
     (tmp_path / name).write_bytes(content)
     problems: list[Problem] = []
-    assert list(documents_in(tmp_path / name, problems.append, tables_are_text=False)) == []
+    assert list(documents_in(tmp_path / name, problems.append, on_text_table=None)) == []
     assert [(reason in problem.reason, problem.documents) for problem in problems] == [(True, None)]
 
 
