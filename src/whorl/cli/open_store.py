@@ -14,7 +14,7 @@ import click
 
 from whorl.cli.flags import STORE, operation_option, store_flag
 from whorl.errors import ParameterError, StoreError, UnknownDocumentError
-from whorl.operations import IndexOperation
+from whorl.operations import Columns
 from whorl.output.formatting import printable
 
 # Importing these modules takes longer than comparing two files, so they are imported when needed.
@@ -58,8 +58,8 @@ def searched_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @STORE
     @_IN
-    @operation_option(IndexOperation, "text_column")
-    @operation_option(IndexOperation, "id_column")
+    @operation_option(Columns, "text_column")
+    @operation_option(Columns, "id_column")
     @wraps(command)
     def call(
         store: str | None, folders: tuple[str, ...], text_column: str | None, id_column: str | None, **values: Any

@@ -70,7 +70,13 @@ class SeenIds:
 
 
 def index_documents(engine: Engine, documents: Iterable[Document], **options: Unpack[IndexOptions]) -> Indexed:
-    """Store documents; see `Store.index` and `IndexOptions`."""
+    """Store documents; see `Store.index` and `IndexOptions`.
+
+    Raises:
+        TypeError: There is no such option.
+    """
+    if unknown := options.keys() - IndexOptions.__optional_keys__:
+        raise TypeError(f"index() has no option {min(unknown)!r}")
     batch, again = options.get("batch", DEFAULT_BATCH), options.get("again", False)
     progress, on_refused, on_stored = options.get("progress"), options.get("on_refused"), options.get("on_stored")
     seen = options.get("seen") or SeenIds()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from whorl.operations.option_declaration import options_of as options_of
     from whorl.operations.option_declaration import require_choices as require_choices
     from whorl.operations.searches import Boilerplate as Boilerplate
+    from whorl.operations.searches import Columns as Columns
     from whorl.operations.searches import CommonOptions as CommonOptions
     from whorl.operations.searches import CompareOperation as CompareOperation
     from whorl.operations.searches import ExplainOperation as ExplainOperation

@@ -1,4 +1,4 @@
-"""Options of `index`, `delete` and `simhash`, and the options for reading documents from files."""
+"""Options of `index`, `delete` and `simhash`."""
 
 from __future__ import annotations
 
@@ -7,30 +7,9 @@ from typing import Annotated, Literal
 
 from whorl.fingerprint.statistics.metric import Percent
 from whorl.operations.option_declaration import QUERY_SCHEMA, Bounds, SimilarMetric, only, option
+from whorl.operations.searches import RESULT_FILES, Columns
 
-FILES = only("cli", because="takes documents, not files")
-RESULT_FILES = only("cli", because="returns the result, and writes no files")
 _SET_UP = only("cli", "python", because="the store is set up before it is served")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Columns:
-    """Options for reading documents from files and rows."""
-
-    text_column: str | None = option(
-        None, "The column, or key, with the texts in rows.  [default: text]", "COLUMN", absent=FILES
-    )
-    id_column: str | None = option(
-        None,
-        "The column with the ids; '' for none. Rows without an id get one from file and row.  [default: id, if any]",
-        "COLUMN",
-        absent=FILES,
-    )
-    follow_links: bool = option(
-        False,
-        "Follow symbolic links that lead out of the named folder, or out of the fixed part of a pattern.",
-        absent=FILES,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

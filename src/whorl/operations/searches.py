@@ -1,4 +1,4 @@
-"""Options of `search`, `explain`, `similar` and `compare`, and the options for pages and common text."""
+"""Options of `search`, `explain`, `similar` and `compare`, and the options for files, pages and common text."""
 
 from __future__ import annotations
 
@@ -23,6 +23,30 @@ QueryPlan: TypeAlias = Literal["stock", "calibrated"]
 Reading: TypeAlias = Literal["lenient", "strict"]
 #: JSON schema of a number of documents or a percentage of all documents; `common_limit` reads it.
 _LIMIT_SCHEMA = {"pattern": r"^([1-9][0-9]{0,8}|(100|[1-9][0-9]?(\.[0-9]{1,4})?|0\.[0-9]{0,3}[1-9])%)$"}
+
+#: Reasons of options for files.
+FILES = only("cli", because="takes documents, not files")
+RESULT_FILES = only("cli", because="returns the result, and writes no files")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Options for reading documents from files and rows."""
+
+    text_column: str | None = option(
+        None, "The column, or key, with the texts in rows.  [default: text]", "COLUMN", absent=FILES
+    )
+    id_column: str | None = option(
+        None,
+        "The column with the ids; '' for none. Rows without an id get one from file and row.  [default: id, if any]",
+        "COLUMN",
+        absent=FILES,
+    )
+    follow_links: bool = option(
+        False,
+        "Follow symbolic links that lead out of the named folder, or out of the fixed part of a pattern.",
+        absent=FILES,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
