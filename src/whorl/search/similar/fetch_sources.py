@@ -56,7 +56,7 @@ class Sources:
         self._sketches: dict[str, Sketch | None] = {}
 
     def whole_texts(self, references: Iterable[str]) -> Mapping[str, str]:
-        """Return the texts of sources by reference, given or stored.
+        """Return each source's text by reference. The text was given with the query, or is stored.
 
         Raises:
             UnknownDocumentError: A reference names neither a text nor a document.
@@ -75,7 +75,7 @@ class Sources:
         if not references:
             return {}
         ids = {name: known for name, known in self._resolved(references).items() if known is not None}
-        # A store without texts raises an error even for an empty list of ids.
+        # Call `texts` even for an empty list of ids: a store without texts then raises its error.
         texts = self.engine.texts(list(ids.values()))
         return {reference: texts[document_id] for reference, document_id in ids.items() if document_id in texts}
 
@@ -109,7 +109,7 @@ class Sources:
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
         """Return the signatures of sources by reference; leave out sources without a signature.
 
-        `wanted` maps each reference to whether the order of the tokens matters.
+        `wanted` maps each reference to True if the order of the source's tokens matters.
         """
         for name in wanted.keys() & self.texts.keys() - self._signatures.keys():
             self._signatures[name] = self.engine.sign(self.texts[name])
@@ -121,7 +121,7 @@ class Sources:
         self._sign(unknown)
         missing = [name for name in missing if name not in self._signatures or name not in unknown]
         ids = {name: known for name in missing if (known := self._ids[name]) is not None}
-        # Two references may name the same document.
+        # Two references may name the same document. The order then matters if it matters for one of them.
         order_matters = {ids[name]: any(wanted[other] for other in ids if ids[other] == ids[name]) for name in ids}
         fetched = self.engine.signatures(order_matters) if order_matters else {}
         for name in missing:
@@ -135,7 +135,7 @@ class Sources:
         others = self._other_ids([name for name in unknown if name not in signed])
         for name, order_matters in unknown.items():
             if name in others:
-                # The signature was fetched by id.
+                # The reference is another name of a document, whose signature is then fetched by id.
                 self._ids[name] = others[name]
                 continue
             self._ids[name], self._signatures[name] = signed.get(name, (None, None))

@@ -80,9 +80,9 @@ def make_minhash_plan(
         threshold: Fraction in (0, 1].
         recall: Wanted probability that a document just at the threshold is found, a fraction in (0, 1].
         source_size: Distinct shingles of the source, if known.
-        budget: Number of tokens to look up, at least 1. A metric that allows smaller hits uses all tokens.
-        largest_size: Distinct shingles of the largest document to find. Without it, a hit may have any size, and one
-            shared token is then enough for Metric.A_IN_B.
+        budget: Number of tokens to look up, at least 1. If the metric allows smaller hits, the plan uses all tokens.
+        largest_size: Distinct shingles of the largest document to find. If it is None, a hit may have any size that the
+            metric allows, and one shared token is enough for Metric.A_IN_B.
     """
     require_fraction("threshold", threshold)
     require_fraction("recall", recall)
@@ -100,7 +100,7 @@ def make_minhash_plan(
         largest = max(smallest, min(largest, largest_size))
     order = filled[np.argsort(source.places[filled], kind="stable")]
     buckets = order if metric.allows_smaller else order[:budget]
-    # Documents of the source's size matter most to users.
+    # Always include the source's size: documents of this size matter most to users.
     middle = min(max(size, smallest), largest)
     grid = np.unique(
         np.append(np.geomspace(smallest, largest, _GRID).round().astype(np.int64), [smallest, middle, largest])

@@ -82,7 +82,7 @@ class References:
         self._kept_base: Path | None = None
 
     def ids(self, references: Iterable[str]) -> dict[str, str]:
-        """Return the ids of documents by known references."""
+        """Return the id of the document that each reference names; leave out unknown references."""
         wanted = list(dict.fromkeys(references))
         ids = dict(self._engine.resolve(wanted)) if wanted else {}
         return {**ids, **self.other_ids(name for name in wanted if name not in ids)}
@@ -92,7 +92,7 @@ class References:
         return {name: document_id for name, document_id in ids if document_id is not None}
 
     def keys(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return the ids of documents by reference. An id takes precedence over other meanings of a reference."""
+        """Return the document id of each reference in `ids`. A reference that is an id always names that document."""
         wanted = list(dict.fromkeys(ids))
         stored = self._engine.documents(wanted)
         return {**self.ids(name for name in wanted if name not in stored), **{name: name for name in stored}}
@@ -146,7 +146,7 @@ class References:
         return None
 
     def of_text(self, text: str, name: str) -> Referent:
-        """Return the stored document with a text, or the text itself; messages call it `name`."""
+        """Return the stored document with this text, or the text itself. Messages call the text `name`."""
         document_id = self.document_with(text)
         if document_id is not None:
             return Referent(name, document_id, note=f"{name} is in the store as {quoted(document_id)}")
@@ -157,7 +157,7 @@ class References:
         return Referent(reference, reference) if reference is not None else self.of_text(text or "", "the text")
 
     def document_with(self, text: str) -> str | None:
-        """Return the id of the first document with this text; None if no document has it, or if it is white space."""
+        """Return the id of the first document with this text; None if no document has it, or if the text is blank."""
         words = text.split()
         with suppress(SchemaError, ParameterError):
             ids = sorted(self._same(text)) if words and not self._begins_unlike_all(text) else []
@@ -166,14 +166,14 @@ class References:
         return None
 
     def _begins_unlike_all(self, text: str) -> bool:
-        """Check by one passage hash whether no document has the beginning of a text; False if unknown.
+        """Return True if one passage hash proves that no document has the beginning of the text.
 
-        This takes a fraction of the time of a search for the same shingles, which most texts then do not need.
+        For most texts this saves the search for documents with the same shingles, which takes several times as long.
         """
         scheme = self._engine.passage_scheme
         if scheme is None:
             return False
-        # The cut may shorten the last words.
+        # Drop the last two words, because the cut may have shortened them.
         beginning = words_of(text[:_BEGINNING], self._engine.scheme).words[:-2]
         numbers = winnowed(join(beginning), scheme)[:1].tolist()
         return bool(numbers) and not any(self._engine.passage_counts(numbers))
@@ -182,7 +182,7 @@ class References:
         """Return the folder that the ids of files are relative to, or None if the user has no folder.
 
         The first file that is indexed determines this folder. If the folder no longer exists, the next file determines
-        it.
+        a new one.
         """
         if self._base is None and self._folder is not None:
             base = self._engine.file_base(lambda: self._base_of(file))
@@ -211,7 +211,7 @@ class References:
             return normal
         if self._folder is None or "://" in reference:
             return None
-        # The base of a store does not change.
+        # The base of a store does not change, so cache it.
         self._kept_base = base = self._kept_base or self._engine.file_base()
         if base is not None and os.path.isdir(base):
             document_id = file_id(self._absolute(reference), base)
@@ -250,7 +250,7 @@ class References:
 
 
 def file_id(path: str, base: Path | None) -> str:
-    """Return the id of a file: its path relative to the base folder, or its absolute path if it is outside.
+    """Return the id of a file: its path relative to the folder `base`, or its absolute path if it is outside `base`.
 
     If there is no base folder, the path is only normalised.
 

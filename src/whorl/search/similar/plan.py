@@ -84,7 +84,7 @@ _LEAST_SHARE_OF_TOKENS = 0.85
 #: D in the cost formula: average number of documents that contain the whole source, measured by
 #: benchmarks/similar_costs.py.
 _SHARING = 4.0
-#: In the cost formula, this value replaces c - 1 if c is 1.
+#: In the cost formula, this value replaces c - 1 if c (the min-should-match) is 1, because c - 1 would be 0.
 _OF_ONE_TOKEN = 1 / 6
 _NO_HASHES = np.empty(0, np.uint64)
 #: A document this far below the threshold counts as an unwanted candidate.
@@ -245,7 +245,7 @@ def make_plan(
 def with_phrases(plan: SketchPlan) -> SketchPlan:
     """Replace tokens by phrases in the branches whose tokens do not reach the wanted recall.
 
-    The second phase of phrases drops only candidates that cannot be hits.
+    After a look-up of phrases, the second phase drops only candidates that cannot be hits.
     """
     branches = tuple(
         branch
@@ -280,10 +280,10 @@ class _SizeRange(NamedTuple):
 
 
 def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator[_SizeRange]:
-    """Yield ranges of sizes of possible hits; a new range begins where a higher look-up level leaves fewer tokens."""
+    """Yield ranges of the sizes of possible hits. A range ends where larger documents have fewer tokens to look up."""
     if plan.metric is Metric.CONTAINMENT:
-        # Containment is the share of the smaller text: of the document, if it is smaller than the source, or of the
-        # source.
+        # Containment is the share of the smaller text. So search for documents that are smaller than the source by
+        # B_IN_A, and for all other documents by A_IN_B.
         below = plan.source_size - 1 if largest_size is None else min(plan.source_size - 1, largest_size)
         yield from _size_ranges(replace(plan, metric=Metric.B_IN_A), budget, below)
         for size_range in _size_ranges(replace(plan, metric=Metric.A_IN_B), budget, largest_size):
@@ -302,7 +302,7 @@ def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> Ite
         common = max(level, source.level)
         available = source.count_at(common)
         count = available if plan.metric is Metric.B_IN_A else min(available, budget)
-        # If there are no tokens, the level does not matter.
+        # Without tokens, the level does not matter, so one range has all remaining sizes.
         stop = None if not count else scheme.largest_at(level)
         last = stop if largest is None else largest if stop is None else min(stop, largest)
         if pending and pending.token_count == count:
@@ -323,7 +323,7 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
     """Return a branch for each size range, with the cheapest number of tokens for the source's size."""
     options = [_token_counts(plan, size_range, costs) for size_range in size_ranges]
     ends = list(accumulate(map(len, options)))
-    # The engine requires the overlap of the smallest documents in the range.
+    # A branch has one minimum for all of its documents, so use the overlap of the smallest ones.
     overlap_rows = [[plan.overlap_at(size_range.smallest) for size_range in size_ranges]]
     if is_open := costs is None and ends[-1] > len(size_ranges):
         nearest = [plan.nearest_size(size_range.smallest, size_range.largest) for size_range in size_ranges]
@@ -373,7 +373,7 @@ def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None)
 
 
 def _imprecision(plan: SketchPlan, minima: Counts, recalls: Floats, unwanted: Floats) -> Floats:
-    """Return the imprecision of each number of tokens, which serves as its price; infinity if the recall is too low.
+    """Return the imprecision of each number of tokens, to be used as its price; infinity if the recall is too low.
 
     The imprecision is the probability of finding a document 10 points below the threshold, plus the recall in excess of
     the wanted recall. With slightly fewer tokens, a min-should-match is often closer to the wanted recall. `minima` has
@@ -450,7 +450,7 @@ class ResidualPlan:
 
 
 def part_of_source(metric: Metric, threshold: Fraction, left: int) -> Fraction:
-    """Return the smallest share of the source's uncommon shingles that a candidate has, in (0, 1]."""
+    """Return the share of the source's `left` uncommon shingles that a candidate must have, in (0, 1]."""
     if not metric.allows_smaller or not left:
         return threshold
     part = Fraction(max(1, min(_LEAST_WITHIN, -(-left // _FRACTION_WITHIN))), left)
@@ -464,8 +464,8 @@ _POINTS_BELOW = (Fraction(10, 100), Fraction(20, 100))
 def reach(plan: SketchPlan, branch: Branch) -> float | None:
     """Return the smallest share that is found with the wanted recall, for documents of the branch's smallest size.
 
-    The share is measured by the metric, as a fraction up to 1. Return None if the branch reaches this recall at the
-    threshold, or for no share.
+    The share is measured by the metric, as a fraction up to 1. Return None if the branch reaches this recall already at
+    the threshold, or does not reach it for any share.
     """
     if branch.promised:
         return None
@@ -494,8 +494,8 @@ def promised_size(plan: SketchPlan) -> int | None:
 def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
     """Return the probabilities that documents 10 and 20 points below the threshold become candidates.
 
-    They include the filter of `SketchPlan.is_candidate`, and hold for the size in the branch that is nearest to the
-    source's.
+    The probabilities take the filter `SketchPlan.is_candidate` into account. They are computed for the branch's size
+    that is nearest to the source's size.
     """
     needed, lower = _overlaps_around_threshold(plan, branch)
     tokens = len(branch.tokens)
@@ -516,7 +516,7 @@ def final_false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, floa
     population, drawn = population_and_draws(plan.metric, plan.source_size, *counts)
     needed, lower = _overlaps_around_threshold(plan, branch)
     passing = upper_tail(population, lower, drawn, min_should_match_for(population, needed, drawn, plan.second_recall))
-    # At level 0, no document below the threshold passes.
+    # At level 0 the comparison is exact, so no document below the threshold passes.
     passing[(level == 0) & (np.array(lower) < needed)] = 0.0
     near, far = np.minimum((near, far), passing).tolist()
     return near, far

@@ -89,7 +89,7 @@ class RankedHits(Sequence[SimilarHit]):
     def of_estimates(
         cls, candidates: Candidates, positions: Iterable[Sequence[int]], estimates: Estimates, metric: Metric
     ) -> RankedHits:
-        """Return hits from estimates; `positions` has the positions of the candidates with each estimate."""
+        """Return hits from estimates. For each estimate, `positions` has the positions of its candidates."""
         ranks = map(_rank, *map(estimates.shares, (order_of(metric), Metric.JACCARD, metric)))
         columns = zip(ranks, estimates.lowest_shares(metric), positions, strict=True)
         return cls(
@@ -160,7 +160,7 @@ class RankedHits(Sequence[SimilarHit]):
 
 
 def _by_id(groups: Sequence[HitGroup], most: int) -> list[tuple[HitGroup, int]]:
-    """Return the first `most` hits by id in groups of equal rank: pairs of a group and a position in its candidates."""
+    """Sort the hits of groups of equal rank by id; return the first `most`, as (group, position in its candidates)."""
     if len(groups) == len(groups[0].positions) == 1:
         return [(groups[0], groups[0].positions[0])]
     named = chain.from_iterable(

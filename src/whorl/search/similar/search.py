@@ -104,9 +104,9 @@ class SketchSearch:
     ) -> None:
         self._budget = budget
         self.engine, self.source, self.criteria, self._sketch = engine, source, criteria, sketch
-        # A document that contains the source is no larger than the largest document in the index.
+        # If a hit may be any number of times larger than the source, only the largest document limits its size.
         self._largest = engine.largest_size() if criteria.metric.allows_larger else None
-        # The source may have been added since the engine read this number.
+        # The source may be larger, if it was added after the engine read this number.
         if self._largest is not None and source.document_id is not None:
             self._largest = max(self._largest, sketch.size)
         self._costs = engine.costs
@@ -159,7 +159,7 @@ class SketchSearch:
     def _look_up(self, branch: Branch) -> SketchTokens:
         tokens = self._sketch.hashes[branch.tokens.start : branch.tokens.stop]
         distinct = ascending_distinct(tokens)
-        # Two shingles with the same token count as one match.
+        # Two shingles with the same token count as one match, so lower the minimum by the number of repetitions.
         minimum = max(1, branch.min_should_match - (tokens.size - distinct.size))
         sketch = self._sketch
         is_whole = sketch.is_complete and distinct.size == len(sketch.hashes)
@@ -174,7 +174,7 @@ class SketchSearch:
         )
 
     def batch(self, look_ups: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch | None:
-        """Fetch up to `rows` candidates (`AT_ONCE` by default) from `start`, and verify the new ones.
+        """Fetch up to `rows` candidates (`AT_ONCE` by default) from `start`, and verify all that are not in `seen`.
 
         If the first plan matches too many candidates, return None; `look_ups` then returns another query.
         """
@@ -211,7 +211,7 @@ class SketchSearch:
         return RankedHits.of_estimates(candidates, groups, estimates, self.criteria.metric)
 
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
-        """Verify undecided hits on their texts; return the hits, and 0 because unread hits are kept."""
+        """Verify undecided hits by their texts; return the hits. The second value is 0: unread hits are kept."""
         decided, undecided = hits.split(self.criteria.threshold)
         if not undecided:
             return hits, 0
@@ -220,7 +220,7 @@ class SketchSearch:
 
 
 def phrases_of(text: str, sketch: Sketch, scheme: Scheme) -> tuple[str, ...]:
-    """Return the shingles of a text as phrases, if they are in its sketch and the index has the same words."""
+    """Return the shingles of a text's sketch as phrases; none if the index would split a phrase into other words."""
     words = words_of(text, scheme).words
     if words_of(" ".join(words), scheme).words != words:
         return ()
@@ -354,9 +354,9 @@ class ResidualSearch:
     def verify_exact(self, candidates: RankedHits) -> tuple[RankedHits, int]:
         """Read the texts of the best candidates; return the hits, and the number of candidates that were not read.
 
-        A hit reaches the threshold without common text.
+        A candidate is a hit if its share without common text reaches the threshold.
         """
-        # Candidates are sorted by estimates from a sketch of the source's uncommon shingles.
+        # The best candidates come first: they are sorted by estimates from a sketch of the source's uncommon shingles.
         by_id = {candidate.hit.id: candidate for candidate in candidates[:MOST_READ]}
         metric, hits, read = self.criteria.metric, list[SimilarHit](), 0
         for document_id, comparison in comparisons(self.engine, self._text, list(by_id), self._detector):
@@ -441,7 +441,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
     if isinstance(plan.root, Nothing):
         return Verified(RankedHits(), 0, 0, search.warnings)
     groups = list[HitGroup]()
-    # Concurrent writes can move a candidate from one page to the next.
+    # Concurrent writes can move a candidate from one page to the next, so verify each candidate only once.
     seen = set[str]()
     warnings = list(search.warnings)
     start, total, verified = 0, 1, 0
@@ -453,7 +453,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
             continue
         total, count = batch.total, len(batch.candidates)
         if not count:
-            # The other candidates were deleted during the search.
+            # No candidates are left, because the others were deleted during the search.
             break
         warnings += batch.warnings
         groups += batch.hits.groups
@@ -492,7 +492,7 @@ def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> Docum
     """Return a query node for the verified hits and the source. A document scores its percentage times `weight`."""
     groups: dict[int, list[str]] = {}
     for similar in verified.hits:
-        # The engine's query has a group for each score, so round the scores.
+        # The engine's query has a group for each score. Round the scores, so that there are few groups.
         groups.setdefault(max(1, round(similar.hit.score)), []).append(similar.hit.id)
     source = search.source
     if source.document_id is not None:
@@ -545,9 +545,9 @@ class CalibratedFingerprints:
         return tuple(plans), {"candidates": requests}, warnings
 
     def exact_estimates(self, reference: str) -> dict[str, Estimate]:
-        """Return the exact overlaps that this query's FINGERPRINT clauses with a source have computed, by the hit's id.
+        """Return the exact overlaps with the source `reference`, by the id of the hit.
 
-        Hits whose overlap is only estimated are left out.
+        This query's FINGERPRINT clauses have computed them. Hits with an estimated overlap are left out.
         """
         return {
             similar.hit.id: similar.estimate
@@ -579,7 +579,7 @@ class CalibratedFingerprints:
     def _search_of(self, clause: FingerprintClause) -> SimilarSearch | str:
         """Return the search of a calibrated FINGERPRINT, or the reason why it finds nothing."""
         overlap, probability = clause.overlap or _OVERLAP, clause.probability or DEFAULT_RECALL
-        # `make_criteria` would read a percentage up to 1 as a fraction.
+        # Do not use `make_criteria`, because it would read a percentage up to 1 as a fraction.
         criteria = SimilarCriteria(self._metric, overlap, probability)
         key = (clause.reference, criteria)
         if key not in self._searches:

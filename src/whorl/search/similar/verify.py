@@ -63,7 +63,7 @@ class TextVerifier:
                 yield scored(similar.hit, exact, self._criteria.metric)
 
     def _hashes(self, hits: list[SimilarHit]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
-        """Yield the ids of hits with all hashes of their texts, after reading the source's text."""
+        """Yield the id of each hit and all hashes of its text. First read the source's text into `_own`."""
         for group in chunks(hits, _shingles, _SHINGLES_AT_ONCE, _VERIFIED_AT_ONCE):
             if not (left := self._texts_left(MOST_VERIFIED_EXACTLY)):
                 return
