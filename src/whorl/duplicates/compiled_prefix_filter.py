@@ -47,7 +47,7 @@ def take(
             at += 1
         cursors[member] = at
         if count == entries_read.size:
-            # The member may have more hashes.
+            # The buffer is full. The next call continues with this member.
             state[0], state[1] = member, count
             return
     state[0], state[1] = upto, count
@@ -57,7 +57,7 @@ def take(
 def distribute(entries_read: Any, bits: Any, parts: Any, entries: Any) -> None:
     """Copy the entries written by `take` to `entries`, grouped by part.
 
-    At first, `parts` has the offset of each part in `entries`; in the end, it has the end of each part.
+    `parts` has the offset of each part in `entries`. The function changes these offsets to the ends of the parts.
     """
     part_shift, lead = _part_shift(parts), uint64(bits[2])
     for i in range(entries_read.size):
@@ -123,7 +123,7 @@ def mark_prefixes(
     entries when they are grouped by member; the function overwrites it. `slots` and `aside` are scratch space.
     """
     of_members = (uint64(1) << uint64(member_bits)) - uint64(1)
-    # Each offset in `begins` is now the start of the next member.
+    # After this loop, each offset in `begins` is the end of the member's entries.
     for i in range(keys.size):
         member = int64(get(keys, i) & of_members)
         slots[begins[member]] = i

@@ -39,9 +39,9 @@ from whorl.request_context import report_progress, require_time
 _SLOTS, _LEAST_BITS, _MOST_BITS = 8, 16, 28
 #: Number of shingle occurrences in reference texts to count at a time.
 _COUNTED_AT_ONCE = 1 << 22
-#: The search for the longest shared passage tries a shingle of the document at up to this number of positions in the
-#: reference text, which may repeat the shingle. In a long document it tries fewer: `_TRIED_AT_ONCE` pairs of positions
-#: in all.
+#: A reference text may repeat a shingle. The search for the longest shared passage tries each shingle of a document at
+#: up to `_POSITIONS` positions in the reference text. In a long document it tries fewer: `_TRIED_AT_ONCE` pairs of
+#: positions in all.
 _POSITIONS, _TRIED_AT_ONCE = 64, 1 << 20
 #: Maximum length of a displayed passage, in characters.
 _PASSAGE_CHARACTERS = 100
@@ -141,12 +141,12 @@ class ReferenceIndex:
             yield (*np.divmod(pairs, len(self.documents)), shared)
 
     def longest_runs(self, texts: Numbers, begins: Numbers, ends: Numbers, shared: tuple[Numbers, Numbers]) -> Numbers:
-        """Return the longest run of consecutive shingles that each reference text shares with a document.
+        """For each pair, return the longest run of consecutive shingles that reference text and document share.
 
         Args:
             texts: Reference text of each pair.
-            begins: First element of `shared` in the document of each pair.
-            ends: Last element, exclusive.
+            begins: For each pair, index in the arrays of `shared` of the document's first shingle.
+            ends: For each pair, index after the document's last shingle.
             shared: Positions and hash numbers from `look_up`, for all shingles of a batch of documents.
 
         Returns:
@@ -172,7 +172,7 @@ class ReferenceIndex:
             pairs, positions = np.repeat(pairs, tried), np.repeat(positions, tried)
             order = np.lexsort((positions, reference_positions - positions, pairs))
             pairs, positions, reference_positions = pairs[order], positions[order], reference_positions[order]
-            # Within a run, both positions grow by one per element.
+            # Within a run, both positions grow by one per element, so their differences do not change.
             starts = run_starts(pairs, reference_positions - positions, positions - np.arange(positions.size))
             lengths = np.diff(starts, append=positions.size)
             pairs, positions, reference_positions = pairs[starts], positions[starts], reference_positions[starts]
@@ -244,7 +244,7 @@ class _ReferenceSearch:
             yield MatchBatch(ids, together.sizes == 0, list(self._matches(batch, together)))
 
     def _matches(self, documents: Sequence[Document], together: Together) -> Iterator[ReferenceMatch]:
-        """Yield the matches in a batch of documents, counted on all shingles, with their longest shared passages."""
+        """Yield the matches in a batch of documents, each with its exact counts and its longest shared passage."""
         index, pairs = self.index, self.options.pairs
         ends = np.cumsum(together.sizes)
         shared_hashes = positions, numbers = index.look_up(together.hashes)
@@ -352,7 +352,7 @@ class ReferenceMatches:
         self.items_in_all = len(set(map(item_of, self.references)))
         self.too_short_references = int(np.count_nonzero(index.sizes == 0))
         matches, is_too_short = list[ReferenceMatch](), [np.empty(0, np.bool_)]
-        # Windows cannot delete a mapped file before the process ends.
+        # Ignore errors in deleting: Windows cannot delete a mapped file before the process ends.
         with (
             tempfile.TemporaryDirectory(prefix="whorl-reference-", ignore_cleanup_errors=True) as folder,
             closing(IdFile(Path(folder) / "ids")) as ids,

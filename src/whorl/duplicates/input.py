@@ -113,9 +113,9 @@ def by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
 def without_ranges(text: str, ranges: Sequence[tuple[int, int]]) -> str | None:
     r"""Remove ranges of characters from a text; return None if no word is left.
 
-    The function also removes the blanks after a range, unless the range directly follows a word or a sign, and the line
-    break after a range that begins a line. If two words would touch, it puts a blank between them. The ranges ascend
-    and may overlap.
+    The blanks after a range are also removed, unless the range directly follows a word or a sign. If a range begins a
+    line, the line break after it is also removed. If two words would touch, they get a blank between them. The ranges
+    ascend and may overlap.
 
     >>> without_ranges("one two three, four\n$five", [(4, 7), (15, 19)])
     'one three, \n$five'
@@ -261,7 +261,7 @@ class InputReader:
             )
 
     def texts(self, ids: Sequence[str]) -> dict[str, str]:
-        """Read the texts of documents that are whole files again. Ids of rows are left out."""
+        """Read files again, to return the texts of documents that are whole files. Ids of rows are left out."""
         texts: dict[str, str] = {}
         for document_id in ids:
             if place := self._files.get(document_id):
@@ -270,7 +270,7 @@ class InputReader:
         return texts
 
     def row_texts(self, ids: Sequence[str]) -> dict[str, str]:
-        """Read the texts of rows and pieces again, by id; return an empty dict if the input is too large."""
+        """Read the input again, to return texts of rows and pieces; return an empty dict if the input is too large."""
         if self._bytes > _SMALL_BYTES:
             return {}
         wanted, texts = set(ids), dict[str, str]()
@@ -492,7 +492,8 @@ class InputDocuments:
 def _once(named: Iterable[Place], known: set[object]) -> Iterator[Place]:
     """Yield the files that are not yet in `known`, and add them.
 
-    A user may name a file twice, by two paths or by a link. The second copy would be deleted as a duplicate of itself.
+    A user may name a file twice, by two paths or by a link. Without this function, the file would be deleted as a
+    duplicate of itself.
     """
     for place in named:
         if (identity := place.identity) not in known:

@@ -45,19 +45,19 @@ def find_pairs(
     is_known: npt.NDArray[np.bool_],
     keys: Numbers | None = None,
 ) -> Pairs:
-    """Return all pairs of documents with different shingles.
+    """Return all pairs of documents, except pairs of equal documents.
 
     Args:
         firsts: Result of `first_of_equals`. Only the first of several equal documents is compared.
         known: Pairs found by an earlier run.
-        is_known: Mask of documents; `known` has all pairs among them.
-        keys: Keys of the documents, as in `first_of_equals`. They order documents of one size, so that the result does
-            not depend on the order of the input.
+        is_known: Mask of documents. Pairs of two of these documents are not searched for, only taken from `known`.
+        keys: Keys of the documents, as in `first_of_equals`. Documents of one size are sorted by key, so that the
+            result does not depend on the order of the input.
     """
     indices = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     if keys is not None:
         indices = indices[np.argsort(keys[indices])]
-    # Below, an index refers to the compared documents only.
+    # From here on, an index is a position among the compared documents, not among all documents.
     compared = Sketches(
         sketches.scheme, sketches.sizes[indices], sketches.starts[indices], sketches.counts[indices], sketches.hashes
     )

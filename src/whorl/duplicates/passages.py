@@ -80,7 +80,7 @@ def passages_among(
         raise ParameterError(f"a passage has {LEAST_WORDS} to {MOST_WORDS} words, got {words}")
     reading = _WordReader(options.scheme, options.within)
     with ExitStack() as opened:
-        # Windows cannot delete a mapped file before the process ends.
+        # Ignore errors in deleting: Windows cannot delete a mapped file before the process ends.
         temporary = tempfile.TemporaryDirectory(prefix="whorl-passages-", ignore_cleanup_errors=True)
         folder = Path(opened.enter_context(temporary))
         store = opened.enter_context(TemporarySketchStore(folder, FILES_SCHEME))
@@ -176,7 +176,7 @@ class _WordStream:
 
 
 def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numbers:
-    """Return, for each position, 1 plus the position of its window's source, or 0 if it has no source.
+    """For the window at each position, return 1 plus the position of its source, or 0 if the window has no source.
 
     The array is mapped from a sparse file in `folder`. To bound the memory, windows are sorted by hash in several
     passes, each over a range of hash values.
@@ -251,7 +251,7 @@ def _record_sources(
     firsts = np.repeat(windows[order[starts]], np.diff(starts, append=order.size))
     later = windows[order]
     texts, first_texts = stream.texts_of(later), stream.texts_of(firsts)
-    # A window that overlaps its source repeats only itself.
+    # Ignore a window that overlaps its source: such a text repeats only itself.
     repeats = (later - firsts >= stream.window) | (texts != first_texts)
     repeats &= stream.is_new[texts]
     if reference_only:

@@ -104,14 +104,14 @@ class _FilterRound:
 
     def run(self, indices: Numbers) -> Iterator[CandidatePairs | HashBlock]:
         sizes = self._sketches.sizes[indices]
-        # numpy sorts small integers with a radix sort.
+        # Convert the sizes to a small integer type, which numpy sorts with a fast radix sort.
         indices = indices[np.argsort(sizes.astype(np.min_scalar_type(sizes.max(initial=0))), kind="stable")]
         levels = self._round.home_levels(self._sketches, self._sketches.sizes[indices])
         for level in np.unique(levels).tolist():
             yield from self._compare(*self._participants(indices, levels, level), level)
 
     def _participants(self, indices: Numbers, levels: Numbers, level: int) -> tuple[Numbers, Bools]:
-        """Return the documents to compare at a level, and a mask: can they be the larger document of a pair?"""
+        """Return the documents to compare at a level, and a mask of the documents whose home level it is."""
         is_home, sizes = levels == level, self._sketches.sizes[indices]
         participates = self._round.participants(sizes, levels, level, int(sizes[is_home].min()))
         return indices[participates], is_home[participates]
@@ -154,7 +154,7 @@ class _FilterRound:
     def _pairs(
         self, members: LevelMembers, index_keys: Hashes, probe_keys: Hashes, member_bits: int
     ) -> Iterator[CandidatePairs | HashBlock]:
-        """Yield the candidate pairs of a level; defer the documents of too frequent hashes, or yield them as blocks."""
+        """Yield a level's pairs. If a hash has too many, yield a block, or leave its documents to the next round."""
         larger = owners_of(probe_keys, member_bits)
         hashes = probe_keys - larger.astype(np.uint64)
         # Members are numbered by size, so the smaller partners under one hash are a contiguous range.
@@ -177,7 +177,7 @@ class _FilterRound:
         left = left[np.argsort(larger[left], kind="stable")]
         ends = np.cumsum(counts[left])
         first = np.flatnonzero(np.diff(larger[left], prepend=-1))
-        # A single document may have more pairs than a batch.
+        # Cut batches only between documents, although a single document may have more pairs than a batch.
         after = np.searchsorted(ends[first], np.arange(AT_ONCE, ends[-1] if ends.size else 0, AT_ONCE))
         cuts = np.append(first, left.size)[after]
         for portion in np.split(left, np.unique(cuts)):

@@ -24,7 +24,7 @@ from whorl.fingerprint.statistics.metric import Metric
 
 #: Number of hashes per sketch in the first round at a threshold of 80 %; lower thresholds need more.
 FIRST_AIM = 64
-#: Number of pairs that one hash may produce before its documents are deferred to the next round.
+#: Maximum number of pairs of one hash. If a hash has more pairs, its documents are left to the next round.
 MOST_PAIRS = 20_000
 #: A search with recall r may miss the share 1 - r of the pairs at the threshold. The candidate search may cause this
 #: fraction of the misses; verification may cause the rest.
@@ -96,9 +96,10 @@ class Round:
     def participants(
         self, sizes: Numbers, home_levels: Numbers, level: int, smallest_size: int
     ) -> npt.NDArray[np.bool_]:
-        """Return a mask of the documents to compare at a level: its home documents, and their smaller partners.
+        """Return a mask of the documents to compare at a level: documents with this home level, and smaller partners.
 
-        `smallest_size` is the size of the smallest document with this home level.
+        `smallest_size` is the size of the smallest document with this home level. Still smaller documents take part if
+        they are large enough to be its partners.
         """
         least = self.pair_options.smallest_partner(np.array([smallest_size]))[0]
         return np.asarray((home_levels == level) | ((home_levels < level) & (sizes >= least)))

@@ -107,7 +107,7 @@ def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: Boilerplate
 def frequent_hashes(sketches: Sketches, indices: Numbers, limit: int) -> _Hashes:
     """Return the hashes that more than `limit` of the given documents contain, ascending.
 
-    All of the documents have complete sketches.
+    The given documents must have complete sketches.
     """
     total = int(sketches.counts[indices].sum())
     portions = max(1, -(-total // _AT_ONCE))

@@ -326,7 +326,7 @@ class Duplicates:
             ]
             firsts = np.repeat(heads, [group.size for group in batch])
             measured = measure_pairs(self._stored.sketches, firsts, indices)
-            # A document shares all shingles with itself, even if its sketch is a sample.
+            # Correct the pairs of a document with itself: it shares all shingles, even if its sketch is a sample.
             columns = measured.shared, measured.low, measured.high
             shared = (np.where(firsts == indices, measured.sizes_a, column) for column in columns)
             counts = zip(*(part.tolist() for part in shared), self._residual_shares(firsts, indices), strict=True)
@@ -390,7 +390,7 @@ class Duplicates:
             yield tuple(map(Version, (members[index] for index in order.tolist()), chain([None], pairs)))
 
     def _labels(self, *, complete: bool, new: bool, keep: Keep | None) -> Numbers:
-        """Return each document's cluster label: the first member, or the center of a star."""
+        """Return each document's cluster label: its cluster's first member, or the member that it is a duplicate of."""
         if complete and keep is not None:
             return self._labels_around_kept(keep, new=new)
         if complete and new:
@@ -428,7 +428,7 @@ class Duplicates:
         return labels_around_kept(self.documents, self._pairs, firsts[np.sort(begins)], stays)[self._firsts]
 
     def members(self, indices: Sequence[int], *, new: bool = False) -> dict[int, Member]:
-        """Describe documents, by index. With `new`, the documents of earlier runs are never deleted."""
+        """Return the `Member` of each document, by index. With `new`, documents of earlier runs are marked to stay."""
         indices = sorted(indices)
         numbers = self._stored.numbers[np.array(indices, np.int64)].tolist()
         known = self._store.describe(numbers)

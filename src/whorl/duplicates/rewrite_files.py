@@ -26,10 +26,11 @@ from whorl.ingest.rows.row_format import Added, Row, RowFormat, UnreadRowsError
 ADDED: Added = {"cluster": str, "is_principal": bool, "similarity": float}
 #: Values of these columns for a row outside clusters.
 _UNIQUE = {"cluster": None, "is_principal": True, "similarity": None}
-#: Metadata files of Hugging Face's library, and the entries that become wrong when rows are removed.
+#: Metadata files of Hugging Face's library.
 _METADATA_FILES = ("state.json", "dataset_info.json", "dataset_dict.json")
 #: Smallest and largest integer of 64 bits.
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
+#: Entries of these metadata files that become wrong when rows are removed.
 _OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "download_checksums")
 
 
@@ -79,7 +80,7 @@ def require_room(reading: InputReader, target: Path) -> None:
 
 
 def require_columns(reading: InputReader) -> None:
-    """Raise ParameterError if a file cannot have additional columns, as a text, or has a column of that name."""
+    """Raise ParameterError if a file, such as a text, cannot get the columns of ADDED, or already has one of them."""
     for place in reading.places:
         try:
             with place.file.open("rb") as opened:
@@ -100,7 +101,7 @@ def _require_free(place: Place, names: Collection[str]) -> None:
 
 
 def require_texts(reading: InputReader) -> None:
-    """Raise ParameterError if a text cannot be removed from its file, such as a web archive or a PDF."""
+    """Raise ParameterError if no text can be cut out of a file, such as a web archive or a PDF."""
     for place in reading.places:
         try:
             with place.file.open("rb") as opened:
@@ -150,7 +151,7 @@ def write_filtered(
     except OSError as error:
         raise ParameterError(f"{target} cannot be written: {error.strerror or error}") from error
     finally:
-        # A complete folder has its final name already.
+        # This removes only an incomplete folder, because a complete one has its final name already.
         shutil.rmtree(partial, ignore_errors=True)
     return writing.written, writing.read
 
@@ -233,7 +234,7 @@ class _OutputWriter:
             text = self._without_pieces(document.text, document.id)
             if text is None:
                 return None
-            # Do not rewrite a row if none of its pieces is deleted.
+            # If no piece of the row is deleted, leave the row unchanged.
             return {} if text == document.text else {columns.text: text}
         if not self._with_columns:
             return None if document.id in self._decisions.to_delete else {}
@@ -265,7 +266,7 @@ def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -
                 continue
             seen.add(folder)
             names = {file.name for file in folder.iterdir()}
-            # Another file with one of these names may be an input file.
+            # Copy only metadata files: another file with one of these names may be an input file.
             for name in (names - without_metadata(names)).intersection(_METADATA_FILES):
                 if note := _read_note(folder / name):
                     (target / inside / name).write_text(_adapted_note(note, with_columns=with_columns), "utf-8")

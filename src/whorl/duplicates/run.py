@@ -251,7 +251,7 @@ def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[st
 def _store(opened: ExitStack, folder: Path | None, origin: str, scheme: SketchScheme) -> SketchStore:
     if folder is not None:
         return opened.enter_context(PersistentSketchStore(folder, origin, scheme))
-    # Windows cannot delete a mapped file before the process ends.
+    # Ignore errors in deleting: Windows cannot delete a mapped file before the process ends.
     temporary = tempfile.TemporaryDirectory(prefix="whorl-duplicates-", ignore_cleanup_errors=True)
     return opened.enter_context(TemporarySketchStore(Path(opened.enter_context(temporary)), scheme))
 
@@ -365,7 +365,8 @@ def _find_duplicates(
     firsts = first_of_equals(stored.keys, stored.sketches.sizes)
     known, is_known = store.pairs(stored), stored.is_paired
     if read is None:
-        # If an earlier document equals a new one, it was not compared with all others, and may lack pairs.
+        # Reference documents were not compared with each other. If one equals a new document, compare it with all
+        # others, because the new document's pairs are wanted.
         is_known = np.bincount(firsts, ~is_known, minlength=firsts.size)[firsts] == 0
     residual = None if common is None else remove_boilerplate(stored.sketches, firsts, common, options.scheme)
     if common is not None and common.is_ignored and isinstance(store, PersistentSketchStore):

@@ -127,7 +127,7 @@ class Sketches:
         with open(self.hashes.filename, "rb", buffering=0) as file:  # type: ignore[attr-defined]
             number = file.fileno()
             for at, (begin, end) in zip((starts * size).tolist(), bounds, strict=True):
-                # A read may return less than requested.
+                # A read may return less than requested, so repeat it until the range is complete.
                 while begin < end:
                     if not (count := os.preadv(number, [held[begin:end]], at)):
                         raise StoreError(f"{self.hashes.filename} ends before byte {at + end - begin:,}")  # type: ignore[attr-defined]
@@ -194,7 +194,7 @@ class Sketches:
         """Copy `counts` hashes of each document, after its `skipped` smallest hashes.
 
         Returns:
-            The hashes, and for each hash the position of its document in the argument.
+            The hashes, and for each hash the position of its document in `indices`.
         """
         owners = np.repeat(np.arange(indices.size), counts)
         within = np.arange(owners.size) - (np.cumsum(counts) - counts)[owners]

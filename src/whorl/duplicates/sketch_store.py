@@ -328,7 +328,7 @@ class PersistentSketchStore:
         """Replace the stored pairs, and mark all documents as compared."""
         columns = (numbers[pairs.a], numbers[pairs.b], pairs.shared, pairs.low, pairs.high)
         with self._writing():
-            # Exact verification may have rejected some stored pairs.
+            # Delete all stored pairs first: exact verification may have rejected some of them.
             self._database.execute("DELETE FROM pair")
             self._database.executemany(
                 "INSERT INTO pair VALUES (?, ?, ?, ?, ?)",

@@ -29,7 +29,7 @@ Bools = npt.NDArray[np.bool_]
 #: Approximate number of hashes to read in one range; limits the memory.
 AT_ONCE = 1 << 22
 #: Minimum and maximum number of ranges of hash values. Each range is read in one pass over the remaining members.
-#: `_PRUNINGS` times, evenly spaced between the passes, members are pruned.
+#: Members are pruned `_PRUNINGS` times, at even intervals between the passes.
 _LEAST_RANGES, _MOST_RANGES, _PRUNINGS = 8, 32, 8
 #: Number of entries to sort at a time, as a power of two: they fit into the processor cache.
 _PART_BITS = 12
@@ -154,7 +154,7 @@ class _TokenSweep:
         return portions
 
     def prune(self) -> Bools:
-        """Drop members that can no longer reach the threshold with any member; return a mask of the kept ones."""
+        """Drop members that can no longer reach the threshold with any member; return a mask of the other members."""
         members, at, lengths = self._members, self._numbers, self._members.lengths
         is_open = np.zeros(self.shared.size, np.bool_)
         left = self._ends - self._cursors

@@ -170,8 +170,8 @@ def verify_pairs(sketches: Sketches, a: Numbers, b: Numbers, pair_options: PairO
     """Return the candidate pairs that reach the threshold.
 
     Two complete sketches are compared exactly. If a sketch is a sample, `reaches` computes how many hashes the pair
-    must share: a pair just at the threshold shares this number with the wanted recall. The distribution is
-    hypergeometric, for the smaller document.
+    must share: a pair just at the threshold shares this number with the wanted recall. The number of shared hashes has
+    a hypergeometric distribution, whose population is the smaller document.
     """
     a, b = np.minimum(a, b), np.maximum(a, b)
     sizes_a, sizes_b = sketches.sizes[a], sketches.sizes[b]
@@ -207,7 +207,7 @@ _LEAST_THREAD_WORK = 1 << 20
 
 
 def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
-    """Divide items into at most `most` half-open ranges of about equal work. Little work gets one range.
+    """Divide items into at most `most` half-open ranges of about equal work; a small amount of work stays together.
 
     `totals` has the cumulative work up to and including each item.
 
@@ -222,9 +222,10 @@ def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
 
 
 def run_in_threads(work: Callable[..., Result], given: Iterable[tuple[object, ...]]) -> list[Result]:
-    """Call `work` with each element of `given`, each in its own thread, the last in this one; return the results.
+    """Call `work` with each element of `given` in parallel, and return the results in order.
 
-    If a call fails, the error is raised after all calls have ended.
+    The last call runs in this thread, each other call in its own thread. If a call fails, the error is raised after all
+    calls have ended.
     """
     *others, last = given
     if not others:

@@ -60,14 +60,15 @@ class DivisibleDocuments(Protocol):
     def note(self, report: ReadReport) -> None: ...
 
     def finish(self) -> None:
-        """After the last part was read, report the errors that concern all parts."""
+        """Report the errors that concern all parts. The caller must have read the last part."""
 
 
 def start_method(documents: Iterable[Document]) -> str:
     """Return the fastest safe start method: "fork" or "spawn"; "" if neither works."""
     if sys.platform == "linux" and threading.active_count() == 1:
         return "fork"
-    # A spawned process has neither the standard input nor the objects of this process.
+    # A spawned process has neither the standard input nor the objects of this process. It can read only portable
+    # documents.
     return "spawn" if not isinstance(documents, DivisibleDocuments) or documents.is_portable else ""
 
 

@@ -59,7 +59,7 @@ class Partitioning:
         return self.names.size
 
     def of(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
-        """Return the part of each number; numbers, such as keys or hashes, are evenly distributed."""
+        """Return the part of each number. The numbers must be evenly distributed, like keys and hashes."""
         parts: npt.NDArray[np.int32] = self.names[numbers.view(np.uint64) % np.uint64(self.names.size)]
         return parts
 
@@ -111,7 +111,7 @@ class MaterialisedRows:
         if materialised is not frame:
             return materialised
         session, java = frame.sparkSession, frame._jdf
-        # `DataFrame.rdd` would send each row through Python.
+        # Do not use `DataFrame.rdd`, which would send each row through Python.
         rows = java.queryExecution().toRdd()
         return DataFrame(session._jsparkSession.internalCreateDataFrame(rows, java.schema(), False), session)
 
@@ -182,7 +182,8 @@ def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: 
 def group_by_part(frame: DataFrame, parts: Partitioning, *, part_of: str, **columns: str) -> DataFrame:
     """Pack many rows of integers into one row for each part.
 
-    The column `part_of` determines the part. `columns` maps the names of the result, without a final s, to columns.
+    The column `part_of` determines the part. `columns` maps names to columns of `frame`; the result's columns have
+    these names with an s appended.
     """
     step = partial(_addressed, parts=parts, part_of=part_of, columns=columns)
     schema = ", ".join(["part int", *(f"{name}s binary" for name in columns)])
@@ -236,7 +237,7 @@ def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) ->
 
 
 def repeated(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int) -> Numbers:
-    """Repeat the value of column `name` in each row: once for each element of column `other`, of `size` bytes."""
+    """Return each row's value of column `name`, once for each element (`size` bytes) of the row's column `other`."""
     values, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
         values.append(whole_numbers(batch[name]))
@@ -382,7 +383,7 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
         parts.of(np.where(has_sketch, members.keys, members.identities.view(np.int64))),
     )
     chosen, order = np.argsort(sketch_parts, kind="stable"), np.argsort(member_parts, kind="stable")
-    # All members of a part may be too short for a sketch.
+    # Take the parts from the members: a part without sketches may have members that are too short for a sketch.
     present = np.unique(member_parts)
     begins, ends = (np.searchsorted(sketch_parts[chosen], present, side) for side in ("left", "right"))
     first, last = (np.searchsorted(member_parts[order], present, side) for side in ("left", "right"))

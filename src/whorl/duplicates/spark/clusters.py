@@ -64,9 +64,9 @@ _PARTS, _SLACK = 1_000_000, 1e-9
 def clustered(members: DataFrame, keep: Keep, parts: Partitioning) -> DataFrame:
     """Group members into clusters, as input for `with_shares`; leave out clusters whose members all stay.
 
-    Members that stay, such as reference documents, are never removed. Members with the same root form a cluster. Its
-    name (column cluster) is its first member's id. Its column is_unknown is true if no member has a rank by the
-    retention policy.
+    Members that stay, such as reference documents, are never removed. Members with the same root form a cluster. The
+    column cluster has its name, which is the id of its first member. The column is_unknown is true if no member of the
+    cluster has a rank by the retention policy.
     """
     step = partial(_clustered, keep=keep, parts=parts)
     return map_batches(members.repartition(len(parts), "root"), step, _CLUSTERS)
@@ -169,7 +169,7 @@ def _to_compare(batches: Batches) -> Batches:
     for batch in batches:
         receivers, lengths = _unlisted(batch["key"])
         senders, parts = (np.repeat(whole_numbers(batch[name]), lengths) for name in ("first", "part"))
-        # Two equal documents share all shingles and need no comparison.
+        # Leave out pairs of equal documents: they share all shingles and need no comparison.
         differs = senders != receivers
         columns = {"senders": senders[differs], "receivers": receivers[differs]}
         yield rows_by_part(parts[differs].astype(np.int32), columns)

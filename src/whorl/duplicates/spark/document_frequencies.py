@@ -161,8 +161,8 @@ class FrequencyCounter:
             # With other metrics, one shared hash can be enough for a pair, so the first pass could not prune any
             # document.
             return Fraction(1)
-        # A document that shares no hash of the first pass cannot share enough other hashes; the fraction leaves a small
-        # margin.
+        # If a document shares no hash of the first pass, its other hashes are too few to reach the threshold.
+        # `_OF_THRESHOLD` leaves a small margin.
         share = 1 - self.one.pair_options.threshold * _OF_THRESHOLD
         return share if share < _MOST_AT_FIRST else Fraction(1)
 
@@ -268,7 +268,7 @@ class FrequencyCounter:
 
 
 def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
-    """Add up the counts of each hash over all blocks; send the sums back to the blocks if they can make pairs."""
+    """Add up each hash's counts over all blocks; send the sum back to the blocks if the hash can lead to a pair."""
     rows = list(batches)
     names, types = "levels tokens counts flags", f"u1 {narrow_type(scheme.bits)} u4 u1"
     levels, narrow, counts, flags = joined(rows, names, types)

@@ -238,10 +238,10 @@ class SparkDuplicates:
     def _link(self, hash_blocks: DataFrame, *, is_open: bool = True) -> DataFrame:
         """Verify enough pairs of each hash block to connect its similar documents; return the undecided blocks.
 
-        The pivots of a hash block have been compared with the whole block. This method compares the documents outside
-        its largest component with the whole block, if they are few or have no more hashes. Hash blocks have the columns
-        of `prefix_filter.RoundResult`; the result has the column hash_block. `is_open` is True if the documents have
-        more hashes.
+        The pivots of a hash block have been compared with the whole block. If few documents are outside the block's
+        largest component, or the documents have no more hashes (`is_open` is False), this method also compares the
+        documents outside with the whole block. Hash blocks have the columns of `prefix_filter.RoundResult`; the result
+        has the column hash_block.
         """
         hash_blocks = self.materialise(hash_blocks)
         known = components(reduce(DataFrame.unionByName, self._found), self._documents.cache)
@@ -328,7 +328,7 @@ def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
     indices[order] = np.arange(order.size)
     a, b = np.split(indices[inverse], 2)
     numbers = [whole_numbers(pairs[name]) for name in _PAIR_NAMES[2:]]
-    # Below, document numbers follow this order.
+    # From here on, a document's number is its position in this order.
     at = at[order]
     in_order = np.arange(at.size)
     own = Pairs(a, b, *numbers).at(in_order)

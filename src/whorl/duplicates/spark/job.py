@@ -15,7 +15,7 @@ from whorl.operations import DuplicatesOperation
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Output formats with their Spark writer options. By default, Spark escapes quotes in CSV in an unusual way.
+#: Output formats with their Spark writer options. With `escape`, Spark escapes quotes in CSV in the usual way.
 FORMATS: dict[str, dict[str, str]] = {"json": {}, "csv": {"header": "true", "escape": '"'}, "parquet": {}}
 _PROBLEMS_SHOWN = 10
 SETTINGS = {
@@ -25,7 +25,7 @@ SETTINGS = {
     # Divide oversized partitions, so that tasks take similar time.
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.skewJoin.enabled": "true",
-    # Spark prints the plan of each query; the plans of many rounds would fill the driver's memory.
+    # Shorten the plans that Spark prints for queries: the plans of many rounds would fill the driver's memory.
     "spark.sql.maxPlanStringLength": "20000",
     "spark.python.daemon.module": "whorl.duplicates.spark.worker_daemon",
 }
@@ -76,7 +76,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         raise ParameterError("--filtered is what clusters leave; leave --pairs away")
     if operation.new and operation.state is None:
         raise ParameterError("--new needs a --state FOLDER to compare with; give one")
-    # A removed document must be a duplicate of the retained one, not only of another duplicate.
+    # With complete clusters, a removed document is a duplicate of the retained one, not only of another duplicate.
     complete = operation.is_complete
     if keep is not None and keep.is_by_value and not keep.column:
         raise ParameterError(f"--keep {keep} needs the column of the date on Spark: --keep {keep}:COLUMN")

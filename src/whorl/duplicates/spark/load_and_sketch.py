@@ -292,7 +292,7 @@ def _without_replaced(
 ) -> Batches:
     """Yield the block as one row, without the documents in `losers` and the sketches that no document uses any more.
 
-    Then yield its rows of problems. Sketches of documents that were read in run `since` or later are marked as new.
+    Then yield the block's rows of problems. Sketches of documents from run `since` or later are marked as new.
     """
     members, _ = BlockMembers.of(block)
     replaced = set(zip(*(column.tolist() for column in joined(losers, "keys identities", "i8 u8")), strict=True))
@@ -320,7 +320,7 @@ def _compared_again(block: pa.Table, rows: pa.Table) -> Batches:
 
 
 def _removed_keys(block: pa.Table, losers: pa.Table) -> Batches:
-    """Yield the keys of dropped documents that no other document of the block has."""
+    """Yield the keys of dropped documents, except keys that a remaining document of the block also has."""
     (keys,) = joined(losers, "keys", "i8")
     (left,) = joined(block, "members", "i8")
     yield batch_of({"key": np.setdiff1d(keys, left)})

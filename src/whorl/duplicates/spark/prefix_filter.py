@@ -136,12 +136,12 @@ def find_candidates(
 ) -> Iterator[RoundResult]:
     """Yield the candidate pairs, which may reach the threshold, round by round. A few pairs occur several times.
 
-    With `options.spanning_only`, the caller needs only enough pairs to connect each cluster. If a hash has too many
-    pairs in the last round, its documents are then yielded as a hash block instead of all their pairs.
+    With `options.spanning_only`, the caller needs only enough pairs to connect each cluster. So if a hash has too many
+    pairs in the last round, its documents are yielded as a hash block instead of all their pairs.
 
     Args:
-        decide: Called with the hash blocks of a round whose documents have more hashes. If it does not return a block,
-            the block's documents take no part in the next round.
+        decide: Called with the hash blocks of a round whose documents have more hashes. It returns the blocks whose
+            documents take part in the next round.
         pivots: Number of new documents of each hash block to pair with the whole hash block.
         most_at_once: Maximum number of hashes that one worker takes over.
     """

@@ -103,7 +103,8 @@ class SearchState:
             raise StoreError(f"another run has written to {self._path} meanwhile; run this one again")
         for name in self._folder.names():
             match = _STATE_FILES.fullmatch(name)
-            # Files with the number of this run belong to concurrent runs, whose renames will fail.
+            # Delete only files of earlier runs. Files with this run's number belong to concurrent runs, which will
+            # fail.
             if match and int(match[1]) < number:
                 self._folder.delete(name)
 
