@@ -32,8 +32,8 @@ from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans
 from whorl.request_context import report_progress
 
 #: Number of characters to read before loading numba. Loading takes half a second or more, about as long as reading this
-#: text without numba. Four ASCII characters count as one, because they are read four times as fast. Each text counts as
-#: a few additional characters.
+#: text without numba. `_ASCII_IN_ONE` ASCII characters count as one, because they are read four times as fast. Each
+#: text counts as `_FIXED` additional characters.
 LARGE, _ASCII_IN_ONE, _FIXED = 2_000_000, 4, 64
 #: Maximum number of characters, and of texts, that a thread reads in one batch. A longer text is a batch of its own.
 BATCH_CHARACTERS, BATCH_TEXTS = 1 << 20, 128
@@ -165,7 +165,7 @@ def fingerprints(
 def hashed(
     texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, parts: Parts = Parts.HASHES, *, workers: int | None = None
 ) -> Iterator[Hashed]:
-    """Yield the results in `parts` for each text, in the order of the texts.
+    """Yield the numbers that `parts` selects for each text, in the order of the texts.
 
     Arguments and errors are as for `signatures_of`. Hashes depend only on the profile and the shingle size.
     """
@@ -252,7 +252,7 @@ def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
         words: list[JoinedWords] | None = [] if parts & Parts.WORDS else None
         together, sizes = one.distinct_hashes(texts, words)
         ends = np.cumsum(sizes).tolist()
-        # A slice would keep the hashes of all texts in memory.
+        # Copy each part, because a slice would keep the hashes of all texts in memory.
         split = [together[end - size : end].copy() for size, end in zip(sizes.tolist(), ends, strict=True)]
         return list(map(Hashed, repeat(_NO_MINIMA), split, words or repeat(_NO_WORDS)))
     rows, hashes, words = one.many_hashed(texts, with_words=bool(parts & Parts.WORDS))
@@ -271,7 +271,7 @@ def _work(text: str) -> int:
 
 
 def _read_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> Iterator[Item]:
-    """Read items until their text is large enough for the compiled loops (`LARGE`); return all items as an iterator."""
+    """Read the first items, to see whether the texts reach the size `LARGE`; return an iterator over all items."""
     first, seen = [], 0
     for item in items:
         first.append(item)
@@ -279,7 +279,7 @@ def _read_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> Iterator[
         if seen >= LARGE:
             break
     _Amount.seen += seen
-    # `chain` would keep the list in memory until its end.
+    # Pass an iterator, which frees the list when its items are read; `chain` would keep the list until the end.
     return chain(iter(first), items)
 
 
@@ -288,7 +288,7 @@ def _kernel_for(scheme: Scheme) -> Kernel | None:
 
 
 def kernel_for(texts: Sequence[str], scheme: Scheme) -> Kernel | None:
-    """Return a kernel, which runs the compiled loops; None if none is ready or worth loading for these texts."""
+    """Return a kernel for the compiled loops; None if no kernel is ready, and loading one is not worth it."""
     _Amount.seen += sum(map(_work, texts))
     return _kernel_for(scheme)
 
@@ -311,7 +311,7 @@ def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -
         except IndexError:
             one = kernel.Kernel(scheme)
         made = _fast(batch, parts, one)
-        # An error may have left the kernel's arrays inconsistent, so do not use it again.
+        # Put the kernel back only without an error: an error may leave its arrays inconsistent.
         idle.append(one)
         return made
 

@@ -43,7 +43,7 @@ from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.fingerprint.words.tokenizer import line_end_hyphens
 from whorl.request_context import require_time, timely
 
-#: For a shingle that occurs several times in B, this number of positions is tried, and its first position in B.
+#: If a shingle occurs several times in B, rule 2 tries this number of its positions in B, and also the first one.
 CANDIDATES = 16
 #: Rule 2 follows an agreement of the texts in steps. Most passages are short, so the first step has `_FIRST_STRETCH`
 #: shingles. Later steps are longer, up to `_LONGEST_STRETCH`.
@@ -52,7 +52,7 @@ _FIRST_STRETCH, _LONGEST_STRETCH = 8, 4096
 _SORTED_AT_ONCE = 1 << 19
 #: Number of words to number between two checks of the deadline.
 _NUMBERED_AT_ONCE = 1 << 16
-#: Words that only other texts have keep their numbers for the next comparison, up to this number of words.
+#: Maximum number of words that A lacks and that keep their numbers for the next comparison.
 _MOST_OTHER_WORDS = 1 << 20
 #: 2^64 divided by the golden ratio. Multiplying keys by it spreads them evenly over the upper bits.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -180,7 +180,9 @@ class CommonWords:
     edge: int
 
     def with_edges(self, starts_a: _Numbers, starts_b: _Numbers, words: _Numbers) -> CommonWords:
-        """Also mark the words of shared passages that the other text marks, and the words next to the ends of runs.
+        """In each shared passage, also mark the words that the other text marks, and a few words at the ends.
+
+        The words between an end of the passage and the nearest mark are marked if they are at most `edge` words.
 
         The arrays have the first word of each passage in both texts, and its number of words.
         """
@@ -268,7 +270,7 @@ def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
         return TextWords(words, spans)
     ends, starts = np.array(hyphens, np.int64).T
     seconds = np.minimum(np.searchsorted(spans[:, 0], starts), len(words) - 1)
-    # A soft hyphen belongs to the first half.
+    # A soft hyphen belongs to the first half, which may therefore end after the start of the hyphen.
     is_between = (seconds > 0) & (spans[seconds, 0] == starts) & (spans[seconds - 1, 1] >= ends)
     return TextWords(words, spans, seconds[is_between] - 1)
 

@@ -196,10 +196,10 @@ def _starts(words: Sequence[str], encoded: bytes) -> npt.NDArray[np.int64]:
     blanks = np.flatnonzero(np.frombuffer(encoded, "<u2") == _BLANK)
     if len(blanks) == len(words) - 1:
         return np.concatenate(([0], 2 * (blanks + 1), [len(encoded) + 2]))
-    # Folding puts blanks into some words, for instance Arabic ligatures.
+    # Folding puts blanks into some words, for instance Arabic ligatures. So blanks do not show the starts of words.
     lengths = np.fromiter(map(len, timely(words, _WORDS_AT_ONCE)), np.int64, len(words))
     if 2 * (int(lengths.sum()) + len(words) - 1) != len(encoded):
-        # Characters beyond the first plane take two units.
+        # Characters beyond the first plane take two units, so encode each word to get its length.
         encoded_words = (len(java_utf16(word)) // 2 for word in timely(words, _WORDS_AT_ONCE))
         lengths = np.fromiter(encoded_words, np.int64, len(words))
     return np.concatenate(([0], np.cumsum(2 * (lengths + 1))))
@@ -215,7 +215,7 @@ def java_utf16(text: str) -> bytes:
 
 def well_formed(text: str) -> str:
     """Join surrogate pairs and write U+FFFD for each lone surrogate, like every UTF-8 writer of Lucene."""
-    # Nearly all texts are well-formed, and checking is much faster than converting.
+    # Check before converting: nearly all texts are well-formed, and checking is much faster.
     if text.isascii():
         return text
     try:

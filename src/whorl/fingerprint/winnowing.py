@@ -98,7 +98,7 @@ class PassageScheme:
         return cls(*map(int, match.groups()))
 
     def require(self, wanted: Self | None, store: str) -> None:
-        """Raise SchemeMismatchError unless `wanted` is this scheme, the scheme of `store`."""
+        """Raise SchemeMismatchError if `wanted` is given and differs from this scheme, the scheme of `store`."""
         if wanted is not None and wanted != self:
             raise SchemeMismatchError(
                 f"{store} finds passages of {self.run_words} words, and those of {wanted.run_words} were asked for; "
@@ -139,7 +139,7 @@ def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt
     hashes = hashes_of_runs(word_hashes([words]), scheme.hashed_words)
     places = np.arange(hashes.size)
     smallest = _across(lambda a, b: np.where(hashes[b] < hashes[a], b, a), places, scheme.window)
-    # The smallest hash of a window is never before the smallest hash of an earlier window.
+    # The smallest hash of a window is never before that of an earlier window. So `smallest` ascends.
     first, end = np.searchsorted(smallest, places), np.searchsorted(smallest, places, side="right")
     return _numbers(hashes, scheme), np.stack((first, np.where(end > first, end - 1 + scheme.run_words, first)), axis=1)
 
@@ -176,9 +176,9 @@ def kept_of(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDArray[np
 def _across(
     best: Callable[[npt.NDArray[_T], npt.NDArray[_T]], npt.NDArray[_T]], elements: npt.NDArray[_T], window: int
 ) -> npt.NDArray[_T]:
-    """Return the best of each window of `window` elements; empty if there are fewer.
+    """Return the best element of each window of `window` elements; empty if there are fewer elements.
 
-    `best` returns the better of two elements, for arrays of the same shape; between equal ones, the first.
+    `best` gets two arrays of the same shape. It returns the better element at each position, or the first if equal.
     """
     width = 1
     while width < window:

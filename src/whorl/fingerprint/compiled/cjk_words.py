@@ -120,7 +120,7 @@ def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
 
 @inlined
 def _lower(cost: Any, before: Any, start: int, length: int, value: int) -> None:
-    """Record a word of cost `value` from `start` as the last word before its end, if the cost up to its end falls."""
+    """If a word from `start` with the cost `value` lowers the cost up to its end, record it as the last word there."""
     if value >= 0 and cost[start] + value < cost[start + length]:
         cost[start + length] = cost[start] + value
         before[start + length] = start
@@ -217,7 +217,7 @@ def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work
             end += 1
         if kind & ENGINE == CJK:
             _least_cost(units, place, end - place, trie, work.known, work.cost, work.before)
-            # The first and the last word of the span include adjacent parts of the segment.
+            # Write only the word ends inside the span: its first and last word include adjacent parts of the segment.
             inner, at = 0, int64(work.before[end - place])
             while at > 0:
                 inner += 1

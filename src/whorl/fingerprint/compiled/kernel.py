@@ -371,7 +371,7 @@ def _joined(words: _Words, starts: _Starts, first: int, last: int) -> JoinedWord
 
 
 def _joined_texts(words: _Words, starts: _Starts, before: _Before, skipped: int) -> list[JoinedWords]:
-    """Return the words of each text, of the first one without its first `skipped` words."""
+    """Return the words of each text. Leave out the first `skipped` words of the first text."""
     offsets = 2 * starts.astype(np.int64)
     encoded = words[: starts[-1]].copy().view(np.uint8)
     bounds = before.tolist()
@@ -431,7 +431,7 @@ def _window_of(texts: Sequence[str]) -> _Window:
     ends = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=ends[1:])
     if 2 * ends[-1] != len(raw):
-        # Some characters take two units.
+        # Some characters take two units, so encode each text separately to get its length.
         encoded = [_utf_16(text) for text in texts]
         np.cumsum(np.fromiter(map(len, encoded), np.int64, len(texts)), out=ends[1:])
         ends >>= 1

@@ -84,7 +84,7 @@ def tables_for_loops(profile: str) -> LoopTables:
     characters |= np.array([0, EMOJI, EMOJI_IF_MARKED], np.uint8)[tables.emoji]
     characters[tables.mark == 1] |= COMBINING
     joins = np.array(sorted(tables.joins), np.int64)
-    # A code point with several scripts occurs several times.
+    # A code point with several scripts occurs several times; it gets the same flag each time.
     characters[joins >> 8] |= JOINING
     kinds = _Kinds(default)
     categories = default.categories[:FIRST_PLANE]

@@ -131,7 +131,7 @@ def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int |
 
 
 def judge_buckets(overlaps: StockOverlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> Bools:
-    """Return a mask of the candidates to keep. A candidate just at the threshold has about the chance `recall`."""
+    """Return a mask of the candidates to keep. A candidate just at the threshold has a chance of about `recall`."""
     require_fraction("threshold", threshold)
     population, drawn = _law(overlaps, metric)
     needed = np.array(

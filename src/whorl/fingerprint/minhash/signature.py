@@ -95,7 +95,7 @@ def _kept_units(
     """Return the 16-bit units of tokens (U+FFFD for lone surrogates), and a mask of the starts of surrogate pairs."""
     units = _units(hashes, spelling)
     if not ((units & 0xF800) == 0xD800).any():
-        # Tokens from an index rarely have surrogates.
+        # This is the usual case: tokens from an index rarely have surrogates.
         return units, np.zeros((len(units), units.shape[1] - 1), np.bool_)
     is_high, is_low = (units & 0xFC00) == 0xD800, (units & 0xFC00) == 0xDC00
     # A high surrogate at the end of a token does not form a pair with the next token's first unit.
@@ -108,7 +108,7 @@ def _kept_units(
 
 
 def as_indexed(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint64]:
-    """Return hashes with the losses of an index, like `read_tokens` after `spell`: both halves for UNITS_8."""
+    """Return hashes as an index keeps them, like `spell` and then `read_tokens`. UNITS_8 keeps both halves."""
     if spelling is Spelling.HEX or not len(hashes):
         return read_tokens(spell(hashes, spelling), spelling)
     words = _kept_units(hashes, spelling)[0].view(">u8").astype(np.uint64)
@@ -282,9 +282,9 @@ def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[
     """Return the buckets of Alfresco's tokens (-1 if unreadable), their top 64 bits, and whether all are exact.
 
     In a complete ordered list, the position of a token gives its bucket, and so the length of its first unit. In any
-    other list, first units are assumed to have four letters. One token in sixteen has fewer and is misread; the error
-    is detected if its bucket has another token. Undetected errors do little harm, because a token is misread in the
-    same way in every document. Later units are read as if no zero were missing.
+    other list, first units are assumed to have four letters. One token in sixteen has fewer letters and is misread. The
+    error is detected if another token has the same bucket. Undetected errors do little harm, because a token is misread
+    in the same way in every document. Later units are read as if no zero were missing.
     """
     count, letters = signature.scheme.bucket_count, _letters(signature)
     digits, lengths = _digits(letters), (letters != 0).sum(axis=1)
@@ -299,7 +299,7 @@ def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[
             return own, np.select(fits, padded), True
     buckets = bucket_of(words, count).astype(np.int64)
     buckets[~is_token | np.isin(buckets, _buckets_between(0, _UNPADDED, count))] = -1
-    # The shorter a token, the more likely its first unit has lost a zero.
+    # Prefer longer tokens: the shorter a token, the more likely its first unit has lost a zero.
     order = np.lexsort((words, -lengths, buckets))
     taken, first = np.unique(buckets[order], return_index=True)
     is_best = words[order[first]][np.searchsorted(taken, buckets)] == words
@@ -393,7 +393,8 @@ def _in_order_of_terms(
     """Order the tokens of a scheme with several hash functions or several tokens per bucket, by their units."""
     has_all_units = not any(_REPLACEMENT in token for token in repeats)
     if scheme.hash_set_size > 1:
-        # Tokens with four units have two for the number of the hash function; the other two may be lost.
+        # Two of a token's four units are the number of the hash function. If the other two are lost, several tokens may
+        # look equal.
         counts_known = has_repeats or has_all_units or scheme.hash_count == 1
     else:
         counts_known = has_repeats and sum(repeats.values()) == scheme.hash_count * scheme.bucket_count
@@ -508,10 +509,10 @@ def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np
 def distinct_minima(
     hashes: npt.NDArray[np.uint64], sizes: npt.NDArray[np.int64], bucket_count: int
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """Return the ascending distinct high halves of many texts' bucket minima, and how many each text has.
+    """Return the ascending distinct high halves of many texts' bucket minima, and their number in each text.
 
-    This is for schemes with one hash per bucket. `hashes` are the ascending distinct high halves of each text's hashes,
-    text after text; `sizes` are their numbers.
+    The scheme must have one hash per bucket. `hashes` has the ascending distinct high halves of each text's hashes,
+    text after text; `sizes` has their number in each text.
     """
     buckets = bucket_of(hashes, bucket_count)
     is_minimum = is_first_of_group(sizes)

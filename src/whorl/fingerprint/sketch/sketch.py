@@ -230,9 +230,10 @@ def lookup_numbers(sketch: Sketch) -> npt.NDArray[np.uint64]:
 def lookup_numbers_together(
     hashes: npt.NDArray[np.uint64], sizes: npt.NDArray[np.int64], scheme: SketchScheme
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """Return the `lookup_numbers` of many documents, one after the other, and how many each document has.
+    """Return the `lookup_numbers` of many documents, one after the other, and their number in each document.
 
-    `hashes` are the ascending distinct 64-bit hashes of the documents, one after the other; `sizes` are their numbers.
+    `hashes` has the ascending distinct 64-bit hashes of the documents, one after the other; `sizes` has the number of
+    hashes of each document.
     """
     largest = np.array([scheme.bound(scheme.lookup_level(size)) - 1 for size in sizes.tolist()], np.uint64)
     numbers = hashes >> np.uint64(64 - scheme.bits)
@@ -504,7 +505,7 @@ def _hashes(raw: bytes, low_bits: int, count: int) -> npt.NDArray[np.uint64]:
     """Decode the hashes of one sketch; raise ValueError if the lengths do not match."""
     low_length = low_bits // 8 * count + -(-(low_bits % 8) * count // 8)
     ends = np.frombuffer(raw, np.uint8, len(raw) - 4 - _HEAD.size - low_length, _HEAD.size + low_length)
-    # numpy finds non-zero elements much faster in arrays of booleans than of numbers.
+    # View the bits as booleans, because numpy finds non-zero elements much faster in arrays of booleans.
     ones = np.unpackbits(ends, bitorder="little").view(np.bool_).nonzero()[0]
     if ones.size != count:
         raise ValueError("a sketch has another number of hashes than it says")

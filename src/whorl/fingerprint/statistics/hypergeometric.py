@@ -280,8 +280,8 @@ def _portions(left: Floats, spread: Floats) -> list[tuple[slice, Floats]]:
 def _terms(left: Floats, spread: Floats) -> int:
     """Return the number of terms on one side of the mean that are large enough to count.
 
-    A term that is nine standard deviations from the mean, and some more terms because of skew, is below 1e-16 of the
-    first.
+    At nine standard deviations from the mean, and some terms further because of skew, a term is below 1e-16 of the
+    first one.
     """
     return int(min(left.max(initial=0), math.ceil(9 * spread.max(initial=0)) + 24))
 

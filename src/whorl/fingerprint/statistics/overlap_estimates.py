@@ -209,7 +209,7 @@ def overlap_interval(
     shared shingles twice. The sample has `drawn` hashes, and `shared` of them are shared.
     """
     _require_confidence(confidence)
-    # Rounding could make a probability that is equal to the tail too small.
+    # Make the tail a little smaller: rounding could otherwise exclude a probability that is equal to it.
     tail = (1 - confidence) / 2 * (1 - SLACK)
     if loops := loops_at_hand():
         low, high = np.empty((2, *shared.shape), np.int64)
@@ -242,7 +242,7 @@ def _require_confidence(confidence: float) -> None:
 
 
 def judge_overlaps(overlaps: Overlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> npt.NDArray[np.bool_]:
-    """Return a mask of the candidates to keep as hits. A candidate just at the threshold has the chance `recall`."""
+    """Return a mask of the candidates to keep. A candidate just at the threshold is kept with probability `recall`."""
     require_fraction("threshold", threshold)
     source_size, sizes, shared = overlaps.source_size, overlaps.sizes, overlaps.shared
     needed = np.array([least_overlap(metric, threshold, source_size, size) for size in sizes.tolist()], dtype=np.int64)

@@ -135,7 +135,7 @@ def buffers(text: str) -> Iterator[str]:
     encoding, width = ("ascii", 1) if text.isascii() else ("utf-16-le", 2)
     units = b""
     for start in range(0, len(text), _ENCODED_AT_ONCE):
-        # Buffers are cut by UTF-16 units, perhaps inside a surrogate pair.
+        # Buffers are cut by UTF-16 units, perhaps inside a surrogate pair, so convert the text to units.
         units += text[start : start + _ENCODED_AT_ONCE].encode(encoding, "surrogatepass")
         begin = 0
         while len(units) - begin >= BUFFER_UNITS * width:
@@ -240,7 +240,7 @@ class _ChunkPatterns:
     """
 
     def __init__(self, separator: str, joiner: str) -> None:
-        # An empty character class is an error in Python.
+        # Use a pattern that never matches if there is no joiner: an empty character class is an error in Python.
         joined = f"[{separator}]++[{joiner}]" if joiner else "(?!)"
         self._chunk = f"[^{separator}]++(?:{joined}[^{separator}]*+)*+"
         self.chunks = re.compile(self._chunk).findall

@@ -59,7 +59,7 @@ class StateMachine:
         self._category = self.categories.tobytes()
         self._rows = [row.tobytes() for row in self.following]
         self._accepting, self._word = self.accepting.tobytes(), self.word.tobytes()
-        # Most words have the same categories as an earlier word.
+        # Cache the results, because most words have the same categories as an earlier word.
         self.scan = lru_cache(maxsize=4096)(self._scan)
 
     def segments(self, text: str, divide: Callable[[str], list[int]]) -> Sequence[Segment]:
@@ -157,7 +157,7 @@ class WordBreakTables:
     """
 
     def __init__(self, profile: str) -> None:
-        # English text needs few of the tables.
+        # English text needs few of the tables, so unpack each table on first use.
         self._packed = (TABLES / f"{profile}.npz").read_bytes()
 
     @cached_property
