@@ -68,7 +68,8 @@ MOST_TERMS = 100_000
 #: Maximum length of a regular expression for tantivy. A longer one compiles slowly, and has more states than tantivy
 #: allows.
 _LONGEST_EXPRESSION = 4000
-#: An expression whose number of states doubles up to this many times is usually within tantivy's limit.
+#: Maximum number of doublings of states to count in the size of an expression. With up to this number, an expression is
+#: usually within tantivy's limit.
 _MOST_DOUBLINGS = 4
 #: Number of look-ups without a rehearsal (`IndexReader.rehearse`): they take at most a few tenths of a second.
 _FEW_LOOK_UPS = 4
@@ -229,7 +230,7 @@ class ClauseQueries:
 
         def build(reader: IndexReader) -> Query:
             if regex and len(regex) <= _LONGEST_EXPRESSION:
-                # tantivy rejects expressions with more than 1,000 states, so compare the terms here.
+                # If tantivy rejects the expression, because it has more than 1,000 states, compare the terms below.
                 with suppress(ValueError):
                     return Query.regex_query(SCHEMA, field, pattern_expression((prefix,)) + regex)
             return self._listed_terms(reader, field, prefix, literal, fits, clause)
@@ -294,7 +295,7 @@ def _value_query(field: str, kind: Kind, value: str | int | float | bool) -> Que
 
 def phrase_query(field: str, words: Sequence[str], slop: int = 0) -> Query:
     if len(words) == 1:
-        # tantivy rejects phrases of a single word.
+        # Search a single word as a term, because tantivy rejects phrases of one word.
         return Query.term_query(SCHEMA, words_field(field), word_term(field, words[0]), "basic")
     return Query.phrase_query(SCHEMA, words_field(field), [word_term(field, word) for word in words], slop)
 
@@ -331,7 +332,7 @@ class IndexReader:
         self._rehearsed_seconds = 0.0
 
     def match_tokens(self, plan: BoundNode) -> ScoredDocuments:
-        """Return the documents that match a part with only fingerprint tokens. All parts of a plan use one snapshot."""
+        """Return the documents that match `plan`, a part with only fingerprint tokens. All parts share one snapshot."""
         if self._tokens is None:
             self._tokens = self._index.tokens()
         return match_tokens(plan, self._tokens)

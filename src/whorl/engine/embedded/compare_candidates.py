@@ -60,7 +60,7 @@ class StoredCandidates(Candidates):
         sizes = self._snapshot.sizes(numbers)
         is_compared = self._is_indexed(source, sizes)
         shared = np.zeros_like(sizes)
-        # The index is damaged, so read the records.
+        # If the index is damaged, compare the records of all candidates instead.
         try:
             shared[is_compared] = self._shared(source, is_compared)
         except IndexBrokenError:
@@ -76,7 +76,7 @@ class StoredCandidates(Candidates):
 
     def _is_indexed(self, source: Sketch, sizes: Numbers) -> npt.NDArray[np.bool_]:
         """Return a mask of the candidates that the index can compare exactly."""
-        # The index counts a repeated hash once, but sketches count every repetition.
+        # The index counts a repeated hash once, but sketches count every repetition. So the index cannot compare it.
         if not source.is_complete or (source.hashes[1:] == source.hashes[:-1]).any():
             return np.zeros(sizes.size, np.bool_)
         is_short = (sizes > 0) & (sizes <= source.scheme.largest_at(0))

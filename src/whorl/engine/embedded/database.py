@@ -318,7 +318,7 @@ class Records:
                 yield
                 self._writer.execute("COMMIT")
             except BaseException:
-                # On a full disk, SQLite has already rolled back.
+                # On a full disk, SQLite has already rolled back, so check before rolling back.
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 raise
@@ -463,7 +463,7 @@ class Records:
 
     def _read_sketches(self, raws: Sequence[str | bytes]) -> list[Sketch]:
         """Return the sketches of documents: a stored sketch, or the sketch of a short document's text."""
-        # A search reads the sketch of its source twice, because the source is also a candidate.
+        # Keep the last sketch: a search reads the sketch of its source twice, because the source is also a candidate.
         if len(raws) == 1 and self._last_sketch and raws[0] == self._last_sketch[0]:
             return [self._last_sketch[1]]
         # Copies of a text have equal sketches, so compute each sketch only once.
@@ -728,7 +728,7 @@ class TextCodec:
         self._idle: list[zstandard.ZstdDecompressor] = []
 
     def begin(self, texts: Iterable[str]) -> bytes | None:
-        """Load the store's dictionary, or train one on a complete sample; return a new dictionary to store, or None."""
+        """Load the store's dictionary, or train one on a large enough sample; return a new one to store, or None."""
         if self._compressor is not self._without_dictionary:
             return None
         made = None
@@ -766,7 +766,7 @@ class TextCodec:
         try:
             return zstandard.train_dictionary(_DICTIONARY, samples, **_TRAINING)
         except zstandard.ZstdError:
-            # Training fails if the texts have nothing in common.
+            # Training fails if the texts have nothing in common. Then compress without a dictionary.
             return None
 
     def text(self, compressed: bytes) -> str:

@@ -185,10 +185,10 @@ class EmbeddedEngine:
         return self._scheme
 
     def _with_texts(self, wanted: bool) -> bool:
-        """Read the saved choice whether the store keeps texts; for a new store, save the wanted choice. Return it."""
+        """Check whether the store keeps texts. If texts are not `wanted` in a new store, save this choice."""
         keeps_texts = self._records.option("texts") is None
         if keeps_texts and not wanted:
-            # The file may still contain parts of deleted texts.
+            # Refuse a store that was used before, because its file may still contain parts of deleted texts.
             if self._records.last_change():
                 raise StoreError(f"the store {self.path} has kept texts already; index into a new folder")
             self._set_option("texts", "none")
@@ -198,7 +198,7 @@ class EmbeddedEngine:
         """Return the scheme of the store's passages. If the store has none yet, save the wanted scheme."""
         chosen = wanted if isinstance(wanted, PassageScheme) else None
         if not keeps_texts:
-            # In a store without texts, the hash alone must prove a passage.
+            # In a store without texts, the hash alone must prove a passage, so it needs more bits.
             chosen, wanted = chosen and replace(chosen, bits=PROOF_BITS), True
         if name := self._records.option("passages"):
             stored = PassageScheme.named(name)
@@ -253,7 +253,7 @@ class EmbeddedEngine:
             if not is_again:
                 self._require_few_properties(batch)
             digests = self.digests([record.document.id for record, _ in prepared]) if is_again else {}
-            # The dictionary would contain parts of the texts.
+            # A store without texts has no dictionary, because a dictionary contains parts of texts.
             texts = (record.document.text for record, _ in prepared if self.keeps_texts)
             last = self._records.last_change()
             with self._records.writing(texts):
@@ -261,7 +261,7 @@ class EmbeddedEngine:
                 retained = [pair for pair in prepared if not is_again or _is_in(pair[0].document, digests)]
                 numbers = self._records.put([record for record, _ in retained])
             entries = zip(numbers, retained, strict=True)
-            # A new document has the number of a new journal entry.
+            # A new document has a number above `last`; a replaced document keeps its number.
             writer.replace(
                 [Change(number, record.document.id, entry, number > last) for number, (record, entry) in entries]
             )
@@ -318,7 +318,7 @@ class EmbeddedEngine:
         """Call a function with the index writer. The function must store the records before it changes the index."""
         self._require_usable()
         with self._writing:
-            # Another thread may have closed the store before this thread got the lock.
+            # Check again: another thread may have closed the store before this thread got the lock.
             self._require_usable()
             writer = self._writer or self._begin(self._wait_seconds)
             if writer is None:
@@ -721,7 +721,7 @@ class EmbeddedEngine:
     def close(self) -> None:
         """Make all stored documents searchable and release the folder. A second call does nothing."""
         with self._writing:
-            # A forked process does not own the connections and locks of its parent.
+            # Do nothing in a forked process, because it does not own the connections and locks of its parent.
             if not self._is_open or os.getpid() != self._process:
                 return
             try:

@@ -78,7 +78,7 @@ def file_base(path: Path, current: Path | None) -> Path | None:
 def folder_size(path: Path) -> int:
     total = 0
     for file in path.rglob("*"):
-        # A merge of the index may delete the file at any time.
+        # Ignore a missing file, because a merge of the index may delete it at any time.
         with suppress(OSError):
             total += file.stat().st_size if file.is_file() else 0
     return total
@@ -239,7 +239,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
 
 
 def _primary_code(error: sqlite3.Error) -> int:
-    # The upper bits of SQLite's extended code only give details.
+    # Drop the upper bits of SQLite's extended code, which only give details.
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 

@@ -37,7 +37,7 @@ class InvertedIndex:
         self._token_index = TokenIndex(folder / _TOKENS, self._store_id, token_bits, on_merged)
 
     def reached(self) -> tuple[int, int] | None:
-        """Return the smallest and largest journal number of the text and token index.
+        """Return the journal numbers that the text index and the token index have reached, the smaller number first.
 
         Return None if one of the two is damaged or belongs to another store.
         """

@@ -128,7 +128,7 @@ class DocumentPreparation:
             for document in documents
         ]
         flat = (text for own in texts for _, text in own)
-        # All texts together, because the compiled loops have a cost per call.
+        # Split all texts in one call, because each call of the compiled loops has a fixed cost.
         words = (own.words for own in hashed(flat, self.scheme, Parts.WORDS, workers=1))
         return [[(name, joined_terms(name, next(words))) for name, _ in own] for own in texts]
 

@@ -84,7 +84,7 @@ class PlanRunner:
         page: tuple[int, int],
         changed: Mapping[int, str],
     ) -> StoredCandidates:
-        """Return a page of candidates to compare by the token index, without documents deleted since its snapshot."""
+        """Return a page of candidates to compare by the token index; leave out documents deleted since `snapshot`."""
         found, total, (start, rows) = matches, matches.numbers.size, page
         if start or rows < total:
             numbers = [hit.number for hit in best_page(matches, start, rows, self._records.ids)]
@@ -110,7 +110,7 @@ class PlanRunner:
     ) -> tuple[int, list[tuple[_Row, float]]]:
         """Return the number of hits, and one page with scores, without documents that were just deleted."""
         known = {row.id: row for row in read("id", _ids(scored))}
-        # A missing hit has just been deleted.
+        # A missing hit must have just been deleted; otherwise, the store is damaged.
         self.require_deleted([document_id for document_id, _ in scored if document_id not in known])
         hits = [(known[document_id], score) for document_id, score in scored if document_id in known]
         return total - len(scored) + len(hits), hits

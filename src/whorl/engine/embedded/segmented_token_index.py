@@ -28,7 +28,8 @@ import numpy.typing as npt
 from whorl.engine.embedded.folder import IndexBrokenError, OtherIndexError
 from whorl.engine.embedded.segments import Segment, Tokens, merge_segments, write_documents
 
-#: Merge four segments (`FANOUT`) that have fewer than 64 documents (`SMALLEST_SEGMENT`), fewer than 256, and so on.
+#: Merge `FANOUT` segments of fewer than `SMALLEST_SEGMENT` documents (64), then `FANOUT` segments of fewer than four
+#: times as many (256), and so on.
 SMALLEST_SEGMENT, FANOUT = 64, 4
 LARGEST_SEGMENT = 1 << 19
 #: Number of segments to merge at once, instead of `FANOUT`, if they are large (more than `MOST_AT_ONCE` documents) and
@@ -139,7 +140,7 @@ class TokenIndex:
                     return snapshot
 
     def _read_manifest(self) -> bytes:
-        # Each search reads this file, and os.read takes a third of the time of a file object.
+        # Use os.read, which takes a third of the time of a file object: each search reads this file.
         file = os.open(self._manifest_path, os.O_RDONLY)
         try:
             return os.read(file, os.fstat(file).st_size)
@@ -165,7 +166,7 @@ class TokenIndex:
         known_segments = set(self._cached[1].segments) if self._cached else set()
         alive = []
         for at, segment in enumerate(segments):
-            # A document overridden in the last snapshot stays overridden.
+            # Start from the mask of the last snapshot, because an overridden document stays overridden.
             mask = known[segment].copy() if segment in known else np.ones(len(segment), np.bool_)
             for younger in segments[at + 1 :]:
                 if segment not in known or younger not in known_segments:
@@ -316,7 +317,7 @@ class TokenIndex:
 
     def _merge_large(self) -> None:
         try:
-            # Unmerged segments stay valid, and a search that finds a broken segment rebuilds the index.
+            # Ignore errors: unmerged segments stay valid, and a search that finds a broken segment rebuilds the index.
             with suppress(OSError, IndexBrokenError):
                 while self._merge(LARGEST_SEGMENT, self._final_merge_size):
                     pass

@@ -105,7 +105,7 @@ def unpack(words: Packed, width: int) -> Packed:
 
 
 def pick(raw: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], width: int) -> Packed:
-    """Return packed numbers by index.
+    """Unpack the numbers at some positions.
 
     Args:
         raw: Bytes of the words, little-endian, and at least 9 more bytes.
@@ -150,16 +150,17 @@ _LEAST_IN_BUCKET = 4
 _SKIP_BITS, _LARGEST_OFFSET = 4, 255
 _SKIP_BUCKETS = 1 << _SKIP_BITS
 _POSTINGS_PER_MERGE = 1 << 19
-#: Maximum number of postings to read at a time; each takes less than 100 bytes of memory. Every document may have a
-#: posting of the same token.
+#: Maximum number of postings to read at a time; each takes less than 100 bytes of memory. A single token may have a
+#: posting for every document.
 READ_AT_ONCE = 1 << 20
 #: Number of tokens to look up between two checks of the deadline.
 _TOKENS_AT_ONCE = 1 << 17
 _BLOCKS_AT_ONCE = 1 << 12
 _BLOCK_BITS = BLOCK.bit_length() - 1
-#: Numbers of columns of the tables. The first six are differences of numbers, sizes, shared bits, deleted numbers,
-#: originals and copies. Four follow for each kind of token: counts, starts of the skip blocks, overfull skip blocks,
-#: and the number of postings before each of their buckets. The last column has the checksums.
+#: Numbers of columns of the tables. The first six columns have: differences of document numbers, sizes, shared bits,
+#: numbers of deleted documents, originals, and copies. For each kind of token, four columns follow: counts, starts of
+#: the skip blocks, overfull skip blocks, and the number of postings before each bucket of an overfull skip block. The
+#: last column has the checksums.
 _COLUMNS, _COLUMNS_OF_KIND = 6, 4
 #: Odd factor that mixes the bits of a token.
 _MIXER = np.uint64(0x9E3779B97F4A7C15)

@@ -196,12 +196,12 @@ def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQ
     """Return the matching documents of each query. A token in several queries is read once."""
     if not snapshot.segments or not queries:
         return [NO_MATCHES] * len(queries)
-    # A query with fewer tokens than its minimum matches nothing.
+    # A query with fewer tokens than its minimum matches nothing, so look up none of them.
     distinct = [
         _distinct_tokens(_token_array(query.tokens if query.minimum <= len(query.tokens) else ())) for query in queries
     ]
     tokens = distinct[0][0] if len(distinct) == 1 else sorted_distinct([own for own, _ in distinct])
-    # Tokens of other collections may have more bits; no document of this store has them.
+    # Leave out tokens with more bits, which come from other collections: no document of this store has them.
     largest = np.uint64((1 << snapshot.segments[0].kinds[kind].token_bits) - 1)
     tokens = tokens[: int(np.searchsorted(tokens, largest, "right"))]
     multiplicities = [_multiplicities(*own, tokens) for own in distinct]
@@ -256,7 +256,7 @@ def _distinct_tokens(tokens: Tokens) -> tuple[Tokens, Numbers]:
 
 
 def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers:
-    """Count how often each token of the ascending array `among` occurs; 0 for a token that `distinct` lacks."""
+    """For each token of the ascending array `among`, return its element of `counts`; 0 if `distinct` lacks it."""
     if distinct.size == among.size:
         return counts
     multiplicities = np.zeros(among.size, np.int64)
@@ -267,7 +267,8 @@ def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers
     return multiplicities
 
 
-#: Count in an array if it has at most this multiple of the number of ordinals; otherwise, sort the ordinals.
+#: Counts are added up in an array for the whole range of ordinals if the range is smaller than this multiple of the
+#: number of ordinals. Otherwise, the ordinals are sorted.
 _DENSE = 8
 #: Distinct ordinals of documents, ascending, and the current count of each.
 _Totals: TypeAlias = tuple[Numbers, Numbers]

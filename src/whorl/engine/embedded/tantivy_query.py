@@ -77,7 +77,7 @@ class _NodeTranslator:
     def part(self, plan: BoundNode) -> _TranslatedNode:
         match plan:
             case MatchAll(weight=weight):
-                # Only documents have ids.
+                # Match by id, because the special document of each part of the index has no id.
                 everything = Query.const_score_query(Query.exists_query("id"), weight)
                 return _TranslatedNode(everything, {"everything": {"weight": weight}}, weight)
             case Nothing(reason=reason):
@@ -153,7 +153,7 @@ class _NodeTranslator:
 
 
 def _group_token_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Combine the parts with only fingerprint tokens into one, because the query of each such part lists documents."""
+    """Combine the parts with only fingerprint tokens into one: each part needs a query that lists its documents."""
 
     def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
         token_parts = tuple(filter(has_only_tokens, parts))

@@ -94,7 +94,7 @@ class TextIndex:
             if self._cached and self._cached[0] == raw:
                 return self._cached[1]
             snapshot = self._read_snapshot()
-            # Another process may have committed while this one was reading.
+            # Do not cache a snapshot if another process has committed while this one was reading.
             self._cached = (raw, snapshot) if raw == self._read_metas() else None
             return snapshot
 
@@ -127,7 +127,7 @@ class TextIndex:
     def _known_ids(self, state: tuple[int, ...]) -> dict[int, str]:
         """Return the cached ids of documents in the main part by tantivy's address; `state` describes meta.json."""
         if state != _state(self._folder / _MAIN / META):
-            # The searcher may be older or newer than `state`.
+            # The searcher may be older or newer than `state`, so do not use the cache.
             return {}
         if self._known[0] != state:
             self._known = state, {}
@@ -143,7 +143,7 @@ class TextIndex:
             self._verified_state = state
 
     def _journal_numbers(self, part: tantivy.Searcher) -> tuple[int, int, int] | None:
-        """Return the last journal numbers in the main part and in this part, and this part's number of documents.
+        """Return the last journal numbers of the main part and of `part`, and the number of documents of `part`.
 
         Return None if the part belongs to another store.
         """
@@ -159,10 +159,10 @@ class TextIndex:
         files = self._readers[part][1] if part in self._readers else SegmentFiles(self._folder / part)
         files.require_sound()
         reader = self._readers[part][0] if part in self._readers else _open(self._folder / part)
-        # Another process may have committed.
+        # Another process may have committed, so load the latest commit.
         reader.reload()
         while not files.is_current():
-            # A writer has committed or merged since the verification.
+            # A writer has committed or merged since the verification, so verify again.
             files.require_sound()
             reader.reload()
         self._readers[part] = reader, files
@@ -262,7 +262,7 @@ def _address(place: tantivy.DocAddress) -> int:
 def _id_ordered_page(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:
     """Return the number of matching documents, and one page of them ordered by id."""
     count, best = _search(searcher, query, 1)
-    # tantivy allocates memory for the requested number of hits.
+    # Request no more hits than exist, because tantivy allocates memory for the requested number.
     end = min(end, count)
     if end <= start:
         return count, []
@@ -360,7 +360,7 @@ class TextIndexWriter:
     def _put(self, change: Change) -> None:
         writer, document = self._writer(self._part), tantivy.Document()
         if self._part == _MAIN:
-            # A main part may have the version before a deletion that only the small part has.
+            # The main part may still have an old version that only the small part marks as deleted.
             if not change.is_new or change.id in self._changed:
                 writer.delete_documents_by_term("id", change.id)
         else:
@@ -430,9 +430,9 @@ class TextIndexWriter:
 
 
 def _open(folder: Path) -> tantivy.Index:
-    # tantivy raises an error if the folder has another schema.
+    # This raises an error if the folder has another schema.
     index = tantivy.Index(SCHEMA, str(folder))
-    # Otherwise a thread would poll for commits; whorl reloads at each search.
+    # Without this setting, a thread would poll for commits. whorl reloads at each search.
     index.config_reader("manual")
     index.register_tokenizer("words", words_analyzer())
     index.reload()
