@@ -111,7 +111,8 @@ def _require_possible(client: SolrClient, schema: Schema, wanted: FieldNames, pa
     """Raise an error if the collection's passages have another scheme, or its shingles are longer than passages."""
     if schema.passage_scheme:
         schema.passage_scheme.require(passages, client.url)
-    # A text without shingles has an empty sketch, and then counts as a text without passages.
+    # A text without shingles counts as too short for passages (see `lacks_passages`). So a passage must not be shorter
+    # than a shingle.
     if passages.run_words < (longest := schema.shingle_size(wanted.minhash)):
         raise SchemaError(
             f"the shingles of {client.url} have {longest} words, so its passages cannot have {passages.run_words}; "
@@ -124,9 +125,9 @@ def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | N
 
     If the collection has no base, `choose` returns the base to save; Solr then reloads the collection.
     """
-    # Collections of a SolrCloud may share one configuration.
+    # Collections of a SolrCloud may share one configuration, so the property has the collection's name.
     name = f"whorl_file_base.{client.url.rpartition('/')[2]}"
-    # The user may lack the right to read or change the configuration, or Solr may not allow it.
+    # If the user may not read or change the configuration, the collection has no base folder.
     with suppress(EngineResponseError):
         base = client.get("config/overlay").object("overlay").get("userProps", {}).get(name)
         if base is None and choose is not None:
@@ -195,7 +196,7 @@ def _schema_steps(schema: Schema, wanted: FieldNames, fields: list[Json], types:
         if name in needed and name not in schema.types:
             yield "schema", "add-field-type", field_type
     for field in missing:
-        # Under this name, a new field could not read the data of the dynamic field.
+        # If a dynamic field has the name or the text, do not add a field: it could not read the dynamic field's data.
         if field["name"] not in (wanted.name, wanted.content) or not schema.describe(field["name"]):
             yield "schema", "add-field", field
     for field in dynamic_definitions():

@@ -60,7 +60,7 @@ def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> 
         )
     _require_text(client, collection, wanted, repair=repair)
     require_safe(client, collection)
-    # One combined query would be slow for every page.
+    # Count by several queries, like `backfill`, because a combined query would be slow for every page.
     return collection, sum(map(client.count, _queries(collection, repair=repair)))
 
 
@@ -171,7 +171,7 @@ def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
     name = stored_name(collection.scheme, SketchScheme())
     queries = [without_sketch(name, collection.searchable_text), lost_sketches(name)]
     if scheme := collection.passage_scheme:
-        # The other queries find documents without a sketch or its tokens.
+        # Only documents with a sketch and its tokens: the other queries find the rest.
         lacking = lacks_passages(scheme, None)
         queries.append({"bool": {"filter": [lacking, {"term": {"f": SCHEME, "query": name}}, exists(SAMPLE)]}})
     return [*queries, *([empty_sketches(name)] if repair else [])]
@@ -209,7 +209,8 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
                 f"{client.url} keeps no update log, without which Solr changes no document in part ({error.detail}); "
                 "add <updateLog/> to the updateHandler in solrconfig.xml"
             ) from error
-        # A SolrCloud of version 8.11 does not pass `failOnVersionConflicts` on to other shards.
+        # A SolrCloud of version 8.11 does not pass `failOnVersionConflicts` on to other shards, so a conflict can still
+        # be an error.
         is_outdated = error.status == 409
         if error.status != 400 and not is_outdated:
             raise

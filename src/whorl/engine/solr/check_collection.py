@@ -497,7 +497,7 @@ def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Findin
     compared = 0
     differing: list[tuple[str, int, int, int | None]] = []
     for document, indexed in _sampled(client, collection, count):
-        # Solr makes tokens for each value separately.
+        # Solr makes tokens for each value separately, so compare with the tokens of all values.
         values = texts(document.get(collection.content))
         signatures = [sign(text, collection.scheme, collection.spelling) for text in values]
         made = {token for signature in signatures for token in signature.tokens}

@@ -77,7 +77,7 @@ class SolrResponse(Json):
 
     def _typed(self, key: str, kind: type | tuple[type, ...], called: str) -> Any:
         value = self[key]
-        # Python parses integers of any length, but Solr writes at most 64 bits.
+        # Refuse integers of more than 64 bits: Python parses them, but Solr never writes them.
         if not isinstance(value, kind) or (isinstance(value, int) and value.bit_length() > 63):
             raise malformed(self.url, f"{key!r} is no {called}: {value!r:.80}")
         return value
@@ -167,7 +167,7 @@ class SolrClient:
         self._object(with_retries(lambda: str(self._pysolr.add(documents, commit=False)), self._access.retries))
 
     def commit(self) -> None:
-        # pysolr's commit sends XML, and Solr would respond with XML.
+        # Do not use pysolr's commit, which sends XML: Solr would respond with XML.
         self.post("update", {"commit": {}})
 
     def reload(self) -> None:
@@ -176,7 +176,7 @@ class SolrClient:
         Solr answers a schema change before all cores have reloaded, and a document committed during a reload can stay
         invisible until the next commit. A standalone Solr reloads before it answers.
         """
-        # The schema has already changed, but the user may lack the right to reload.
+        # Ignore a refusal: the schema has already changed, and the user may lack the right to reload.
         with suppress(EngineResponseError):
             self._administer("RELOAD", "name")
 
@@ -191,7 +191,7 @@ class SolrClient:
         except EngineResponseError as error:
             if error.status != 400:
                 raise
-            # Without SolrCloud, the URL already names a core.
+            # Without SolrCloud, the URL already names a core, so yield this client.
             yield self
             return
         base = self.url.rpartition("/")[0]

@@ -101,7 +101,7 @@ class SolrLabels(ServerLabels):
 
         read_texts = text_reader(self._client, collection, documents)
         for at, sketch in enumerate(read_sketches(documents, collection.scheme, SketchScheme(), read_texts)):
-            # Solr keeps the stored sketch.
+            # Leave out the encoded sketch: it is stored, so Solr keeps it.
             fields = {} if sketch is None else searched_sketch_fields(sketch, collection.scheme)
             yield {**fields, PASSAGES: passages[at]} if scheme else fields
 

@@ -67,7 +67,7 @@ def used_names(client: SolrClient, schema: Schema) -> set[str] | None:
     try:
         return names_in_use(client)
     except EngineResponseError:
-        # A user with read access only may lack the right to this request.
+        # Continue without the names, if possible: a user with read access only may lack the right to this request.
         if schema.dynamic.keys() & {"*", *(f"{beginning}*" for beginning in WHOLE_PREFIXES.values())}:
             raise
         return None
@@ -139,7 +139,7 @@ def original_value(value: PropertyValue, places: Places) -> PropertyValue:
             case Kind.BOOLEAN if value in ("true", "false"):
                 return value == "true"
     except ValueError:
-        # The schema's type may differ from the value's type.
+        # The schema's type may differ from the value's type. Then return the value unchanged.
         pass
     return value
 

@@ -271,7 +271,8 @@ class SolrEngine(Engine):
         sketches = self._sketches([*named.values()])
         for (reference, document), sketch in zip(named.items(), sketches, strict=True):
             version = document.get(VERSION)
-            # If a reference is not only an id, another document can later match it.
+            # Remember the sketch only if the reference is first of all an id: any other reference can later name
+            # another document.
             if sketch and sketch.size and isinstance(version, int) and reference_meanings(reference)[0][0] == "key":
                 self._recent.put((self._sketch_name, reference), RecalledSketch(str(document[key]), version, sketch))
         return {
@@ -285,7 +286,7 @@ class SolrEngine(Engine):
     def is_current(self, recalled: RecalledSketch, candidates: Candidates) -> bool:
         known = candidates.versions if isinstance(candidates, CandidatePage) else {}
         if recalled.document_id not in known:
-            # A filter, or many copies, can keep the source itself off the page.
+            # Fetch the source's version, because a filter, or many copies, can keep the source off the page.
             known = self._versions(self._documents([recalled.document_id], [self.collection.names.key, VERSION]))
         return known.get(recalled.document_id) == recalled.version
 
@@ -304,7 +305,7 @@ class SolrEngine(Engine):
         named = {
             reference: (str(document[key]), document) for reference, document in self._match_references(wanted, ask)
         }
-        # Two references may name the same document.
+        # Two references may name the same document. The order then matters if it matters for one of them.
         order_matters = {document_id: False for document_id, _ in named.values()}
         for reference, (document_id, _) in named.items():
             order_matters[document_id] |= wanted[reference]
@@ -424,7 +425,7 @@ class SolrEngine(Engine):
         if not is_counted and self.collection.content and finds_only_short(plan, self.collection.scheme):
             request["fields"] += listed([self.collection.content])
         if not in_order:
-            # Sorting equal scores by id takes a fifth of a short search.
+            # Sort by score only: sorting equal scores by id takes a fifth of the time of a short search.
             request["sort"] = "score desc"
         with explain_refusals(plan):
             selected = self._client.select(request)
@@ -464,7 +465,7 @@ class SolrEngine(Engine):
         Args:
             documents: Documents from `_sources`, by id.
             repeats: The documents' tokens with frequencies, if they come from term vectors.
-            wanted: Maps each document id to whether the order of the tokens matters.
+            wanted: Maps each document id to True if the order of its tokens matters.
         """
         collection = self.collection
         if self._token_source is not TokenSource.TEXT:
@@ -508,7 +509,7 @@ class SolrEngine(Engine):
     def _sketches(self, documents: Sequence[Json]) -> Sequence[Sketch | None]:
         """Return the sketch of each document; None if it has no readable one.
 
-        The documents have been fetched with the fields key, SKETCH and SCHEME.
+        The documents must have been fetched with the fields key, SKETCH and SCHEME.
         """
         collection = self.collection
         read_texts = text_reader(self._client, collection, documents)
@@ -536,7 +537,7 @@ class SolrEngine(Engine):
         try:
             return self._client.get("admin/luke", show="index").object("index").count("segmentCount")
         except EngineResponseError:
-            # Solr may refuse this to users with read access only.
+            # Solr may refuse this to users with read access only, so assume the usual number.
             return _SEGMENTS
 
     def _sources(
@@ -575,7 +576,8 @@ class SolrEngine(Engine):
         has_repeats = source is TokenSource.TERM_VECTORS
         repeats = repeats if has_repeats else dict.fromkeys(stored, 1)
         if collection.schema.is_multivalued(names.minhash) and collection.schema.is_text(names.minhash):
-            # Solr makes tokens for each value of the text, but a fingerprint covers all values together.
+            # Solr makes tokens for each value of the text, but a fingerprint covers all values together. So keep only
+            # the smallest token of each bucket.
             smallest = smallest_in_buckets(repeats, scheme)
             if len(smallest) < len(repeats):
                 repeats, has_repeats = dict.fromkeys(smallest, 1), False
@@ -597,7 +599,7 @@ class SolrEngine(Engine):
         return made if set(made.tokens) == indexed.keys() else None
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
-        """Return the fields and values that a reference may mean; it names the document with the first match."""
+        """Return the fields and values that a reference may mean. The first pair with a document decides."""
         by_role = {"key": self.collection.names.key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
         fields = [(by_role[role], value) for role, value in reference_meanings(reference)]
         return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]
@@ -609,7 +611,7 @@ class SolrEngine(Engine):
         return [document for request in requests for document in self._client.select(request).documents]
 
     def _fingerprint_fields(self, texts: list[str]) -> Iterator[Json]:
-        """Yield the fingerprint fields of each text that Solr does not fill itself."""
+        """For each text, yield the fingerprint fields that Solr does not fill itself."""
         collection = self.collection
         # Solr itself makes the tokens of a text field, but not of a string field.
         wants_tokens = collection.has_minhash and not collection.schema.is_text(collection.names.minhash)
@@ -693,7 +695,7 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
     """Call `send` for each portion of the work in parallel threads; return the results in the order of the portions.
 
     If requests fail, the error of the first failed portion is raised after all running requests have ended. The
-    caller's thread prepares the portions. If there is only one, it also sends it.
+    caller's thread prepares the portions. If there is only one portion, this thread also sends it.
     """
     remaining = iter(portions)
     first = list(islice(remaining, 2))

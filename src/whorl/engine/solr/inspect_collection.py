@@ -297,7 +297,7 @@ def _is_stored_text(name: str, schema: Schema) -> bool:
 def described(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]) -> Json | None:
     if name in fields:
         return fields[name]
-    # Solr takes the longest pattern that matches.
+    # If several patterns match, Solr takes the longest.
     fitting = [pattern for pattern in dynamic if fnmatch.fnmatchcase(name, pattern)]
     return dynamic[max(fitting, key=len)] if fitting else None
 

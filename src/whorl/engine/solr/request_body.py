@@ -120,7 +120,7 @@ def search_request(
         ParameterError: The query has too many clauses, or Solr cannot name a field to sort by.
     """
     roots = {"": plan.root, **(counted or {})}
-    # Lucene counts the clauses of each query separately.
+    # Lucene limits the number of clauses of each query separately, so check each query.
     apart = [
         fingerprints_to_move(
             root, lambda node: _leaves(node, names), movable=_FINGERPRINTS, count_apart=_LEAVES_APART, server="Solr"
@@ -147,7 +147,7 @@ def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> Jso
     """Return the body that requests all documents that have one of the exact values in its field."""
     clauses = [{"term": {"f": field, "query": value}} for field, wanted in values.items() for value in wanted]
     query = clauses[0] if len(clauses) == 1 else {"bool": {"should": clauses}}
-    # Ids are unique, but several documents may have the same DBID.
+    # Several documents may have the same DBID, so allow two documents per clause.
     return {"query": query, "limit": 2 * len(clauses), "fields": listed(fields), "params": _LITERALLY}
 
 
@@ -157,7 +157,7 @@ def contents_request(key: str, ids: Sequence[str], fields: Sequence[str]) -> Jso
 
 def stored_request(ids: Sequence[str], fields: Sequence[str]) -> Json:
     """Return the JSON body that requests documents by id from Solr's real-time get."""
-    # Solr splits the list at unescaped commas.
+    # Escape commas, because Solr splits the list at unescaped ones.
     escaped = (document_id.replace("\\", "\\\\").replace(",", "\\,") for document_id in ids)
     return {"params": {"ids": ",".join(escaped), "fl": ",".join(listed(fields)), **_LITERALLY}}
 
@@ -186,7 +186,7 @@ def without_sketch(scheme: str, text: str | None = None) -> Json:
 
 
 def empty_sketches(scheme: str, field: str | None = None) -> Json:
-    """Return the query for documents with an empty sketch; if `field` is given, they must also have a value in it."""
+    """Return the query for documents with an empty sketch; with `field`, only for documents with a value in it."""
     is_empty = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"filter": [*is_empty, *([exists(field)] if field else [])]}}
 
@@ -297,7 +297,8 @@ class _Builder:
                     if children
                 }
                 if minimum and must and should:
-                    # Next to `must`, clauses are optional, and Solr 8.11 ignores `mm`.
+                    # Require one of the clauses by a nested query: next to `must` they are optional, and Solr 8.11
+                    # ignores `mm`.
                     clauses["must"].append({"bool": {"should": clauses.pop("should")}})
                 return {"bool": clauses}
             case Nothing():
@@ -413,8 +414,8 @@ def joined(tokens: Sequence[str]) -> tuple[str, str]:
 def overlap_similarity(token_count: int, minimum: int) -> float:
     """Return the `sim` for which `{!min_hash}` requires exactly `minimum` tokens.
 
-    The parser computes ceil(count * sim) in 32-bit floats. Half a token less protects the result from rounding. It is
-    never 1.0, because the parser would then set no minimum.
+    The parser computes ceil(count * sim) in 32-bit floats. Half a token less protects the result from rounding. The
+    `sim` is never 1.0, because the parser would then set no minimum.
     """
     return (minimum - 0.5) / token_count
 
@@ -473,7 +474,7 @@ def exists(field: str) -> Json:
 def _in_field(test: WordClause, field: str) -> Json:
     match test:
         case Words(text=text, slop=slop):
-            # For a text without words, {!field} returns no query, which is an error in a clause.
+            # Do not use {!field}: for a text without words it returns no query, which is an error in a clause.
             return {"lucene": {"df": field, "query": f'"{_coded(text)}"' + (f"~{slop}" if slop else "")}}
         case InOrder(words=(pattern,)):
             return {"lucene": {"df": field, "query": _pattern(pattern)}}
@@ -492,7 +493,7 @@ def _value(field: str, kind: Kind, value: Value) -> str:
         case Kind.BOOLEAN:
             return "true" if value else "false"
         case Kind.KEYWORD:
-            # whorl's keyword fields contain shortened forms of long values.
+            # whorl's keyword fields contain shortened forms of long values, so shorten the value.
             return whole(str(value)) if field.startswith(WHOLE_PREFIXES[kind]) else str(value)
         case _:
             return repr(value)
@@ -566,7 +567,7 @@ def _facets(facets: Sequence[Facet], counted: dict[str, BoundNode]) -> Json:
                     "limit": facet.most,
                     "mincount": facet.least,
                     "sort": "index asc" if facet.is_by_value else "count desc",
-                    # Solr then gets the counts of these additional values from all shards.
+                    # Request additional values from each shard; `refine` then gets their counts from all shards.
                     "overrequest": _MORE_OF_A_SHARD,
                     "refine": True,
                     **({"prefix": facet.beginning} if facet.beginning else {}),
