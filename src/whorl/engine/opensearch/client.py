@@ -219,7 +219,7 @@ class IndexClient:
         `source` is the `_source` filter of the request; `stored` has the names of the stored fields to return.
         """
         documents = dict[str, Json]()
-        # The whole request would fail for one invalid id.
+        # Leave out invalid ids: a single one would make the whole request fail.
         for batch in batches(filter(_may_be_id, ids), _READ_AT_ONCE):
             docs = [{"_id": document_id, "_source": source, "stored_fields": list(stored)} for document_id in batch]
             documents |= {document["_id"]: document for document in self._existing("_mget", {"docs": docs})}
@@ -330,7 +330,7 @@ class IndexClient:
         try:
             groups = self.send("GET", "/_cluster/settings", flat_settings="true", include_defaults="true")
         except EngineResponseError:
-            # A managed service does not show its settings.
+            # A managed service does not show its settings, so the setting is unknown.
             return None
         return next((group[name] for group in groups.values() if isinstance(group, dict) and name in group), None)
 
@@ -396,7 +396,7 @@ class IndexClient:
     def _refused(self, error: TransportError) -> EngineError:
         status = error.status_code if isinstance(error.status_code, int) else 0
         cause = error.info.get("error") if isinstance(error.info, dict) else error.info
-        # A cluster responds with 404 while a shard is starting.
+        # A cluster responds with 404 while a shard is starting. Treat this as a temporary failure (503).
         return self._error(503 if _is_temporary(cause) else status, cause or str(error.error))
 
     def _error(self, status: int, cause: Any) -> EngineError:

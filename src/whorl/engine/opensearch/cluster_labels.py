@@ -94,7 +94,7 @@ class OpenSearchLabels(ServerLabels):
         documents = []
         for hit in hits:
             source = hit.get("_source", {})
-            # A document that cannot be read is in no cluster.
+            # Skip a document that cannot be read: it is in no cluster.
             with suppress(DocumentError):
                 text, name = text_in(source, self._names), name_in(source, self._names)
                 document = Document(hit["_id"], text, name, properties_in(source, self._names))

@@ -149,7 +149,7 @@ def source_trap(mapping: Json, content: str) -> str:
 
 
 def _require_scheme(client: IndexClient, present: Json, wanted: PassageScheme | None) -> PassageScheme | None:
-    """Return the scheme of the index's passages, or None; raise an error if it is not the wanted scheme."""
+    """Return the scheme of the index's passages, or None; raise an error if `wanted` is another scheme."""
     scheme = passage_scheme(described(present, PASSAGES))
     if scheme:
         scheme.require(wanted, client.url)
@@ -163,7 +163,7 @@ def _missing(client: IndexClient, present: Json, wanted: Json) -> Json:
 
 
 def _add_fields(client: IndexClient, present: Json, missing: Json) -> None:
-    # Existing names are not split, so add the entry only together with a new field of words.
+    # If the field WORDS exists, its names are not split, so add SPLIT_NAMES only together with a new field WORDS.
     about = {**present.get("_meta", {}), **SPLIT_NAMES} if WORDS in missing else None
     client.add_fields({name: field for name, field in missing.items() if "." not in name}, about)
 
@@ -229,7 +229,7 @@ def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path]
         require_fields(client, names)
         about = (client.mapping(ID) or {}).get("_meta", {})
         chosen = os.path.realpath(choose())
-        # A user who may write documents may lack the right to change the mapping.
+        # Ignore a refusal: a user who may write documents may lack the right to change the mapping.
         with suppress(EngineResponseError):
             client.add_fields({}, {**about, _FILE_BASE: chosen})
             base = chosen

@@ -250,7 +250,7 @@ def mapping(names: FieldNames, *, passages: PassageScheme | None = None) -> dict
         names.content: {"type": "text", "index": False},
         PROPERTIES: {"type": "object", "enabled": False},
     }
-    # OpenSearch has no scheme for a field, so the field's metadata names it.
+    # The metadata of the passage field names the scheme of the passages.
     of_passages = {PASSAGES: {**OF_PASSAGES[PASSAGES], "meta": {_SCHEME: passages.name}}} if passages else {}
     return {**MAPPING, **OF_CLUSTERS, **of_passages, **source}
 
@@ -259,7 +259,7 @@ def passage_scheme(field: Json) -> PassageScheme | None:
     """Read the scheme of the passages from the mapping of their field; return None if the mapping is empty."""
     if not field:
         return None
-    # An older field has no metadata, and the default scheme.
+    # The field of an older index has no metadata; its passages have the default scheme.
     name = field.get("meta", {}).get(_SCHEME)
     return PassageScheme() if name is None else PassageScheme.named(name)
 

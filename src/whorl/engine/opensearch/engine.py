@@ -166,7 +166,7 @@ class OpenSearchEngine(Engine):
             hits = self._client.documents(list(ids), False, [DIGEST])
         except EngineResponseError as error:
             if error.status == 404:
-                # The first call of `index` creates the index.
+                # The index does not exist yet: the first call of `index` creates it.
                 return {}
             raise
         return {document_id: digest for document_id, hit in hits.items() for digest in _stored(hit, DIGEST)[:1]}
@@ -206,7 +206,7 @@ class OpenSearchEngine(Engine):
                     yield reference, hit
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
-        """Return the fields and values that a reference may mean; it names the document with the first match."""
+        """Return the fields and values that a reference may mean. The first pair with a document decides."""
         names = {"dbid": self._names.dbid, "noderef": self._names.noderef}
         return [
             (ID, value) if role == "key" else (HANDLE, handle(names[role], value))
@@ -241,7 +241,7 @@ class OpenSearchEngine(Engine):
             ids = {reference: [key for key in _keys(reference) if key in signatures] for reference in wanted}
             return {reference: (key, signatures[key]) for reference, existing in ids.items() for key in existing[:1]}
         hits = dict(self._match_references(wanted, {"_source": [self._names.content]}))
-        # Two references may name the same document.
+        # Collect the texts by id, because two references may name the same document.
         texts = {hit["_id"]: text_in(hit.get("_source", {}), self._names) for hit in hits.values()}
         made = signatures_by_id(texts, self._scheme)
         return {reference: (hit["_id"], made[hit["_id"]]) for reference, hit in hits.items()}
@@ -306,7 +306,7 @@ class OpenSearchEngine(Engine):
         return look_up_holders(counts, most, among, ask)
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Make sure that new documents get passages, of any scheme or of the wanted one. Create a missing index.
+        """Require that new documents get passages, of any scheme or of `wanted`. Create a missing index.
 
         Raises:
             SchemaError: The index has no field for passages, or lacks another field of whorl.
@@ -493,7 +493,7 @@ class OpenSearchEngine(Engine):
 
 
 def _keys(reference: str) -> list[str]:
-    """Return the ids that a reference may mean in an index without whorl's fields; it cannot be a DBID there."""
+    """Return the ids that a reference may mean in an index without whorl's fields, which has no DBIDs."""
     return [value for role, value in reference_meanings(reference) if role == "key"]
 
 

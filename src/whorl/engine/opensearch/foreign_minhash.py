@@ -57,7 +57,7 @@ class MinHashField:
 
     @property
     def scheme(self) -> Scheme:
-        """Scheme of the field, without rotation, which only repeats tokens; SchemaError if it is unsupported."""
+        """Scheme of the field; SchemaError if unsupported. Rotation is ignored, because it only repeats tokens."""
         try:
             return Scheme(
                 shingle_size=self.shingle_size,
@@ -232,7 +232,7 @@ class ForeignTokens:
     def __init__(self, client: IndexClient, names: FieldNames, field: TokenField, fields: Iterable[str]) -> None:
         self._client, self._names, self.field = client, names, field
         self.scheme = field.scheme
-        # Clauses on the token fields are refused later, with a better message than for unknown fields.
+        # List the token fields, so that clauses on them are refused with a better message than for unknown fields.
         known = {name: {Kind.TEXT: name, Kind.KEYWORD: name} for name in fields}
         self.fields = Fields({**known, "id": {Kind.KEYWORD: "id"}}, profile=field.scheme.profile)
 
@@ -243,7 +243,7 @@ class ForeignTokens:
         return self._recovered(repeats, order_matters=True)
 
     def signatures(self, wanted: Mapping[str, bool]) -> dict[str, Signature]:
-        """Return the signatures of existing documents. `wanted` maps each id to whether the order of tokens matters."""
+        """Return the signatures of existing documents. `wanted` maps each id to True if the order of tokens matters."""
         signatures, unsure = dict[str, Signature](), dict[str, set[str]]()
         for ids in batches(wanted, _AT_ONCE):
             for document_id, repeats in self._client.term_vectors(ids, self.field.name).items():
@@ -259,7 +259,8 @@ class ForeignTokens:
 
     def _recovered(self, repeats: Mapping[str, int], *, order_matters: bool) -> Signature:
         """Return the signature of a document or text from its tokens and their frequencies."""
-        # The cluster makes tokens for each value of the text, but a fingerprint covers all values together.
+        # The cluster makes tokens for each value of the text, but a fingerprint covers all values together. So keep
+        # only the smallest token of each bucket.
         smallest = smallest_in_buckets(repeats, self.scheme)
         has_several = len(smallest) < len(repeats)
         return from_distinct(

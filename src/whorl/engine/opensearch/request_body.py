@@ -220,7 +220,7 @@ class _Translator:
         """Return tokens as terms of the token field."""
         if self._tokens:
             return spell_integers(numbers, self._tokens.spelling)
-        # Tokens of other collections may have more than 64 bits; no document of this index has them.
+        # Leave out tokens of more than 64 bits, which come from other collections: no document of this index has them.
         return spelled_minhash(np.array([number for number in numbers if not number >> 64], dtype=np.uint64))
 
     def _sketched(self, node: SketchTokens) -> Json:
@@ -401,7 +401,7 @@ def _ordered(field: str, patterns: Sequence[Pattern], slop: int) -> Json:
 def _near(field: str, word: str, edits: int) -> Json:
     options = {
         "fuzziness": edits,
-        # An edited prefix would match terms of other fields.
+        # Do not edit the field's name, which begins each term: the term would then be of another field.
         "prefix_length": len(word_term(field, "")),
         # Make one clause of all matching terms, not one clause per term.
         "rewrite": "constant_score",
