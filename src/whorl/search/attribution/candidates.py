@@ -188,7 +188,8 @@ class _Windows:
             search = search_for(Sources(self._engine, {_WINDOW: part}), _WINDOW, question)
             plan = look_ups(search, self._others)
             if isinstance(plan.root, Nothing):
-                # All documents are too short, or the window's text, when split into words by itself, has fewer words.
+                # Skip this window: all documents are too short, or its text, split into words by itself, has fewer
+                # words.
                 continue
             batch = search.batch(plan, 0, frozenset())
             while batch is None:
@@ -283,7 +284,7 @@ def by_passages(
     *counts, broken = engine.passage_counts([*numbers, BROKEN_WORDS])
     known = {number: count for number, count in zip(numbers, counts, strict=True) if count}
     crowded = [number for number, count in known.items() if count > MANY]
-    # A run with one broken word has half of its words in a row, enough to find shorter passages.
+    # A broken word leaves half of a run's words in a row, which is enough if passages may be that short.
     if broken and min_words > scheme.run_words // 2:
         # Treat this mark as a frequent hash: look it up only in documents that have a rare hash of the text.
         known[BROKEN_WORDS] = max(broken, MANY + 1)
@@ -295,7 +296,8 @@ def by_passages(
             best |= dict.fromkeys(_best(engine, scheme, stretch, left_out))
             done += 1
         holders = engine.passage_holders(known, most=MANY, among=tuple(best), left_out=left_out)
-        # Documents with most hashes of a stretch may still lack one of them.
+        # The documents with most hashes of a stretch may still lack one of them. Look up again the hashes that no
+        # document has.
         is_kept = dict(zip(known, np.bincount(holders.numbers, minlength=len(known)).tolist(), strict=True))
         found, missing = len(missing), [number for number in missing if not is_kept[number]]
         if not missing or len(missing) == found or done >= _MOST_LOOK_UPS:

@@ -220,7 +220,7 @@ def find_sources(
     if found := [hit.id for hit in hits.found if hit.id != own_id and (holders is None or hit.id in holders)]:
         chooser.add(found, unknown)
         if certain_words is None:
-            # Without passage hashes, no bounds on the shared words are known.
+            # Without passage hashes, no bounds on the shared words are known, so read all candidates.
             chooser.check_all()
         chooser.read_until_complete()
     chosen = chooser.compared()
@@ -269,8 +269,8 @@ class _Chooser:
         self.candidates: list[Candidate] = []
         #: Number of words of a passage hash, if all candidates' passages cover whole hashes; otherwise 0.
         self._proven_words = 0
-        #: Mask of the words that were looked up in the index of words; among unread candidates, only those with
-        #: `is_holder` have them in a passage.
+        #: Mask of the words that were looked up in the index of words. An unread candidate has these words in a passage
+        #: only if `is_holder` is true.
         self._is_closed = np.zeros_like(is_counted)
 
     def add_groups(
@@ -349,9 +349,9 @@ class _Chooser:
         return [(read[place], new_words) for place, new_words in cover]
 
     def others(self, chosen: Sequence[tuple[Candidate, int]]) -> tuple[list[str], int]:
-        """Return ids of documents that share passages with the text but are not chosen, and the number of all these.
+        """Return the ids of documents that share passages with the text but are not chosen, and their total number.
 
-        The result has at most `MOST_ALSO` ids, the largest overlap first.
+        At most `MOST_ALSO` ids are returned, the largest overlap first.
         """
         is_chosen = {candidate.id for candidate, _ in chosen}
         words = self._count_words([candidate.cover for candidate in self.candidates], self._is_counted).tolist()
@@ -397,9 +397,9 @@ class _Chooser:
         return is_any
 
     def _first(self, candidate: Candidate) -> Candidate:
-        """Move all documents of a candidate but the first to a new one, unless a limit on reading has been reached.
+        """Keep only the first document of a candidate, and move the others to a new candidate; return `candidate`.
 
-        Return the candidate.
+        If a limit on reading has been reached, move nothing.
         """
         if not self._reader.is_exhausted:
             self._split(candidate, candidate.ids[1:])
@@ -433,12 +433,12 @@ class _Chooser:
         Open words are words that no document read so far has. Set `is_holder` of the candidates. Return the given
         candidates, and new candidates split from them.
         """
-        # Documents without passage hashes were found by the word index or by windows.
+        # Leave out candidates without passage hashes, because the word index or windows have found them.
         unknown = [own for own in promising if (own.cover.size or not own.is_holder) and not own.has_broken_words]
         is_asked = is_open & marked(concatenated([candidate.possible for candidate in unknown]), is_open.size)
         starts, length = phrases_at(ranges_of(is_asked), self._reader.run, self._proven_words)
         if self.count(unknown) <= len(starts):
-            # For few candidates, reading their sketches is faster than the look-up.
+            # Look up nothing: for few candidates, reading their sketches is faster.
             return promising
         holders = self._phrase_holders(starts, length)
         if holders is None:
@@ -482,9 +482,10 @@ class _Chooser:
         return self._reader.read > read_before
 
     def _read_best(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> bool:
-        """Choose the candidate that may have most open words, and read one document; return whether it has any.
+        """Choose the candidate that may have most open words, and read its first document.
 
-        Clear these words in `is_open`. Add a candidate for the other documents to `promising`.
+        Return whether the document has open words, and clear these words in `is_open`. Add a candidate for the other
+        documents to `promising`.
         """
         if self._reader.is_exhausted:
             return False
@@ -500,7 +501,7 @@ class _Chooser:
     ) -> list[Candidate]:
         """Return the candidates that have a passage with an open word, by the index of words; rule out the others.
 
-        Return all candidates without a look-up if it needs more than `most_phrases` phrases.
+        If the look-up needs more than `most_phrases` phrases, return all candidates without it.
         """
         is_possible = marked(concatenated([candidate.possible for candidate in promising]), is_open.size)
         starts = runs_with(is_open, is_possible, self._reader.run)
@@ -515,7 +516,7 @@ class _Chooser:
         return [candidate for candidate in promising if candidate.possible.size]
 
     def _split(self, candidate: Candidate, ids: Sequence[str]) -> list[Candidate]:
-        """Move documents of a candidate to a new candidate; return a list of the new one, empty if `ids` is empty."""
+        """Move the documents `ids` of a candidate to a new candidate; return [new candidate], or [] without `ids`."""
         others = [candidate.split(ids)] if ids else []
         self.candidates += others
         return others

@@ -121,7 +121,8 @@ class CandidateReader:
         self._word_starts = of_text.spans[:, 0].copy()
         self._counted_before = counted_before(is_counted)
         self._least_words = min_words
-        # Passages known only by their hashes lack words at their ends, and sometimes within them.
+        # Passages known only by their hashes lack words at their ends, and sometimes within them. So require fewer
+        # words.
         if not engine.keeps_texts and (passages := engine.passage_scheme):
             self._least_words = min(min_words, passages.hashed_words)
         self._most, self._characters, self._kept = most, 0, 0
