@@ -65,7 +65,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     notes = {note[1] or note[2]: note[3] for note in footnotes}
     blocks = [*_blocks(text)]
     found = [*marked, *(block for block, _ in blocks)]
-    # The name of a source may have quotation marks; they mark no quotation.
+    # Ignore quotation marks in the name of a source, because they mark no quotation.
     names = sorted([*(note.span() for note in footnotes), *(line for _, line in blocks)])
     starts = [start for start, _ in names]
 
@@ -174,7 +174,7 @@ def _quotations_of_html(html: str) -> tuple[str, list[Quotation]]:
         end = start + max(_PIECE_CHARACTERS, len(parser.rawdata))
         parser.feed(html[start:end])
         start = end
-    # `close` takes quadratic time if tags and comments never end.
+    # Do not call `close`, which takes quadratic time if tags and comments never end.
     parser.handle_data(unescape(parser.rawdata))
     text = "".join(parser.parts)
     found = []
@@ -197,7 +197,7 @@ class _QuoteParser(HTMLParser):
         self._length = self._hidden = 0
 
     def parse_marked_section(self, i: int, report: bool = True) -> int:
-        # By the standard, <![x[ is a comment up to >, but the inherited method would raise an error.
+        # Treat <![x[ as a comment up to >, as the standard says; the inherited method would raise an error.
         return self.parse_bogus_comment(i, report)
 
     def _add(self, text: str) -> None:

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 RUN_WORDS, _LOOKED_UP_WORDS = 5, 4
 #: Minimum number of words of a quotation that may be edited.
 FEWEST_WORDS = 8
-#: Maximum share of different words in an edited quotation. From `MANY_EDITS` edits on, stitched runs may explain the
-#: quotation better.
+#: Maximum share of different words in an edited quotation. Stitched runs may explain a quotation better if it has at
+#: least `MANY_EDITS` edits.
 MOST_EDITED, MANY_EDITS = 0.25, 5
 #: Maximum share of a stitched quotation's words that are in no run.
 MOST_UNEXPLAINED = 0.2
@@ -219,7 +219,7 @@ class _Verifier:
         self._bounds = [0, *accumulate(len(part.words) for part in self._parts)]
         self._named = next((ids[name] for name in quotation.references if name in ids), None)
         if self._named is None and not quotation.is_certain:
-            # Words in brackets that name no document are not meant as a source.
+            # Words in brackets that name no document are not meant as a source, so drop them.
             self._quotation = replace(quotation, source=None, references=())
         self._runs: dict[str, None] = {}
 
@@ -382,7 +382,7 @@ class _Verifier:
             if not ids and round_:
                 return
             seen.update(ids)
-            # The best document has most exact quotations, so read it alone first.
+            # If the quotation is exact, usually the best document has it, so read this document alone first.
             for group in (ids[:1], ids[1:]):
                 for match in self._compared(group):
                     matches.append(match)
@@ -420,7 +420,7 @@ class _Verifier:
         return _Match(document_id, document, (), tuple(alignments), tuple(runs))
 
     def _in_order(self, document: CanonicalText) -> tuple[int, ...]:
-        """Return the index in a document of each part's first word; empty unless it has all parts in order."""
+        """Return the index in `document` of each part's first word; empty unless it has all parts in order."""
         starts, start = [], 0
         for part in self._parts:
             at = document.find(part.words, start)
@@ -445,7 +445,7 @@ class _Verifier:
                 length += 1
             if run is not None:
                 yield run
-            # The next run may begin inside this run.
+            # The next run may begin inside this run, so do not go to its end.
             start += max(1, 0 if run is None else run.end - run.start - RUN_WORDS + 1)
 
 
