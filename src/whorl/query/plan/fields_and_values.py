@@ -227,7 +227,7 @@ def typed(value: Value) -> tuple[Kind, Value]:
         case int():
             return Kind.INTEGER, value
         case float():
-            # -0.0 and 0.0 are equal, but differ in an index.
+            # Convert -0.0 to 0.0: they are equal, but differ in an index.
             return Kind.FLOAT, value + 0.0
         case _:
             moment = date_of(value)

@@ -260,7 +260,7 @@ class BoundPlan:
 
 
 def make_plan(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
-    """Return the plan of a syntax tree; `placed` returns the plan of a clause for the fields that it names."""
+    """Return the plan of a syntax tree; `placed` returns a clause's plan for its own field or the default fields."""
     counts_words = not any(isinstance(part, ast.Fingerprint) for part in ast.walk(node))
     return _Planner(placed, float(counts_words), 1.0).plan(node)
 
@@ -328,7 +328,7 @@ class _Planner:
 
 def _bool(must: tuple[Plan, ...], should: tuple[Plan, ...], must_not: tuple[Plan, ...]) -> Bool[PlannedLeaf]:
     if not must and not should:
-        # A query with only exclusions excludes documents from all documents.
+        # A query with only exclusions matches all other documents.
         must = (MatchAll(),)
     return Bool(must, should, must_not, min_should_match=0 if must else 1)
 
@@ -363,7 +363,7 @@ def possible_ids(plan: Leaf | Bool[Leaf]) -> set[str]:
 def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
     """Decide for each FINGERPRINT whether its trailing numbers belong to its id.
 
-    They belong to it if `existing` has the whole reference. Otherwise they are its parameters.
+    The numbers belong to the id if `existing` has the whole reference. Otherwise they are the clause's parameters.
     """
 
     def read(leaf: ResolvedLeaf) -> ResolvedLeaf:
@@ -377,9 +377,9 @@ def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
 
 
 def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:
-    """Return the documents that FINGERPRINT clauses name.
+    """Return the references to documents in FINGERPRINT clauses.
 
-    The value says whether the order of the document's tokens matters: it does for a clause with a probability.
+    The value is True if the order of the document's tokens matters, as for a clause with a probability.
     """
     wanted: dict[str, bool] = {}
     for leaf in leaves(plan):

@@ -221,7 +221,7 @@ class _Resolver:
                 chosen = [wanted] if wanted in kinds else kinds
                 tests: list[_FieldTest] = []
                 if Kind.TEXT in chosen:
-                    # Whole values also match patterns that words cannot express.
+                    # Whole values also match patterns that words cannot express, so these patterns are no error here.
                     tests += self._in_words(clause, places[Kind.TEXT], is_lenient=Kind.KEYWORD in chosen)
                 if Kind.KEYWORD in chosen:
                     tests.append(WildcardValue(places[Kind.KEYWORD], pattern, 0.0))
@@ -289,7 +289,7 @@ class _Resolver:
         return tests
 
     def _in_split_names(self, clause: ast.Leaf) -> list[_FieldTest]:
-        """Return tests of a clause, split at `_` and `.`, in the default fields whose words are also split there."""
+        """Split a clause at `_` and `.`; return its tests in the default fields whose words are also split there."""
         if _split(clause) == clause:
             return []
         tests: list[_FieldTest] = []
@@ -522,7 +522,7 @@ def bind(
 
 
 def _inexact(clauses: Sequence[FingerprintClause], signatures: Mapping[str, Signature]) -> Iterator[str]:
-    """Yield warnings if the index does not know the order of a source's tokens, or how often they repeat."""
+    """Yield warnings if the index does not know the order or the repetitions of a source's tokens."""
     remedy = "name the field that stores the texts (content under [fields] in whorl.toml) to know"
     inexact = [
         clause
