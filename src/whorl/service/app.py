@@ -159,7 +159,7 @@ def create_app(
     routes = [*app.routes, *(route for router in routers for route in router.routes)]
     # Starlette runs the middleware that was added last first.
     app.add_middleware(DirectRoutes, routes=routes)
-    # Requests to a server may wait for the server at the same time.
+    # Only an embedded store needs turns: requests to a server can wait for it at the same time.
     turn = Turns().turn if store.engine.runs_in_process else nullcontext
     app.add_middleware(Admission, semaphore=requests, seconds=settings.request_timeout_seconds, turn=turn)
     app.add_middleware(Bodies, settings=settings, memory=memory)
@@ -267,7 +267,7 @@ class DirectRoutes:
         if direct is None:
             await self._app(scope, receive, send)
             return
-        # The log names the route.
+        # Set the route, because the log names it.
         scope["route"], model = direct
         endpoint = scope["route"].endpoint
         if model is None:

@@ -114,7 +114,7 @@ class Access:
         if self.is_open:
             return True
         kind, _, given = authorization.partition(" ")
-        # `header` has decoded the key as Latin-1.
+        # `header` has decoded the key as Latin-1, so encode it in the same way.
         if kind.lower() == "bearer" and self._keys:
             return _is_one_of(given.strip().encode("latin-1"), self._keys)
         ticket = ticket_in(authorization, query)

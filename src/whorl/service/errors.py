@@ -121,7 +121,7 @@ def failure(
     """Return the response to a failed request in the format of its path. Alfresco's format has no details."""
     if status in (429, 503):
         headers = {"Retry-After": _RETRY_SECONDS, **(headers or {})}
-    # An engine's message may repeat the whole request.
+    # An engine's message may repeat the whole request, so shorten it.
     message = message if len(message) <= _MESSAGE_CHARACTERS else f"{message[:_MESSAGE_CHARACTERS]}…"
     if speaks_as_alfresco(path):
         return Json(_alfresco(status, message), status, headers)

@@ -49,7 +49,7 @@ def _pieces(content: Any) -> Iterator[bytes]:
 
 
 def _encoded(value: Any) -> bytes:
-    # orjson refuses integers of more than 64 bits and lone surrogates.
+    # Use orjson if possible; it refuses integers of more than 64 bits and lone surrogates.
     with suppress(orjson.JSONEncodeError):
         return orjson.dumps(value)
     try:

@@ -49,7 +49,7 @@ def limit_arenas() -> None:
     By default, glibc creates up to eight arenas per processor, and each keeps the memory that its threads have freed.
     When it has more than eight arenas, glibc does not read the limit again.
     """
-    # Other C libraries have no `mallopt`.
+    # Do nothing with another C library, which has no `mallopt`.
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
 
@@ -121,7 +121,7 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._is_in_head, self._pending_bytes = False, 0
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES:
-            # The parser stops, and uvicorn answers 400.
+            # With this error the parser stops, and uvicorn answers 400.
             raise ValueError("the head of a request is too large")
         super().on_headers_complete()
 
@@ -145,7 +145,7 @@ class WorkerLoop(asyncio.SelectorEventLoop):
         self, *args: Any, sock: socket.socket, **options: Any
     ) -> asyncio.Server:
         own = socket.socket(sock.family, sock.type)
-        # Connections of an earlier service may still be closing.
+        # Allow the address while connections of an earlier service are still closing.
         own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # uvicorn binds its socket without this option, to notice another server at the address.
         for listener in (sock, own):
@@ -200,8 +200,8 @@ def _server_options(settings: Settings, *, is_terminal: bool) -> dict[str, Any]:
 def _claim(host: str, port: int) -> Iterator[None]:
     """Reserve an address, so that no other service with workers uses it.
 
-    The reservation lasts while this service starts, runs and restarts its workers. Their sockets do not reserve the
-    address: while no worker listens, another service can bind to it.
+    The reservation lasts while this service starts, runs and restarts its workers. The workers' sockets do not reserve
+    the address: while no worker listens, another service can bind to it.
 
     Raises:
         ParameterError: Another service has the address.
@@ -238,7 +238,7 @@ def _run_workers(store: Store, settings: Settings) -> None:
             factory=True,
             workers=settings.workers,
             timeout_worker_healthcheck=_HUNG_SECONDS,
-            # Other systems give all connections to one of the sockets.
+            # Use WorkerLoop only on Linux: other systems give all connections to one of its sockets.
             loop=f"{WorkerLoop.__module__}:{WorkerLoop.__name__}" if sys.platform == "linux" else "auto",
             **_server_options(settings, is_terminal=is_terminal),
         )

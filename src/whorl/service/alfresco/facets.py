@@ -167,8 +167,8 @@ class _FacetTranslator:
         reads = [inner.add(nested) for nested in request.within]
         self.warnings += inner.warnings
         most, within = request.skip + request.most, tuple(inner.facets)
-        # A number may be an integer in one document and a float in another. The minimum applies to the sum of both
-        # counts.
+        # A number may be an integer in one document and a float in another. So request all counts of both types: the
+        # minimum applies to their sum.
         least = 1 if places.keys() >= {*_NUMBERS} else request.least
         self.facets += [
             ValueFacet(kind, place, most, least, request.is_by_value, request.beginning, within)

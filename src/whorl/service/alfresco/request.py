@@ -320,7 +320,7 @@ class Sort(AlfrescoModel):
     def _has_a_field(self) -> Self:
         if self.type == "FIELD" and self.field is None:
             raise ValueError("a sort of type FIELD names its field")
-        # Alfresco's own pages also send the field "score".
+        # Accept the field "score", which Alfresco's own pages also send.
         if self.type == "SCORE" and self.field not in (None, "score"):
             raise ValueError(f"a sort of type SCORE has no field but score, got {self.field!r:.60}")
         if self.type == "DOCUMENT" and self.field is not None:

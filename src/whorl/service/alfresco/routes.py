@@ -350,7 +350,7 @@ def _entries(
         {
             "entry": entry(
                 hit,
-                # The document may have been deleted after the search.
+                # The document may have been deleted after the search. Then show only its id and name.
                 documents.get(hit.id) or Stored(hit.id, hit.name, {}),
                 names=store.names,
                 include=body.include,

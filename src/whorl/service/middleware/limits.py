@@ -303,7 +303,7 @@ class JsonMeter:
             ParameterError: The text has too many keys and values, or is nested too deeply.
         """
         part = self._held + part
-        # A part may end in the middle of an escape sequence.
+        # A part may end in the middle of an escape sequence. Then hold the backslash back for the next part.
         self._held = b"\\" if (len(part) - len(part.rstrip(b"\\"))) % 2 else b""
         part = part.removesuffix(self._held).replace(b"\\\\", b"").replace(b'\\"', b"")
         pieces = part.split(b'"')
@@ -352,7 +352,7 @@ class Bodies:
 
     def __init__(self, app: ASGIApp, settings: Settings, memory: BodyMemory) -> None:
         self._app, self._settings, self._memory = app, settings, memory
-        # Separate memory: clients without a key then take no memory from others.
+        # Log-ins have separate memory, so that clients without a key take no memory from others.
         self._log_in_memory = BodyMemory(_LOG_IN_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -413,7 +413,7 @@ async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemor
         memory.reserve(len(part))
         body += part
         has_more = message.get("more_body", False)
-    # The meter reads only UTF-8.
+    # The meter reads only UTF-8, so refuse other encodings.
     if not json.detect_encoding(bytes(body[:4])).startswith("utf-8"):
         raise HTTPException(400, "the body is not in UTF-8, as JSON is")
 
@@ -469,7 +469,7 @@ class RateLimit:
                 message = await self._receive()
         except TimeoutError:
             raise HTTPException(408, f"{reason}; send it faster", {"Connection": "close"}) from None
-        # This process spent any time beyond the timeout, so do not count it.
+        # Do not count time beyond the timeout, because this process spent it, not the client.
         self._waited += min(loop.time() - began, seconds)
         self._received += len(message.get("body", b""))
         return message

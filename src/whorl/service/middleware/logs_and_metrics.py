@@ -128,7 +128,7 @@ class Metrics:
             "whorl_request_seconds", "From a request to the end of its answer.", kinds, buckets=_BUCKETS,
             registry=self._registry,
         )  # fmt: skip
-        # Finding a metric by its labels takes longer than counting.
+        # Cache the labelled metrics, because finding one by its labels takes longer than counting.
         self._labelled = cache(
             lambda method, route, status: (
                 self._requests.labels(method, route, status),
@@ -193,7 +193,7 @@ class Metrics:
 def _forget_ended_processes(folder: Path) -> None:
     """Remove the counts of running requests that killed processes have left."""
     if os.name != "posix":
-        # On Windows, `os.kill` would end the process.
+        # Do nothing on Windows, where `os.kill` would end the process.
         return
     for path in folder.glob("gauge_live*.db"):
         process = int(path.stem.rpartition("_")[2])

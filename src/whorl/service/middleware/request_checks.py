@@ -108,7 +108,7 @@ class Hosts:
         if site in ("same-origin", "none") or not (site or origin) or origin in self._origins:
             return True
         page = _plain(_host_of(origin))
-        # Browsers that send Sec-Fetch-Site compare the hosts themselves.
+        # Compare the hosts only without Sec-Fetch-Site: browsers that send this header compare them themselves.
         return bool(page) and (page in self._allowed or (not site and page == _plain(_without_port(host))))
 
 

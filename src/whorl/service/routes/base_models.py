@@ -55,7 +55,7 @@ class RequestBody(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _is_of_its_type(cls, value: Any, info: ValidationInfo) -> Any:
-        # pydantic would convert between numbers, booleans and strings.
+        # Check the types first, because pydantic would convert between numbers, booleans and strings.
         kinds = {*_types(cls.model_fields[str(info.field_name)].annotation)}
         numbers = kinds & {int, float}
         if isinstance(value, bool) and numbers and bool not in kinds:

@@ -267,7 +267,7 @@ def _named(typed: str, store: Store) -> str:
     profile = store.engine.scheme.profile
     queries = []
     for piece in typed.split()[:_MOST_PIECES]:
-        # A store may index only the words of names.
+        # A store may index only the words of names. Then search the words of the piece.
         is_whole = Kind.KEYWORD in places["name"]
         words = [(piece,)] if is_whole else words_of((piece,), profile)
         in_name = [_all([_has(word, "name") for word in words])] if words and places["name"] else []

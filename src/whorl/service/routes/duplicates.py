@@ -315,5 +315,5 @@ def _file(result: Found, form: Literal["json", "csv"]) -> bytes:
     out = io.StringIO()
     has_rest = DuplicatesOptions.of(result.options).common is not None
     write_clusters(result.clusters, form, out, versions=result.options.versions, with_residual=has_rest)
-    # Stored texts and names have no lone surrogates.
+    # This encoding does not fail, because stored texts and names have no lone surrogates.
     return out.getvalue().encode()

@@ -22,7 +22,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
-    # Browsers ask each time whether a file has changed.
+    # With this header, browsers ask each time whether a file has changed.
     "Cache-Control": "no-cache",
 }
 

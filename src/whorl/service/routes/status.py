@@ -46,7 +46,7 @@ def health_routes(store: Store, metrics: Metrics) -> APIRouter:
     @router.get("/readyz")
     async def ready() -> Health:
         """The store answers within five seconds, and its index is complete."""
-        # A limiter can only be created while an event loop runs.
+        # Create the limiter here, because this is possible only while an event loop runs.
         own = limiter[0] if limiter else CapacityLimiter(_AT_ONCE)
         limiter[:] = [own]
         try:
