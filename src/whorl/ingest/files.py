@@ -278,7 +278,7 @@ def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
 
 
 def _bytes(opened: IO[bytes]) -> bytes:
-    # The size of a pipe is unknown.
+    # Check the size before reading, except for a pipe, whose size is unknown.
     if opened.seekable():
         size = opened.seek(0, os.SEEK_END)
         opened.seek(0)

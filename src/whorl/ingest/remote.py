@@ -87,7 +87,7 @@ class _Stream(ReadableStream):
         return int(self._opened.tell())
 
     def close(self) -> None:
-        # Nothing was written, so no error loses data.
+        # Ignore errors: nothing was written, so no data is lost.
         with suppress(Exception):
             self._opened.close()
         super().close()

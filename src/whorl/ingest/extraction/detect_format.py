@@ -123,7 +123,7 @@ def decode(raw: bytes) -> str:
 
 def _probable_encoding(raw: bytes) -> str | None:
     """Return the most probable encoding of a text that is not in UTF-8; None for bytes that are no text."""
-    # Few texts need this detection, and the import takes long.
+    # Import this only when needed: few texts need the detection, and the import takes long.
     from chardet import EncodingEra, detect_all
 
     beginning = raw[:_EXAMINED_BYTES]
@@ -132,9 +132,9 @@ def _probable_encoding(raw: bytes) -> str | None:
         if (encoding := guess["encoding"]) is None:
             return None
         text = beginning.decode(encoding, errors="replace")
-        # A wrong guess often gives words of mixed letters, such as a Latin word with a Cyrillic one at its end.
+        # Reject a guess that gives many words of mixed letters, such as a Latin word with a Cyrillic letter at its end.
         if _MOST_MIXED * len(_OTHER_LETTERS.findall(text)) >= len(_MIXED_LETTERS.findall(text)):
-            # Texts of Windows have quotation marks and dashes where ISO 8859-15 has control characters.
+            # Control characters of ISO 8859-15 show a text of Windows, which has quotation marks and dashes there.
             return "cp1252" if encoding == "iso8859-15" and _CONTROLS.search(raw) else encoding
     return None
 

@@ -69,13 +69,13 @@ def html_text(markup: str) -> str:
 
     try:
         with warnings.catch_warnings():
-            # BeautifulSoup warns about pages that look like XML, an address or a file name.
+            # Ignore BeautifulSoup's warnings about pages that look like XML, an address or a file name.
             warnings.simplefilter("ignore", UserWarning)
             soup = BeautifulSoup(markup, "html.parser")
     except (ParserRejectedMarkup, ValueError) as error:
         # For example, a character reference of thousands of digits raises ValueError.
         raise DocumentError(f"this HTML cannot be read: {str(error).partition(chr(10))[0]}") from error
-    # Adjacent strings may be parts of one word (un<b>believ</b>able), but blocks separate words.
+    # Join adjacent strings, which may be parts of one word (un<b>believ</b>able), but separate blocks.
     pieces: list[str] = []
     around: list[Tag] = []
     unseen = 0
@@ -91,7 +91,7 @@ def html_text(markup: str) -> str:
             unseen += node.name in _HIDDEN_TAGS
             if node.name in _BLOCKS and not unseen:
                 pieces.append("\n")
-        # Comments and declarations are subclasses of NavigableString.
+        # Compare the exact type: comments and declarations are subclasses of NavigableString.
         elif type(node) in (NavigableString, CData) and not unseen:
             pieces.append(str(node))
     return "".join(pieces)
@@ -225,7 +225,7 @@ def _unpacked(raw: bytes, most: int) -> int:
 
 def _docx(file: BinaryIO, text: TextBuffer) -> list[Any]:
     """Append paragraphs and tables in order, then headers, footers and notes; return the embedded files."""
-    # docx.Document leaves out tracked insertions, content controls, text boxes and notes.
+    # Walk the XML, because docx.Document leaves out tracked insertions, content controls, text boxes and notes.
     from docx.opc.package import OpcPackage
     from docx.opc.part import XmlPart
     from docx.oxml.parser import parse_xml

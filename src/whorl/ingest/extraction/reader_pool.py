@@ -96,7 +96,7 @@ class Reader:
         try:
             extraction = worker.ask(raw, form, _Watchdog(self._queue, *time_limit(self.limits)))
         except BaseException:
-            # The file took too long, or the caller was interrupted.
+            # End the worker, because it has not finished: the file took too long, or the caller was interrupted.
             worker.end()
             raise
         if extraction.is_worker_spent:
@@ -243,7 +243,7 @@ class _ReaderProcess:
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            # Flushing fails if there is unsent data.
+            # Ignore errors: flushing fails if the pipe has unsent data.
             with contextlib.suppress(OSError):
                 if pipe is not None:
                     pipe.close()

@@ -33,7 +33,7 @@ _POLL_SECONDS = 1.0
 def main() -> None:
     seconds, memory_bytes, characters = float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     requests, responses = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # Libraries must not print into the responses.
+    # Redirect standard input and output, so that libraries do not print into the responses.
     for standard in (0, 1):
         os.dup2(os.open(os.devnull, os.O_RDWR), standard)
     confine(memory_bytes)

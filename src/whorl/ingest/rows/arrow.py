@@ -41,8 +41,8 @@ _MOST_SMALL_ROWS = 250_000
 
 
 #: A group of consecutive rows: number of rows before it in the file, and the rows. The rows are an Arrow stream,
-#: because it is sent to another process faster than objects. They are objects if values can take more memory than their
-#: buffers: a dictionary-encoded column stores a repeated value once.
+#: because a stream is sent to another process faster than objects. If values can take more memory than their buffers,
+#: the rows are objects instead: a dictionary-encoded column stores a repeated value once.
 Group: TypeAlias = tuple[int, "bytes | list[Row]"]
 
 
@@ -96,7 +96,7 @@ class Parquet(_Columnar):
         file = self._open(opened)
         wanted = columns.wanted(file.schema_arrow.names)
         groups = None if span is None else range(span.begin, span.end)
-        # For such small batches, threads would double the processor time.
+        # Use no threads: for such small batches, they would double the processor time.
         return file.iter_batches(AT_ONCE, row_groups=groups, columns=wanted, use_threads=False)  # type: ignore[no-any-return]
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
@@ -178,7 +178,7 @@ def _validate(batch: pa.RecordBatch) -> None:
         try:
             column.validate(full=True)
         except pa.ArrowInvalid:
-            # In a column with invalid UTF-8, only the invalid values are unreadable.
+            # Invalid UTF-8 makes only single values unreadable. So validate a column of strings again as bytes.
             if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
                 raise
             column.view(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary()).validate(full=True)
@@ -298,7 +298,8 @@ def _failures(name: str) -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        # pyarrow allocates memory for a declared length before it notices that the file is shorter.
+        # A damaged file can cause this: pyarrow allocates memory for a declared length before it notices that the file
+        # is shorter.
         raise UnreadRowsError(
             f"this {name} cannot be read, or not completely: it asks for more memory than a file may take (setting "
             "file_memory_bytes)"
@@ -306,6 +307,6 @@ def _failures(name: str) -> Iterator[None]:
     except DocumentError:
         raise
     except Exception as error:
-        # pyarrow raises its own errors and Python's errors.
+        # Catch all exceptions, because pyarrow raises its own errors and Python's errors.
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise UnreadRowsError(f"this {name} cannot be read, or not completely: {reason:.200}") from error

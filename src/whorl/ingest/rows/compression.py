@@ -114,7 +114,7 @@ class _Zstandard(ReadableStream):
     def __init__(self, packed: IO[bytes], expansion: Expansion) -> None:
         super().__init__()
         self._expansion = expansion
-        # `zstd --long` makes large windows.
+        # `zstd --long` makes large windows, so allow them.
         self._unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 31)
         self._packed, self._frame, self._rest = packed, self._unpacker.decompressobj(), b""
         #: Unpacked bytes that were not read yet. Slicing bytes would copy them, so this is a memoryview.
@@ -134,7 +134,7 @@ class _Zstandard(ReadableStream):
         if not self._ahead and self._is_within:
             raise EOFError("the file ends within a frame of Zstandard")
         taken, self._ahead = self._ahead[:size], self._ahead[size:]
-        # Count the bytes when the caller reads them: then the caller's own time also counts.
+        # Count the bytes only when the caller reads them, so that the time limit includes the caller's work.
         self._expansion.add(len(taken))
         return taken
 

@@ -93,7 +93,7 @@ def _in_packed(opened: IO[bytes], file: PurePath, module: str, columns: RowColum
         return _warc(extract, is_packed=True)
     inner = None
     if not head.startswith((_PARQUET, _ARROW)):
-        # Parquet and Arrow files are read from their end, which is impossible inside a compressed file.
+        # Refuse Parquet and Arrow files here: they are read from their end, which is impossible in a compressed file.
         inner = _plain(start, head, file, columns, extract, as_text=False)
     if inner is None:
         raise UnreadRowsError(

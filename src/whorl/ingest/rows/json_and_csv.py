@@ -174,7 +174,7 @@ def _weight(line: tuple[int, bytes | DocumentError]) -> int:
 
 
 def _require_modest(raw: bytes) -> None:
-    """Raise DocumentError if parsing this JSON may exceed the memory limit: even a short value becomes an object."""
+    """Raise DocumentError if parsing this JSON may exceed the memory limit, because each value becomes an object."""
     if len(raw) <= _MODEST:
         return
     values = sum(raw.count(mark) for mark in (b",", b":", b"[", b"{"))
@@ -206,7 +206,7 @@ def _value_row(number: int, value: object) -> Row:
 def _json(line: bytes) -> object:
     try:
         value = orjson.loads(line)
-        # orjson converts integers of more than 64 bits to floats.
+        # Check for large numbers, because orjson converts integers of more than 64 bits to floats.
         if not _has_large_number(value):
             return value
     except (orjson.JSONDecodeError, RecursionError):
@@ -347,7 +347,7 @@ class _Cells:
         heading = self._lines.heading()
         self.encoding, self.separator = encoding, max(_SEPARATORS, key=heading.count)
         self.line_end = "\r\n" if heading.endswith("\r\n") else "\n"
-        # In the non-strict mode, an unclosed quote would turn the remaining file into one cell.
+        # Use the strict mode: otherwise, an unclosed quote would turn the remaining file into one cell.
         self._rows = csv.reader(self._lines, delimiter=self.separator, strict=True)
         try:
             self.names = next(self._rows, [])

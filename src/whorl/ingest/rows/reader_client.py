@@ -74,7 +74,7 @@ class ConfinedFormat(RowFormat):
     def _results(
         self, opened: IO[bytes], method: str, *arguments: object, functions: Mapping[str, Callable[..., Any]] = {}
     ) -> Iterator[Any]:
-        """Call a method of the format in a worker, and yield its results; the file moves to the worker's position."""
+        """Call a method of the format in a worker, and yield its results; move the file to the worker's position."""
         called: dict[str, Callable[..., Any]] = {
             "read": opened.read,
             "seek": opened.seek,
@@ -101,7 +101,7 @@ class ConfinedFormat(RowFormat):
             if is_idle:
                 _workers(os.getpid()).append(worker)
             else:
-                # The worker has failed, or has not finished this request.
+                # Do not use the worker again: it has failed, or has not finished this request.
                 worker.end()
 
 

@@ -145,7 +145,7 @@ def _results(form: RowFormat, request: ReadRequest, opened: IO[bytes], parent: _
         for group in form.groups(opened, *request.arguments):
             yield "columns", group
     elif request.method == "rows":
-        # Plain tuples are pickled three times as fast as rows.
+        # Send plain tuples, which are pickled three times as fast as rows.
         for rows in portions(form.rows(opened, *request.arguments), attrgetter("weight")):
             yield "rows", [tuple(row) for row in rows]
     else:

@@ -75,7 +75,7 @@ class FileSpan(NamedTuple):
 #: Function that returns the text of a page from its bytes and its file name. If the bytes are ambiguous, the name
 #: decides.
 Extract: TypeAlias = Callable[[bytes, PurePath], str]
-#: Names and types of columns to add to rows. A column of `int` has ids, and is text where the ids of the rows are text.
+#: Names and types of columns to add to rows. A column of `int` has ids; if the ids of the rows are text, it is text.
 Added: TypeAlias = Mapping[str, type[str] | type[int] | type[bool] | type[float]]
 #: Function that returns the values of the added columns for each row of a group, or None for a row to remove.
 Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | None]]

@@ -216,5 +216,5 @@ def _failures() -> Iterator[None]:
     except (UnreadRowsError, MemoryError):
         raise
     except Exception as error:
-        # If header fields are missing or malformed, warcio raises Python's own errors.
+        # Catch all exceptions: if header fields are missing or malformed, warcio raises Python's own errors.
         raise UnreadRowsError(f"this web archive cannot be read, or not completely: {error!s:.200}") from error
