@@ -352,7 +352,7 @@ def _snippet(text: str) -> str:
 
 
 def redundancy_line(result: Duplicates, size: int, *, complete: bool, keep: Keep | None = None) -> str:
-    """Return a line on the documents that could be deleted: all but one per cluster, in files of `size` bytes."""
+    """Return a line on the documents that could be deleted: all but one per cluster. The files have `size` bytes."""
     removed, text_share = result.redundancy(complete=complete, keep=keep)
     line = (
         f"keeping one of each removes {counted(removed, result.kind)} ({percent(removed / max(result.documents, 1))})"

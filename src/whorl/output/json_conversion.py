@@ -70,7 +70,7 @@ class JsonField(NamedTuple):
     condition: str = ""
 
     def within(self, path: str, *, is_optional: bool) -> JsonField:
-        """Return the same field of an outer object, which has this result as its attribute `path`; it may be None."""
+        """Return the same field of an outer object whose attribute `path` is this result, or None if `is_optional`."""
         condition = f"{path}.{self.condition}" if self.condition else ""
         annotation = self.annotation | None if is_optional else self.annotation
         return JsonField(self.name, f"{path}.{self.path}", annotation, condition)

@@ -129,7 +129,7 @@ def _marked(attribution: Attribution) -> Iterator[str]:
 
 
 def _painted(attribution: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
-    """Divide the text into ranges; yield each with the numbers of the source and the passage that colour it, or None.
+    """Divide the text into ranges; yield each with the numbers of its source and passage, or None for no source.
 
     If passages overlap, the longest passage of the first source is shown.
     """
@@ -145,7 +145,7 @@ def _painted(attribution: Attribution) -> Iterator[tuple[int, int, tuple[int, in
         part = owners[first:last]
         part[part < 0] = at
     starts = np.flatnonzero(np.diff(owners, prepend=-2))
-    # An empty text has no ranges.
+    # An empty text has no ranges, so it also gets no end.
     ends = np.append(starts[1:], [len(owners)] * bool(starts.size)).astype(int)
     for first, last in zip(starts.tolist(), ends.tolist(), strict=True):
         owner = int(owners[first])
