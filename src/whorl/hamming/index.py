@@ -13,10 +13,10 @@ from whorl.errors import StoreError
 from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, without
 from whorl.hamming.lookup_tables import Layout, Tables, sort_codes
 
-#: The lookup tables are rebuilt after `_FEWEST_RECENT` single insertions or removals; in a large set, after one for
-#: every `_RECENT_PART` codes of the set.
+#: The lookup tables are rebuilt after `_FEWEST_RECENT` single insertions or removals. In a large set, this number is
+#: 1 / `_RECENT_PART` of the number of its codes.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
-#: A bulk operation rebuilds the tables, unless it has less than one code per this number of all codes.
+#: A bulk operation rebuilds the tables if its codes are at least 1 / `_SMALL_PART` of the number of codes in the set.
 _SMALL_PART = 32
 #: Maximum number of bits of a bucket number in the hash chains of recent codes (`_Recent`).
 _RECENT_WIDTH = 16
@@ -191,7 +191,7 @@ class HammingIndex:
         except OSError as error:
             raise StoreError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
         except Exception as error:
-            # For a damaged file, numpy raises one of a dozen exceptions.
+            # Catch all exceptions: for a damaged file, numpy raises one of a dozen.
             raise StoreError(f"{os.fspath(path)} is no index that was saved: {error}") from error
 
 

@@ -102,7 +102,7 @@ def sort_codes(codes: Codes) -> Codes:
 
 
 def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
-    """Sort codes in place by the bits of a mask. With several blocks of bits, only equal bits come together."""
+    """Sort codes in place by a mask's bits. With several blocks of bits, codes that agree on them become adjacent."""
     compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
         scratch = np.empty_like(codes) if scratch is None else scratch
@@ -150,7 +150,7 @@ class Tables:
         self._flips = np.array(layout.flips, np.int64)
         self._lows = np.array(layout.lows, np.int64)
         self._numbers = np.array([distance, layout.radius, codes.size, buckets - 1], np.int64)
-        # A memoryview returns Python integers twice as fast as an array.
+        # Use memoryviews for single queries: they return Python integers twice as fast as arrays.
         self._view, self._ends_view = self._all.data, self._ends.data
         self._look_seconds = _PLAIN_LOOK * len(layout.lows) * len(layout.flips) / 4
         self._blocks = [

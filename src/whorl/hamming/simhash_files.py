@@ -55,7 +55,7 @@ def _numbers(text: bytes, name: str, line: int) -> Codes:
         count, end = compiled.read_numbers(np.frombuffer(text, np.uint8), codes)
         if end == len(text):
             return codes[:count].copy()
-    # int() would also accept signs, underscores and digits of other alphabets.
+    # Check the characters first, because int() would also accept signs, underscores and digits of other alphabets.
     elif not text.translate(None, b"0123456789\n" + _BLANKS):
         try:
             return np.frombuffer(array("Q", map(int, text[:-1].split(b"\n"))), np.uint64)
