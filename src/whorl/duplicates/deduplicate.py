@@ -72,7 +72,7 @@ class Deduplication:
         sizes, lengths: Number of distinct shingles, and of bytes in UTF-8, of each text.
 
     Raises:
-        ParameterError: No text of a cluster has a date or number by which the policy could keep it.
+        ParameterError: The policy needs a date or a number, and no text of a cluster has one.
     """
 
     def __init__(

@@ -28,10 +28,10 @@ ADDED: Added = {"cluster": str, "is_principal": bool, "similarity": float}
 _UNIQUE = {"cluster": None, "is_principal": True, "similarity": None}
 #: Metadata files of Hugging Face's library.
 _METADATA_FILES = ("state.json", "dataset_info.json", "dataset_dict.json")
-#: Smallest and largest integer of 64 bits.
-_SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 #: Entries of these metadata files that become wrong when rows are removed.
 _OF_ALL_ROWS = ("splits", "dataset_size", "size_in_bytes", "download_size", "download_checksums")
+#: Smallest and largest integer of 64 bits.
+_SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +169,9 @@ class _OutputWriter:
         self._takes_pieces = reading.options.level is not Granularity.DOCUMENT
         self._passages = by_document(decisions.to_delete) if reading.options.level is Granularity.PASSAGE else {}
         self._added: Added = {}
-        self._has_whole_numbers = False
         if with_columns:
-            self._has_whole_numbers = all(
-                _is_whole_number(str(values["cluster"])) for values in decisions.added_columns.values()
-            )
-            self._added = {**ADDED, "cluster": int} if self._has_whole_numbers else ADDED
+            clusters = (str(values["cluster"]) for values in decisions.added_columns.values())
+            self._added = {**ADDED, "cluster": int} if all(map(_is_whole_number, clusters)) else ADDED
         elif self._takes_pieces:
             self._added = {reading.columns.text: str}
 
@@ -240,7 +237,8 @@ class _OutputWriter:
             return None if document.id in self._decisions.to_delete else {}
         _require_free(place, row.values)
         added = self._decisions.added_columns.get(document.id, _UNIQUE)
-        if self._has_whole_numbers and added["cluster"] and not isinstance(row.values.get(columns.id_column), str):
+        has_whole_numbers = self._added.get("cluster") is int
+        if has_whole_numbers and added["cluster"] and not isinstance(row.values.get(columns.id_column), str):
             # Give the cluster the type of the row's id, so that users can compare the two.
             return {**added, "cluster": int(str(added["cluster"]))}
         return added

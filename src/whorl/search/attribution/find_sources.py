@@ -484,7 +484,7 @@ class _Chooser:
     def _read_best(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> bool:
         """Choose the candidate that may have most open words, and read its first document.
 
-        Return whether the document has open words, and clear these words in `is_open`. Add a candidate for the other
+        Clear the open words of this document in `is_open`, and return True if it has any. Add a candidate for the other
         documents to `promising`.
         """
         if self._reader.is_exhausted:

@@ -96,13 +96,13 @@ class CandidateReader:
     """Reads candidates, within the limits on documents and characters for one search.
 
     Args:
-        min_words: Words of the shortest passage that counts.
+        min_words: Words of the shortest passage that counts, at least the words of a shingle.
         is_counted: Mask of the words that count; bool array of shape (words,).
         ignore_common: Do not count shared boilerplate.
         most: Maximum number of documents to read.
 
     Attributes:
-        run: Number of words in each run that is compared by its hash; no passage is shorter.
+        run: Number of words in each run that is compared by its hash; the same as `min_words`.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class CandidateReader:
         *,
         ignore_common: bool,
     ) -> None:
-        self._engine, self._comparer, self._min_words = engine, comparer, min_words
+        self._engine, self._comparer, self.run = engine, comparer, min_words
         self._is_counted, self._ignore_common = is_counted, ignore_common
         self._word_starts = of_text.spans[:, 0].copy()
         self._counted_before = counted_before(is_counted)
@@ -127,8 +127,6 @@ class CandidateReader:
             self._least_words = min(min_words, passages.hashed_words)
         self._most, self._characters, self._kept = most, 0, 0
         self.read = self.without_text = 0
-        scheme = engine.scheme
-        self.run = max(min_words, scheme.shingle_size)
         self._of_text = of_text
         runs = np.empty(0, np.uint64)
         if len(of_text.words) >= self.run:
@@ -276,7 +274,7 @@ class CandidateReader:
         return np.array(shorter, np.int64).reshape(-1, 2)
 
     def _compare(self, candidate: Candidate, words: TextWords) -> None:
-        comparison = self._comparer.compare(words, self._min_words)
+        comparison = self._comparer.compare(words, self.run)
         candidate.comparison = comparison
         # Words do not overlap, so a passage starts with the word at its first character.
         numbers = comparison.passages.numbers
@@ -286,7 +284,7 @@ class CandidateReader:
         if self._ignore_common and comparison.residual is not None:
             is_counted = is_counted & ~comparison.residual.words_a
             before = counted_before(is_counted)
-        is_long = words_in(ranges, before) >= self._min_words
+        is_long = words_in(ranges, before) >= self.run
         candidate.passages = Passages(numbers[is_long])
         candidate.cover = joined(*ranges[is_long].T)
         if is_counted is not self._is_counted:
