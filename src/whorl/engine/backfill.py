@@ -28,11 +28,11 @@ class BackfillReport:
     Args:
         total: Documents to process, counted at the beginning.
         sent: Documents that got whorl's fields from their text.
-        removed: Documents without a text; the run removed their empty sketch.
-        kept: Documents whose text is shorter than a shingle; their empty sketch is right.
+        removed: Documents without a text that lost their empty sketch.
+        kept: Documents that keep their empty sketch, because their text is shorter than a shingle.
         textless: Documents without a stored text, which searches do not find.
         refused: Ids of refused documents, each with the server's reason.
-        left: Documents that were added or changed during the run, and still lack whorl's fields.
+        left: Documents that lack whorl's fields after the run, because they were added or changed during the run.
         example: Smallest id of the processed documents, as an example for messages; "" if there is none.
     """
 
@@ -66,7 +66,9 @@ def fill_batches(
     lacking: Callable[[], int],
     progress: Callable[[BackfillReport], None],
 ) -> BackfillReport:
-    """Update documents in batches; if an error stops the run, the next run continues.
+    """Update documents in batches.
+
+    After an error, this commits the updates so far, so that the next run continues from there.
 
     `fill` updates a batch, `commit` commits all updates so far, and `lacking` counts the documents that still lack
     whorl's fields. `progress` gets the counts so far, before the first batch and after each batch.

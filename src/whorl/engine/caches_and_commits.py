@@ -80,8 +80,8 @@ class SharedCommit:
 
     def __call__(self) -> None:
         """Wait until a commit that began after this call has ended; raise its error if it failed."""
-        # Reading this needs no lock: if another thread begins a commit now, the commit is either counted already, or
-        # begins after this call.
+        # Reading `_begun` needs no lock: a commit that another thread begins now is either counted already, or begins
+        # after this call.
         wanted = self._begun + 1
         with self._turn:
             if self._ended < wanted:

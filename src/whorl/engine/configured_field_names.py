@@ -14,7 +14,7 @@ _USUAL_NAMES = ("title", "name", "filename", "cm:name")
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """The user's names for the fields of a Solr collection or an OpenSearch index. A missing field is not used.
+    """The user's names for the fields of a Solr collection or an OpenSearch index. A field may be missing.
 
     Args:
         minhash: Field of the MinHash tokens; in an OpenSearch index, used only if the cluster fills it.
@@ -67,21 +67,21 @@ def listing(texts: Sequence[TextField]) -> str:
 
 
 def text_elsewhere(texts: Sequence[TextField], names: FieldNames) -> str | None:
-    """Return the field with the most texts; None if the configured field has any."""
+    """Return the field with the most text other than the name field; None if the configured field has texts."""
     if any(field.name == names.content for field in texts):
         return None
     return next((field.name for field in texts if field.name != names.name), None)
 
 
 def likely_name(names: FieldNames, exists: Callable[[str], object]) -> str | None:
-    """Return an existing field with a usual name of display-name fields; None if the configured field exists."""
+    """Guess the display-name field: an existing field with a usual name; None if the configured field exists."""
     if exists(names.name):
         return None
     return next((field for field in _USUAL_NAMES if field != names.content and exists(field)), None)
 
 
 def init_command(command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None) -> str:
-    """Add an option to `whorl solr init URL` for each field that is not the configured field.
+    """Return the `init` command with an option for each field that differs from the configured field.
 
     Args:
         command: The command without options for fields.
@@ -98,7 +98,7 @@ def init_command(command: str, texts: Sequence[TextField], names: FieldNames, li
 def require_named_text(
     url: str, command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None
 ) -> None:
-    """Raise SchemaError with the right `init` command if other fields, but not the configured field, have texts."""
+    """Raise SchemaError with the right `init` command if only fields other than the configured field have texts."""
     if text_elsewhere(texts, names) is not None:
         raise SchemaError(
             f"no document of {url} has a text in {names.content!r}; stored texts are in {listing(texts)}. Say which: "

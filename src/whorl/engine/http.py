@@ -92,10 +92,10 @@ class _PlainConnection(HTTPConnection):
 
     def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]  # as in urllib3's own class
         response = super().getresponse()
-        # Otherwise, the final response would answer the next request.
+        # After an interim response (1xx), the final response would be read as the answer to the next request.
         if response.status < 200:
             raise ProtocolError(f"interim response {response.status}")
-        # Proxies differ in the header that they use (request smuggling; RFC 9112, 6.3).
+        # Proxies disagree about which header counts (request smuggling; RFC 9112, 6.3).
         if "content-length" in response.headers and "transfer-encoding" in response.headers:
             raise ProtocolError("response with two lengths")
         return response
@@ -228,7 +228,7 @@ class ServerConnections:
 
 
 def json_bytes(body: object) -> bytes:
-    """Return JSON in UTF-8. Only lone surrogates are escaped; escaped tokens would take twice the space."""
+    """Return JSON in UTF-8. Escape only lone surrogates, because other escapes would double the size of tokens."""
     try:
         return orjson.dumps(body)
     except TypeError:
@@ -244,8 +244,8 @@ _Result = TypeVar("_Result")
 def with_retries(send: Callable[[], _Result], retries: int) -> _Result:
     """Send a request, retry after temporary failures, and record each attempt in the request's trace.
 
-    A repeated request is harmless: queries change nothing, and documents and deletions may arrive twice. After the
-    deadline, nothing is retried.
+    Retries are harmless: queries change nothing, and the server may receive a document or a deletion twice. After the
+    request's deadline, no attempt follows.
 
     Args:
         send: Sends the request once; raises EngineUnavailableError with `is_temporary` after a temporary failure.

@@ -1,10 +1,11 @@
 """Encodes words, values, patterns and passage hashes as terms of an index, in the same way for all engines.
 
-Properties can have any name. So on disk and in OpenSearch, one index field holds the words of all properties, and
-another one all whole values. Each term begins with the name of its property. Name and content have fields of their own.
+Properties can have any name. So in embedded stores and in OpenSearch, one index field holds the words of all
+properties, and another field holds all whole (not tokenized) values. Each term begins with the name of its property.
+The words of name and content have separate fields.
 
-tantivy supports wildcards and ranges of text only as regular expressions. The expressions of this module mean the same
-to tantivy and to Python's `re`, except those of `compile_pattern`.
+tantivy supports wildcards and ranges of text only as regular expressions. These regular expressions mean the same in
+tantivy and in Python's `re`. The results of `compile_pattern` are only for Python.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from whorl.query.plan.nodes import (
 )
 from whorl.request_context import require_time
 
-#: Fields with an index field of their own for their words; all other fields share one.
+#: Fields whose words have a separate index field; all other fields share one index field.
 OWN_FIELDS = ("name", "content")
 #: tantivy splits text at this character, so no term contains it.
 BETWEEN_WORDS = " "
@@ -66,8 +67,8 @@ _SYNTAX = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
 _ONE, _ANY = "(?s:.)", "(?s:.)*"
 _FIRST, _LAST = "\0", "\U0010ffff"
 
-#: Sample text that shows how an analysis works: its word-break profile (a colon between letters, letters new in Unicode
-#: 15 and 16), different folding, stemming, and removal of markup, stop words or long words.
+#: Sample text whose tokens reveal how an analyzer works: its word-break profile (a colon between letters, letters new
+#: in Unicode 15 and 16), folding, stemming, and removal of markup, stop words or long words.
 PROBE = (
     "one:two \U00011f04\U00011f05 three \U00010d4e\U00010d4f, (Don't) 3.14 x_y Straße ﬁne 中文 – naïve; "
     "The houses of John's churches are running <b>out</b> of R&amp;D, wi-fi; l'été et des eaux, der Hund und die "
@@ -81,7 +82,7 @@ def searched_fields(name: str | None) -> tuple[str, ...]:
 
 
 def word_prefix(field: str) -> str:
-    """Return the prefix of a field's word terms. In the shared index field, it is the name and a control character."""
+    """Return the prefix of a field's word terms: "", or in the shared index field the name and a control character."""
     return "" if field in OWN_FIELDS else f"{_shortened(field)}{_AFTER_FIELD}"
 
 
@@ -118,7 +119,7 @@ def joined_terms(field: str, words: JoinedWords) -> str:
 
 
 def value_term(field: str, kind: Kind, value: Value) -> str:
-    """Return the term for a whole value of a field. The terms of one kind sort like their values."""
+    """Return the term for a whole value of a field. The terms of one kind have the order of their values."""
     return value_prefix(field, kind) + encode_sortable(kind, value)
 
 
@@ -129,12 +130,12 @@ def value_prefix(field: str, kind: Kind) -> str:
 
 @lru_cache
 def presence_term(field: str, kind: Kind) -> str:
-    """Return the term that a document has if it has any value of a kind in a field."""
+    """Return the term that marks documents with any value of a kind in a field."""
     return f"{_shortened(field)}{_AFTER_FIELD}{_LETTERS[kind].upper()}"
 
 
 def encode_sortable(kind: Kind, value: Value) -> str:
-    """Encode a value as text. The texts of one kind sort like their values."""
+    """Encode a value as text. The texts of one kind have the order of their values."""
     match kind:
         case Kind.INTEGER | Kind.DATE:
             return f"{int(value) + (1 << 63):016x}"
@@ -149,7 +150,7 @@ def decode_sortable(kind: Kind, spelled: str) -> Value:
     """Decode a value of `encode_sortable`; a shortened text stays shortened.
 
     Raises:
-        ValueError: No value of this kind is encoded this way.
+        ValueError: The text does not encode a value of this kind.
 
     >>> decode_sortable(Kind.FLOAT, encode_sortable(Kind.FLOAT, -2.5))
     -2.5
@@ -168,7 +169,7 @@ def decode_sortable(kind: Kind, spelled: str) -> Value:
 
 
 def _shortened(text: str) -> str:
-    """Return a field name or word as a part of a term: blanks are replaced, and a long one becomes a digest."""
+    """Encode a field name or word as part of a term: replace blanks, shorten a long text to a prefix and a digest."""
     if len(text) > _LONGEST_PART or _ODD.search(text):
         digest = hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
         text = f"{_ODD.sub('', text[:_BEGINNING])}{_DIGEST}{digest}"
@@ -176,7 +177,7 @@ def _shortened(text: str) -> str:
 
 
 def encode_pattern(pattern: Pattern) -> Pattern:
-    """Replace the blanks in the words of a pattern, as the index does."""
+    """Replace the blanks in the words of a pattern, as in the terms of the index."""
     return tuple(
         piece if isinstance(piece, WildcardCharacter) else piece.replace(BETWEEN_WORDS, _BLANK) for piece in pattern
     )
@@ -196,8 +197,8 @@ def pattern_expression(pattern: Pattern) -> str:
 def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
     """Compile a pattern to an expression that matches in linear time.
 
-    A piece between two * is matched only at its first occurrence, because a later one would not help the following
-    pieces.
+    A piece between two * is matched only at its first occurrence: a later occurrence would leave less text for the
+    following pieces.
 
     >>> bool(compile_pattern(("a", WildcardCharacter.ANY) * 40).fullmatch("az" * 39))
     False
@@ -216,7 +217,7 @@ def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
 def range_expression(low: str | None, high: str | None, *, includes_low: bool, includes_high: bool) -> str | None:
     """Return a regular expression for the strings in a range, by code point; None if the range is empty.
 
-    If a limit is None, the range is open.
+    If a limit is None, the range is open at this end.
 
     >>> bool(re.fullmatch(range_expression("b", "d", includes_low=True, includes_high=False), "cherry"))
     True
@@ -383,7 +384,7 @@ _NAMED_AT_ONCE = 1_000
 def holders_plan(
     numbers: Sequence[int], scheme: PassageScheme, ids: Sequence[str] | None, left_out: BoundNode | None
 ) -> BoundPlan:
-    """Return the plan for the documents with any of the passage hashes, among `ids` if given, except `left_out`."""
+    """Return a plan for the documents with any of the passage hashes, only among `ids` if given, except `left_out`."""
     must: list[BoundNode] = [PassageNumbers("the text", scheme, tuple(numbers))]
     if ids is not None:
         must.append(DocumentIds("candidates", ((1.0, tuple(ids)),)))
@@ -398,8 +399,8 @@ def look_up_holders(
 ) -> PassageHolders:
     """Look up passage hashes for `Engine.passage_holders`, with requests of limited size.
 
-    `ask` takes passage hashes, ids of documents (None for all), and a maximum number of documents. It returns documents
-    with any of the hashes. With each document it returns the positions of the hashes in its argument.
+    `ask` takes passage hashes, ids of documents (None for all), and a maximum number of documents. It returns the
+    documents with any of the hashes, each with the positions of its hashes in the argument.
     """
     positions = {number: position for position, number in enumerate(counts)}
     rare = [(number, count) for number, count in counts.items() if 0 < count <= most]

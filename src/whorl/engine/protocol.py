@@ -35,7 +35,7 @@ class MatchCount:
 
 @dataclass(frozen=True, slots=True)
 class ValueFacet:
-    """Facet that counts the documents with each whole value of a field.
+    """Facet that counts the hits with each distinct value of a field.
 
     Args:
         kind: Type of the field's values; any type but `Kind.TEXT`.
@@ -44,7 +44,7 @@ class ValueFacet:
         least: Minimum document count of a value, at least 1.
         is_by_value: Sort by ascending value, texts by code point. By default, sort by descending count, then by value.
         beginning: Count only values with this prefix, in text fields.
-        within: Facets to count in the documents with each value.
+        within: Sub-facets to count in the documents with each value.
     """
 
     kind: Kind
@@ -58,7 +58,10 @@ class ValueFacet:
 
 @dataclass(frozen=True, slots=True)
 class StatisticsFacet:
-    """Facet with the statistics of a numeric field. Engines may count a repeated value of a document once or twice."""
+    """Facet with the statistics of a numeric field.
+
+    Engines may count a repeated value of a document once or each time.
+    """
 
     kind: Kind
     place: str
@@ -69,7 +72,7 @@ Facet: TypeAlias = MatchCount | ValueFacet | StatisticsFacet
 
 @dataclass(frozen=True, slots=True)
 class ValueCount:
-    """A value, the number of documents with it, and their facets."""
+    """A value, the number of documents with it, and the sub-facets of these documents."""
 
     value: Value
     count: int
@@ -129,7 +132,7 @@ FacetResult: TypeAlias = int | tuple[ValueCount, ...] | Statistics
 
 
 class Candidates(ABC):
-    """One page of matching documents, before verification. Methods take positions on the page."""
+    """One page of documents that match a plan and may share text with a source. Methods take positions on the page."""
 
     total: int
     warnings: tuple[str, ...]
@@ -146,7 +149,7 @@ class Candidates(ABC):
 
     @abstractmethod
     def ids(self, positions: Sequence[int]) -> list[str]:
-        """Return the ids of candidates; the id of a document that was just deleted is ""."""
+        """Return the ids of candidates, or "" for a document that was just deleted."""
 
     @abstractmethod
     def named(self, positions: Sequence[int]) -> dict[int, Hit]:
@@ -281,16 +284,17 @@ class ClusterLabels(Protocol):
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
         """Set the labels of documents durably; None removes a label.
 
-        All other data of a document stay the same. If a document changes at the same time, its label stays.
+        This changes no other data of a document. If another client changes a document at the same time, its label stays
+        unchanged.
         """
 
 
 class Engine(Protocol):
     """Search engine of a store.
 
-    All methods raise only EngineError, StoreError and StoppedError. Methods that run or explain a plan also raise
-    UnsupportedQueryError if the plan needs too many look-ups. Users name documents by references; `resolve` turns
-    references into ids, and most other methods take ids.
+    All methods may raise EngineError, StoreError and StoppedError. Methods that run or explain a plan also raise
+    UnsupportedQueryError if the plan needs too many look-ups. Users name documents by references. `resolve` turns
+    references into ids; most other methods take ids.
     """
 
     @property
@@ -330,9 +334,10 @@ class Engine(Protocol):
         return True
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        """Return the signatures of documents by id. The signature of a too short text has no tokens.
+        """Return the MinHash signatures of documents by id.
 
-        `wanted` maps each id to whether the order of its tokens matters.
+        The signature of a text shorter than a shingle has no tokens. `wanted` maps each id to True if the order of the
+        document's tokens matters.
         """
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
@@ -366,7 +371,7 @@ class Engine(Protocol):
         return None
 
     def known_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[tuple[str, ...]] | None:
-        """Return the phrases that any document has or had; None if the engine cannot look up phrases."""
+        """Return the phrases that any document has or once had; None if the engine cannot look up phrases."""
         return None
 
     @property
@@ -374,7 +379,7 @@ class Engine(Protocol):
         """Costs for planning calibrated searches; None if look-ups cost too little to plan for."""
 
     def largest_size(self) -> int | None:
-        """Return the number of distinct shingles of the largest document, some seconds old; None if unknown."""
+        """Return the number of distinct shingles of the largest document, cached for some seconds; None if unknown."""
 
     def sketches(self, ids: Collection[str]) -> Mapping[str, Sketch]:
         """Return the sketches of documents by id; omit documents without a sketch."""
@@ -383,40 +388,40 @@ class Engine(Protocol):
         """Return the numbers of distinct shingles of documents by id; omit documents without a sketch."""
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
-        """Resolve references; return the id and the signature (or None) of each document, by reference.
+        """Resolve references to documents; return by reference each document's id and its signature or None.
 
-        `wanted` maps each reference to whether the order of the document's tokens matters.
+        `wanted` maps each reference to True if the order of the document's tokens matters.
         """
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        """Resolve references; return the id and the sketch (or None) of each document, by reference."""
+        """Resolve references to documents; return by reference each document's id and its sketch or None."""
 
     def recalled_sketch(self, reference: str) -> RecalledSketch | None:
-        """Return the sketch from the last search with this source, without a request; None if it is not remembered.
+        """Return the cached sketch of a source, without a request to the server; None if it is not cached.
 
-        After the new search, `is_current` checks that the remembered sketch was still right.
+        After the search, `is_current` checks that the cached sketch was not outdated.
         """
         return None
 
     def is_current(self, recalled: RecalledSketch, candidates: Candidates) -> bool:
-        """Check whether the document still had the remembered sketch when the candidates were read."""
+        """Check whether the cached sketch was still the document's sketch when the candidates were read."""
         return False
 
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
-        """Yield all documents with their sketches, in batches ordered by id, after the batch with `mark`."""
+        """Yield all documents with their sketches in batches, ordered by id; start after the batch with this mark."""
 
     def reads_candidates_later(self, plan: BoundPlan) -> bool:
-        """Check whether candidates are listed before their sketches are read, so that a page of them can be long."""
+        """Check whether `candidates` reads no sketches for this plan, so that long pages take little time."""
         return False
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
-        """Run a plan, and return one page of the hits. `in_order` sorts equal scores by id, which takes time."""
+        """Run a plan, and return one page of the hits. With `in_order`, sort equal scores by id, which takes time."""
 
     def sign(self, text: str) -> Signature:
         """Return the signature that a text would have in this store."""
 
     def fields(self, *, latest: bool = False) -> Fields:
-        """Return the fields of the searchable documents: some seconds old, or with `latest` at most one second old."""
+        """Return the fields of the searchable documents, at most some seconds old, or one second with `latest`."""
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the stored names and properties of documents by id; omit missing documents."""
@@ -439,9 +444,9 @@ class Engine(Protocol):
     def count(self) -> int: ...
 
     def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
-        """Return the base folder of the ids of files, or None.
+        """Return the folder that the ids of files are relative to, or None.
 
-        If the store has no base and can save one, `choose` returns the base to save.
+        If the store has none and can save one, it saves the folder that `choose` returns.
         """
 
     def size(self) -> int | None:
@@ -450,7 +455,8 @@ class Engine(Protocol):
     def index_lag(self) -> int:
         """Return the number of changed documents that the index lacks.
 
-        The number is 0 for a server, and while a writer is active, because it will index these documents.
+        The number is 0 for a server. It is also 0 while a writer is active, because the writer will index the
+        documents.
         """
         return 0
 
@@ -486,7 +492,7 @@ def lag_message(lag: int) -> str:
     )
 
 
-#: What a reference means: "key" is the id, "dbid" the property DBID, "noderef" the property LID.
+#: Meaning of a reference: "key" is an id, "dbid" the property DBID, "noderef" the property LID.
 Role: TypeAlias = Literal["key", "dbid", "noderef"]
 
 #: Prefix of Alfresco's references to nodes of its main store.
@@ -497,7 +503,7 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def reference_meanings(reference: str) -> tuple[tuple[Role, str], ...]:
-    """Return the possible meanings of a reference. It names the document that matches the first of them.
+    """Return the possible meanings of a reference. The first meaning that matches a document counts.
 
     As in Alfresco, a number is first read as a DBID and then as an id, because users paste both. Source:
     Solr4QueryParser.createFingerPrintQuery.

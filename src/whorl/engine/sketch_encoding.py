@@ -10,15 +10,15 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, decode_texts, encode
 from whorl.query.plan.nodes import BoundPlan, SketchTokens, leaves
 
-#: Longest text, in characters, that is read for the sketch of a short document. A text with a long word or a repeated
-#: line may be much longer than its few shingles suggest.
+#: Longest text, in characters, whose sketch is computed instead of stored. A text with few shingles can still be long,
+#: because of a long word or repeated lines.
 _SHORT_TEXT_CHARACTERS = 10_000
 
 
 def encoded_sketch(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> str | None:
     """Return a sketch in base64, or None for a short document whose text the server returns.
 
-    `stored_text` is the document's text if the server returns exactly this text.
+    `stored_text` is the document's text, or None if the server may return another text.
 
     Raises:
         ParameterError: The document has 2**32 shingles or more.

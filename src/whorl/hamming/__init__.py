@@ -4,8 +4,8 @@ HammingIndex    an updatable set of codes that finds the codes near a query
 find_pairs      returns all pairs of near codes
 stream_pairs    yields the pairs in batches, for more pairs than fit in memory
 find_clusters   returns the connected components of the pairs
-Groups          codes in groups, as arrays
-FirstMatches    the smallest match of each of many queries, if a match exists
+Groups          groups of codes (results of several queries, or clusters), as arrays
+FirstMatches    the smallest match of each query, if it has a match
 """
 
 from typing import TYPE_CHECKING

@@ -37,14 +37,14 @@ _Code = TypeVar("_Code", int, Codes)
 
 
 def as_distance(distance: int) -> int:
-    """Return a distance; raise ParameterError unless it is an integer from 0 to 64."""
+    """Return the distance unchanged; raise ParameterError unless it is an integer from 0 to 64."""
     if isinstance(distance, bool) or not isinstance(distance, int) or not 0 <= distance <= BITS:
         raise ParameterError(f"distance is a number of bits from 0 to {BITS}, got {distance!r}")
     return distance
 
 
 def without(ascending: Codes, gone: Codes) -> Codes:
-    """Remove the codes in `gone` from other codes; both arrays are sorted."""
+    """Return the codes of `ascending` that are not in `gone`; both arrays are sorted."""
     indices = np.searchsorted(ascending, gone)
     inside = indices < ascending.size
     indices = indices[inside]
@@ -60,7 +60,7 @@ def bits_of(mask: int) -> list[int]:
 def blocks_of(mask: int, count: int) -> list[int]:
     """Split the set bits of a mask into blocks of nearly equal size; return a mask for each, the lowest bits first.
 
-    Source: simhash-py and simhash-cpp cut 64 bits at ``i * 64 // count``. If all bits are set, the blocks are the same.
+    If all 64 bits are set, the blocks are those of simhash-py and simhash-cpp, which cut at ``i * 64 // count``.
     """
     bits = bits_of(mask)[::-1]
     cuts = [i * len(bits) // count for i in range(count + 1)]
@@ -68,7 +68,7 @@ def blocks_of(mask: int, count: int) -> list[int]:
 
 
 class Permutation:
-    """Permutation of the 64 bits of codes; `order` has the old position of each bit, from the highest bit down."""
+    """Permutation of the 64 bits of a code. `order` lists the old position of each new bit, the highest first."""
 
     def __init__(self, order: Sequence[int]) -> None:
         moved = sorted((place - source, source) for place, source in zip(range(BITS - 1, -1, -1), order, strict=True))
@@ -151,7 +151,7 @@ class Groups:
 def in_ranges(
     starts: NDArray[np.int64], ends: NDArray[np.int64], at_once: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield all indices in ranges, about `at_once` at a time: an array of range numbers, and an array of indices."""
+    """Yield all indices within ranges in batches of about `at_once`: the numbers of their ranges, and the indices."""
     live = np.flatnonzero(starts < ends)
     starts, sizes = starts[live], ends[live] - starts[live]
     before = np.concatenate(([0], np.cumsum(sizes)))
@@ -212,7 +212,8 @@ _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, b
 def tally(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) -> Tally:
     """For each text and bit, return the votes for the bit minus the votes against it, the lowest bit first.
 
-    The hashes are grouped by text. Each hash has one vote, or an integer weight; all votes together are at most 2**53.
+    The hashes are grouped by text; `sizes` has the number of hashes of each text. Each hash has one vote or an integer
+    weight. All votes together are at most 2**53.
     """
     counts = np.asarray(sizes, np.int64)
     shares = None if weights is None else np.asarray(weights, np.float64)
@@ -242,8 +243,8 @@ _spent_seconds = 0.0
 def loops(plain_seconds: float) -> Any:
     """Return the module of compiled loops, or None to use numpy.
 
-    The loops are loaded when numpy has taken about as long as loading takes. So a process takes at most twice as long
-    as with the better choice. `plain_seconds` is the estimated time of the current work with numpy.
+    The loops are loaded once the process has spent about as much time in numpy as loading takes. So a process takes at
+    most twice as long as with the better choice. `plain_seconds` is the estimated time of the current work with numpy.
     """
     global _spent_seconds
     loaded = sys.modules.get(_LOOPS)

@@ -1,4 +1,4 @@
-"""Compiled loops over 64-bit codes: sort them, find codes near a query, find pairs, read and write decimal text.
+"""Loops over 64-bit codes, compiled by numba: sort codes, find near codes and pairs, read and write decimal text.
 
 Some loops read eight codes at a time, so their arrays need PADDING additional codes.
 """
@@ -21,9 +21,9 @@ _LANES = ir.VectorType(ir.IntType(64), 8)
 
 @intrinsic
 def _near(typing: Any, array: Any, index: Any, code: Any, distance: Any) -> Any:
-    """Return eight bits: whether each of the codes array[index : index + 8] is within a distance of a code.
+    """Return a mask of eight bits: bit i is set if array[index + i] is within `distance` of `code`.
 
-    Each step is one instruction on processors that count the bits of a vector.
+    Each step is one instruction on processors with a population count for vectors.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -114,7 +114,7 @@ def bucket_ends(codes: Any, low: int, width: int, ends: Any) -> None:
         filled += 1
 
 
-#: A bucket is prefetched into the processor's cache this number of queries before it is searched.
+#: Number of queries to look ahead: their buckets are prefetched into the processor's cache.
 _AHEAD = 4
 
 
@@ -134,8 +134,7 @@ def find(
         flips: XOR masks from a query's bucket number to the buckets to search.
         numbers: Distance, radius (of bucket numbers), number of codes per table, and highest bucket number.
         output: Receives the codes.
-        counts: Receives for each query the number of codes found for all earlier queries, and at the end the number of
-            all codes found.
+        counts: Receives the start of each query's codes in `output`, and then the end of the last query's codes.
 
     Returns:
         First unanswered query, if `output` is full; otherwise the number of queries.

@@ -13,8 +13,8 @@ from whorl.errors import StoreError
 from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, without
 from whorl.hamming.lookup_tables import Layout, Tables, sort_codes
 
-#: The lookup tables are rebuilt after `_FEWEST_RECENT` single insertions or removals. In a large set, this number is
-#: 1 / `_RECENT_PART` of the number of its codes.
+#: The lookup tables are rebuilt after `_FEWEST_RECENT` single insertions or removals; in a large set of n codes, after
+#: n / `_RECENT_PART`.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
 #: A bulk operation rebuilds the tables if its codes are at least 1 / `_SMALL_PART` of the number of codes in the set.
 _SMALL_PART = 32
@@ -24,11 +24,11 @@ _NO_CODES, _NO_PLACES = np.empty(0, np.uint64), np.empty((0, 0), np.int32)
 
 
 class FirstMatches(NamedTuple):
-    """First code found for each of several queries.
+    """Smallest code near each of several queries.
 
     Attributes:
-        found: Whether any code was found; bool.
-        codes: The smallest code found, or 0 if none was found; uint64.
+        found: Whether a query has any near code; bool.
+        codes: The smallest near code, or 0 if the query has none; uint64.
     """
 
     found: NDArray[np.bool_]
@@ -38,13 +38,14 @@ class FirstMatches(NamedTuple):
 class HammingIndex:
     """A set of 64-bit codes that finds all codes within `distance` bits of a query, each exactly once.
 
-    Results ascend and depend only on the set, not on its history. Only one thread at a time may use it.
+    Results are sorted. They depend only on the codes in the set, not on the order of changes. Only one thread at a time
+    may use an index.
 
     Args:
         distance: Maximum number of differing bits, 0 to 64; for large distances, searches compare all codes.
 
     Raises:
-        ParameterError: Also in all methods: a distance or a code is out of range.
+        ParameterError: A distance or a code is out of range, here or in a method.
     """
 
     def __init__(self, distance: int, codes: CodesLike = ()) -> None:
@@ -52,7 +53,7 @@ class HammingIndex:
         self._rebuild(sort_codes(as_codes(codes).copy()))
 
     def _rebuild(self, codes: Codes) -> None:
-        """Build the lookup tables from sorted distinct codes, without recent or removed codes."""
+        """Replace the tables by tables of these sorted distinct codes; clear the recent and removed codes."""
         self._tables = Tables(codes, self._distance)
         self._recent = _Recent(self._tables.layout, max(_FEWEST_RECENT, codes.size // _RECENT_PART))
         self._removed: set[int] = set()
@@ -196,7 +197,7 @@ class HammingIndex:
 
 
 class _Recent:
-    """Codes inserted one by one since the tables were built, in hash chains: a set of chains for each table.
+    """Codes inserted one by one since the tables were built. Each table has its own hash chains of these codes.
 
     Insertions and queries move no data. For more than some thousand codes, `Tables` are faster and smaller.
     """
@@ -209,8 +210,8 @@ class _Recent:
         self._last = (1 << width) - 1
         lows = [low + layout.width - width for low in layout.lows] if is_chained else []
         self._lows = np.array(lows, np.int64)
-        #: The codes, the head of each chain, and the next code in each chain; -1 ends a chain. The keys of the last
-        #: chains are hashes of the codes, for membership tests.
+        #: The codes, the head of each chain, and the next code in each chain; -1 ends a chain. The last set of chains
+        #: is for membership tests: its keys are hashes of whole codes.
         self._codes, self._heads, self._nexts = _NO_CODES, _NO_PLACES, _NO_PLACES
 
     def _make_room(self) -> None:

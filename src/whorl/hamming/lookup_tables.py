@@ -1,9 +1,9 @@
-"""Immutable tables that find the codes within a Hamming distance of a query (Multi-Index Hashing).
+"""Finds the codes within a Hamming distance of a query, in immutable lookup tables (Multi-Index Hashing).
 
 The 64 bits are split into blocks. If two codes differ in at most `distance` bits, they differ in at most ``distance //
-blocks`` bits of some block (pigeonhole principle). This number is the `radius`. So a search examines only codes within
-the radius in a block. A table holds all codes, sorted by one block. The codes of a bucket have the same leading bits of
-the block, the bucket number. The table has the first position of each bucket.
+blocks`` bits of some block (pigeonhole principle). This number is the `radius`. So a search examines only codes that
+differ from the query in at most `radius` bits of a block. A table holds all codes, sorted by one block. The codes of a
+bucket have the same leading bits of the block, the bucket number. The table has the first position of each bucket.
 
 Source: M. Norouzi, A. Punjani, D. J. Fleet, Fast Exact Search in Hamming Space with Multi-Index Hashing
 (arXiv:1307.2982). With a radius of 0, and one more block than differing bits, these are the tables of G. S. Manku, A.
@@ -77,7 +77,7 @@ class Layout:
 
     @property
     def flips(self) -> list[int]:
-        """Numbers that give all bucket numbers within the radius when combined with a bucket number by XOR."""
+        """XOR masks from a bucket number to all bucket numbers within the radius."""
         return [
             sum(1 << bit for bit in changed)
             for size in range(self.radius + 1)
@@ -86,7 +86,7 @@ class Layout:
 
     @property
     def expected(self) -> float:
-        """Number of codes in a thousand that a query compares on average, for uniformly distributed codes."""
+        """Average number of codes per thousand that a query compares, for uniformly distributed codes."""
         return 1000.0 * len(self.lows) * len(self.flips) / (1 << self.width)
 
 
@@ -102,7 +102,7 @@ def sort_codes(codes: Codes) -> Codes:
 
 
 def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
-    """Sort codes in place by a mask's bits. With several blocks of bits, codes that agree on them become adjacent."""
+    """Sort codes in place by the bits of a mask, so that codes that agree on these bits become adjacent."""
     compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
         scratch = np.empty_like(codes) if scratch is None else scratch
@@ -124,7 +124,7 @@ def _runs_of_bits(mask: int) -> list[tuple[int, int]]:
 
 
 class Tables:
-    """Lookup tables of a set of codes that never changes, for one thread at a time."""
+    """Lookup tables of a fixed set of codes. Only one thread at a time may use them."""
 
     def __init__(self, codes: Codes, distance: int) -> None:
         self.layout = layout = Layout.choose(distance, codes.size)
@@ -215,7 +215,10 @@ class Tables:
         return results
 
     def _is_new(self, differing: int, earlier: list[int]) -> bool:
-        """Check that no earlier table has reported the code that differs from the query in these bits."""
+        """Check that no earlier table finds a code.
+
+        `differing` is the code XOR the query; `earlier` has the masks of the earlier tables.
+        """
         return all((differing & mask).bit_count() > self.layout.radius for mask in earlier)
 
     def find_all(self, queries: Codes) -> Groups:

@@ -1,9 +1,9 @@
-"""Finds all pairs of codes within a Hamming distance, and the clusters that they connect.
+"""Finds all pairs of codes within a Hamming distance, and clusters (connected components of the pairs).
 
 The bits are split into more than `distance` blocks, so near codes agree on at least `blocks - distance` blocks. For
 each choice of this number of blocks, the search sorts the codes by the chosen blocks, and compares codes that agree on
-them. It reports a pair only for the first choice where its codes agree. If so many codes agree that comparing all pairs
-would take too long, the search splits their other bits into blocks again.
+them. It reports a pair only once, for the first choice of blocks that its codes agree on. If too many codes agree for a
+comparison of all pairs, the search splits their other bits into blocks again.
 
 Source: G. S. Manku, A. Jain, A. Das Sarma, Detecting Near-Duplicates for Web Crawling (WWW 2007), section 3.
 """
@@ -30,8 +30,8 @@ _STEP = "comparing"
 
 #: Approximate number of pairs in a batch, and of codes that numpy compares at a time.
 _AT_ONCE = 1 << 18
-#: The minimum number of blocks is distance + 1. This is the maximum number of additional blocks; each adds many choices
-#: of blocks to sort by.
+#: Maximum number of blocks beyond the minimum of distance + 1. Each additional block adds many choices of blocks to
+#: sort by.
 _MOST_SPARE = 3
 #: Maximum depth of the recursion; at this depth, all pairs are compared.
 _DEEPEST = 4
@@ -212,7 +212,7 @@ def find_clusters(codes: CodesLike, distance: int) -> Groups:
 
 
 def clusters_of(pairs: Iterable[Pairs]) -> Groups:
-    """Return the connected components of pairs; at most about one pair per code is in memory."""
+    """Return the connected components of pairs; keep at most about one pair per code in memory."""
     forest, waiting, size = np.empty((0, 2), np.uint64), list[Pairs](), 0
     for batch in pairs:
         waiting.append(batch)

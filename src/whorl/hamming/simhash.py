@@ -32,7 +32,7 @@ from whorl.hamming.codes import BITS, CodesLike, Hashes, Tally, as_code, as_code
 DEFAULT_SCHEME = f"simhash1-{DEFAULT_PROFILE}"
 #: Votes of a feature that occurs once. This number is high enough to keep weights distinct after rounding.
 _VOTES = 4
-#: Maximum number of characters of the texts in a batch. A longer text is read alone, piece by piece.
+#: Maximum total length of the texts in a batch, in characters. A longer text is read alone, in pieces.
 _TOGETHER = 1 << 16
 _MOST_VOTES = 1 << 53
 
@@ -54,8 +54,8 @@ def simhash(text: str, scheme: str = DEFAULT_SCHEME) -> int:
         scheme: A name from `SCHEMES`, or the name of a word-break profile for whorl's own scheme.
 
     Returns:
-        0 to 2**64 - 1. A text without words has the code 0 (except under simhash-1e0ng-2), and so has a text of fewer
-            than four words under simhash-py-0.4.
+        0 to 2**64 - 1. The code is 0 for a text without words (except under simhash-1e0ng-2), and for a text of fewer
+        than four words under simhash-py-0.4.
 
     Raises:
         ParameterError: The scheme does not exist.
@@ -73,7 +73,7 @@ def simhashes(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Hashes:
 
 
 def simhashes_of(texts: Iterable[str], scheme: str = DEFAULT_SCHEME) -> Iterator[int]:
-    """Yield the codes of many texts, in order. Texts are read when needed, some 65,536 characters at a time.
+    """Yield the codes of many texts, in order. Texts are read lazily, about 65,536 characters at a time.
 
     Raises:
         ParameterError: The scheme does not exist, or `texts` is a single text.

@@ -20,7 +20,7 @@ _GROUPS = 1 << 16
 READING_SECONDS, _WRITING_SECONDS = 6e-9, 200e-9
 
 _BLANKS = b" \t\v\f\r"
-#: Number of characters of an invalid line in an error message.
+#: Maximum length of an invalid line in an error message, in bytes.
 _SHOWN = 60
 
 

@@ -1,7 +1,7 @@
 """Drop-in replacement for the class `Corpus` of simhash-py before 0.4: same method names, same results.
 
-A `HammingIndex` does the search. simhash-py has a table for each choice of blocks of bits. Here, the tables only
-determine the order of the answers, and how often each is repeated. docs/hamming.md lists the differences.
+A `HammingIndex` does the search. simhash-py has a table for each choice of blocks of bits. Here, a table only
+determines the order of the answers, and how often each answer is repeated. docs/hamming.md lists the differences.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Corpus:
             neither the code 0 nor other matches in a table where the code 0 comes first.
 
     Raises:
-        ParameterError: Also in all methods: a number is out of range.
+        ParameterError: A number is out of range, here or in a method.
     """
 
     def __init__(self, num_blocks: int, diff_bits: int, *, repeats: bool = True, zero_is_none: bool = True) -> None:
@@ -140,7 +140,7 @@ class Corpus:
 
 
 class Table:
-    """View of a `Corpus` for one choice of blocks, equivalent to a table of simhash-py.
+    """View of a `Corpus` for one choice of leading blocks, equivalent to a table of simhash-py.
 
     A code matches if it agrees with a query on the leading blocks.
     """
@@ -178,7 +178,7 @@ class Table:
 
 
 class _Hits:
-    """The codes near each of several queries, and the tables where simhash-py would find them."""
+    """The codes near each of several queries. A hit is a pair of a query and a near code."""
 
     def __init__(self, queries: Codes, found: Groups) -> None:
         sizes = np.diff(found.ends)
