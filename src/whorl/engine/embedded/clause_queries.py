@@ -1,8 +1,7 @@
-"""Translates single clauses, such as words, phrases and ranges, into tantivy queries.
+"""Translates single clauses of a search, such as words, phrases and ranges, into tantivy queries.
 
-tantivy supports terms, phrases, fuzzy terms, and regular expressions of moderate size. For any other clause, the query
-matches too many documents, and this module then filters them by their stored fields. Phrases and spans match as in
-Lucene.
+tantivy supports terms, phrases, fuzzy terms, and regular expressions of moderate size. For any other clause, this
+module queries a superset of the hits, and filters it by the stored fields. Phrases and spans match as in Lucene.
 """
 
 from __future__ import annotations
@@ -63,27 +62,31 @@ MOST_LOOK_UPS = 100
 #: Maximum total size of the patterns, fuzzy words and ranges. The size is about the number of states in tantivy's
 #: automata, which take 4 KB each.
 MOST_STATES = 8192
-#: Maximum number of terms to read if tantivy cannot build an automaton.
+#: Maximum number of terms to compare one by one if tantivy cannot build an automaton.
 MOST_TERMS = 100_000
 #: Maximum length of a regular expression for tantivy. A longer one compiles slowly, and has more states than tantivy
 #: allows.
 _LONGEST_EXPRESSION = 4000
-#: Maximum number of doublings of states to count in the size of an expression. With up to this number, an expression is
-#: usually within tantivy's limit.
+#: The estimated size of a pattern doubles with each ? that doubles the states (`state_doublings`), at most this number
+#: of times. A larger automaton usually exceeds tantivy's limit anyway.
 _MOST_DOUBLINGS = 4
-#: Number of look-ups without a rehearsal (`IndexReader.rehearse`): they take at most a few tenths of a second.
+#: Number of look-ups that need no trial run (`IndexReader.rehearse`), because they take at most some tenths of a
+#: second.
 _FEW_LOOK_UPS = 4
 
 
 class ClauseQueries:
-    """Builds the queries of one plan, within limits on look-ups. Without a reader it only counts the look-ups."""
+    """Builds the queries of one plan, within limits on look-ups.
+
+    Without an index reader, it only counts the look-ups.
+    """
 
     def __init__(self, profile: str, reader: IndexReader | None) -> None:
         self._profile, self._reader = profile, reader
         self._look_ups, self._states, self._terms = 0, 0, 0
 
     def query(self, test: Test) -> Query | str:
-        """Return a clause's query, or the reason why it cannot match; raise UnsupportedQueryError beyond a limit."""
+        """Return a clause's query, or the reason why it matches nothing; raise UnsupportedQueryError beyond a limit."""
         match test:
             case Words(text=text, field="id"):
                 return _value_query("id", Kind.KEYWORD, text) if text == well_formed(text) else Query.empty_query()
@@ -143,7 +146,7 @@ class ClauseQueries:
     def _consecutive_words(
         self, patterns: Sequence[Pattern], slop: int, fields: Sequence[str], is_match: Callable[[Values], bool] | None
     ) -> Query:
-        """Return the query for consecutive words within a slop; if given, `is_match` filters the matching documents."""
+        """Return the query for a phrase of words or patterns; `is_match`, if given, filters hits by stored values."""
         if is_match is None and all(map(_is_word, patterns)):
             return any_of(phrase_query(field, [str(pattern[0]) for pattern in patterns]) for field in fields)
         query = any_of(self._superset(field, patterns, slop) for field in fields)
@@ -180,7 +183,7 @@ class ClauseQueries:
 
         query = any_of(map(fuzzy_query, fields))
         names = set() if self._reader is None else self._reader.field_names()
-        # tantivy may also edit the prefix of a term, and so match a term of another field.
+        # tantivy may also edit the field name that begins a term, and so match a term of another field.
         shared = [field for field in fields if field not in OWN_FIELDS]
         others = names - {*fields, *OWN_FIELDS}
         if not any(_is_close(field, other) for field in shared for other in others):
@@ -255,7 +258,7 @@ class ClauseQueries:
     def _look_up(self, build: Callable[[IndexReader], Query], clause: str, size: int) -> Query:
         """Build a query of many terms; raise UnsupportedQueryError if the plan exceeds a limit.
 
-        From the fifth look-up on, schedule a rehearsal of each query.
+        From the fifth look-up on, schedule a trial run of each query.
         """
         self._look_ups += 1
         self._states += size
@@ -332,7 +335,10 @@ class IndexReader:
         self._rehearsed_seconds = 0.0
 
     def match_tokens(self, plan: BoundNode) -> ScoredDocuments:
-        """Return the documents that match `plan`, a part with only fingerprint tokens. All parts share one snapshot."""
+        """Return the documents that match `plan`, which has only fingerprint tokens.
+
+        All calls read the same snapshot.
+        """
         if self._tokens is None:
             self._tokens = self._index.tokens()
         return match_tokens(plan, self._tokens)
@@ -359,11 +365,11 @@ class IndexReader:
         return passing
 
     def rehearse(self, query: Query) -> None:
-        """Schedule a rehearsal: a run of one part of a query, to measure its time before the whole query runs."""
+        """Schedule a trial run of one part of a query, to measure its time before the whole query runs."""
         self._pending.append(query)
 
     def require_time_for_all(self) -> None:
-        """Run each scheduled part once, and require enough time to run all parts again.
+        """Run each scheduled part once; raise an error if the time left is too short to run all parts again.
 
         whorl cannot cancel a search of tantivy, but it can stop between the parts.
 
@@ -409,7 +415,7 @@ def is_sloppy_phrase(values: Sequence[Sequence[str]], wanted: Sequence[str], slo
 
     def fits(least: int) -> bool:
         """Check whether each word has a position with a shift from `least` to `least + slop`."""
-        # A repeated word needs a later position, so always choose the first free position.
+        # A repeated word needs a later position, so take the first free position for each word.
         taken = dict.fromkeys(positions_of, 0)
         for number, word in enumerate(wanted):
             word_positions = positions_of[word]

@@ -1,8 +1,8 @@
 """Counts the hashes that candidates in an embedded store share with the source, from the token index or from sketches.
 
-A source can have thousands of near-copies; reading their records would take most of a search. The index holds every
-hash of a short document. So if the source has a complete sketch, the index gives the numbers of shared hashes. Records
-are read for the other candidates, and for the names of the documents on a page.
+A source can have thousands of near-copies, and reading their records would take most of the time of a search. The index
+holds every hash of a short document. So if the source has a complete sketch, the index has the numbers of shared
+hashes. Only the other candidates, and the documents on a page, need their records.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SKETCHES_AT_ONCE = 256
 
 
 class StoredCandidates(Candidates):
-    """Candidates of a search, by document number.
+    """Candidates of a search in an embedded store, sorted by document number.
 
     Args:
         found: Numbers of the candidates, ascending, with their scores.
@@ -76,7 +76,8 @@ class StoredCandidates(Candidates):
 
     def _is_indexed(self, source: Sketch, sizes: Numbers) -> npt.NDArray[np.bool_]:
         """Return a mask of the candidates that the index can compare exactly."""
-        # The index counts a repeated hash once, but sketches count every repetition. So the index cannot compare it.
+        # The index counts a repeated hash once, but sketches count every repetition. So the index cannot compare this
+        # source.
         if not source.is_complete or (source.hashes[1:] == source.hashes[:-1]).any():
             return np.zeros(sizes.size, np.bool_)
         is_short = (sizes > 0) & (sizes <= source.scheme.largest_at(0))
@@ -85,7 +86,7 @@ class StoredCandidates(Candidates):
         return is_short if np.count_nonzero(is_short) > FEW else np.zeros_like(is_short)
 
     def _shared(self, source: Sketch, which: npt.NDArray[np.bool_]) -> Numbers:
-        """Return the number of hashes that each candidate in a mask shares with the source."""
+        """Return the number of hashes that each candidate in the mask `which` shares with the source."""
         root = self._plan.root
         if isinstance(root, SketchTokens) and root.is_whole:
             return self._found.scores[which].astype(np.int64)

@@ -1,8 +1,8 @@
 """SQLite database of an embedded store: the documents, and a journal of changes.
 
-The database is the source of truth. One transaction writes documents and their journal entries; the journal lists the
-changes that the index may lack. Every blob ends with a checksum of its content and its label. The label names the part
-of the document, and the document's number and id. So a flipped bit, or a blob in a wrong row, raises an error.
+The database is the source of truth. One transaction writes documents and their journal entries. The journal lists the
+changes that the index may lack. Every blob ends with a checksum of its content and its label: the part of the document,
+and the document's number and id. So a flipped bit, or a blob in a wrong row, raises an error.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from whorl.query.plan.fields_and_values import typed
 from whorl.query.plan.nodes import Kind
 from whorl.request_context import require_time
 
-#: Version of the tables below. Increase it with every change of them.
+#: Version of the tables below. Increase it with every change of the tables.
 FORMAT = "9"
 #: Formats that `previous_documents` reads for upgrades.
 PREVIOUS_FORMATS = ("6", "7", "8")
-#: Properties that can identify a document instead of its id.
+#: Properties that identify a document, in addition to its id.
 HANDLES = ("DBID", "LID")
 
-#: Parts of the data that a store can be created without.
+#: Parts of the data that a store can omit.
 OptionalPart: TypeAlias = Literal["passages", "minhash", "texts"]
 #: Key column for look-ups of documents.
 _Key: TypeAlias = Literal["number", "id"]
 
-# The data of a document are blobs with checksums. The id and the handles also have columns, so that they can be looked
-# up. The head of a short document contains its text, and its sketch is computed from the text. A store without texts
-# keeps passage hashes as content, and no sketches.
+# The data of a document are blobs with checksums. The id and the handles (DBID, LID) also have columns, for look-ups.
+# The head has the name, the properties and the digest, and in a short document also the text, which replaces the
+# sketch. A store without texts keeps passage hashes as content, and no sketches.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS document (
@@ -76,8 +76,8 @@ class Record(NamedTuple):
     """Stored data of a document.
 
     Attributes:
-        content: The sketch of a long text; None for a short text, because its sketch is made from it; the passage
-            hashes in a store without texts.
+        content: The sketch of a long text, or None for a short text, whose sketch is computed on demand. In a store
+            without texts, the passage hashes.
     """
 
     document: Document
@@ -120,7 +120,7 @@ class _Remembered(NamedTuple):
 
 
 class SketchedDocument(NamedTuple):
-    """A candidate with its sketch, to be compared with the source."""
+    """A stored document with its sketch, to compare with a source."""
 
     number: int
     id: str
@@ -129,7 +129,7 @@ class SketchedDocument(NamedTuple):
 
 
 class NumberedDocument(NamedTuple):
-    """A stored document with its number. Numbers are never used again.
+    """A stored document with its number. The numbers of deleted documents are not used again.
 
     Attributes:
         passages: Passage hashes in a store without texts, otherwise None.
@@ -168,7 +168,7 @@ class Records:
         self._scheme, self._sketch_scheme = scheme, sketch_scheme
         self._state_at_open = file_state(path) if is_read_only else None
         self._texts = TextCodec(self._dictionary)
-        # The sketch that was last read alone, and its data.
+        # The last sketch that was read alone, with its key: the encoded sketch, or the text of a short document.
         self._last_sketch: tuple[str | bytes, Sketch] | None = None
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
         self._remembered = _Remembered(-1, {}, {})
@@ -257,7 +257,7 @@ class Records:
             self.raise_damaged(f"{documents:,} of {self.count():,} documents can be read")
 
     def option(self, option: OptionalPart) -> str | None:
-        """Return the saved choice about an optional part of the store, or None if the default applies.
+        """Return the saved setting of an optional part of the store, or None for the default.
 
         The value of "passages" is a scheme. The value of "minhash" or "texts" is "none" if the store lacks that part.
         """
@@ -324,7 +324,7 @@ class Records:
                 raise
 
     def _write_field_counts(self) -> None:
-        """Add the changes of this transaction to the counts by field; remove fields with a count of 0."""
+        """Apply this transaction's changes to the document counts of the fields; remove fields without documents."""
         for name, change in self._field_changes.items():
             if not change:
                 continue
@@ -385,7 +385,10 @@ class Records:
         return known
 
     def _predecessors(self, ids: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of documents to be replaced or deleted; subtract their fields from the counts."""
+        """Return the numbers of existing documents by id, and subtract their fields from the counts.
+
+        The caller replaces or deletes these documents.
+        """
         numbers = {}
         for chunk in batches(ids, _CHUNK):
             marks = ", ".join("?" * len(chunk))
@@ -519,7 +522,10 @@ class Records:
         return [number for number, _, _ in self._select("NULL", "id", ids)]
 
     def _remember(self, wanted: Sequence[object]) -> _Remembered:
-        """Return the cache of ids and names; first empty it if the store has changed or `wanted` would overfill it."""
+        """Return the cache of ids and names.
+
+        First clear it if the store has changed, or if `wanted` would overfill it.
+        """
         # Read the number first: the documents are then at least as new.
         change, remembered = self.last_change(), self._remembered
         if remembered.change == change and len(wanted) + remembered.size <= _MOST_REMEMBERED:
@@ -644,7 +650,7 @@ def _label(part: str, number: int, document_id: str) -> str:
 
 
 def _seal(label: str, blob: bytes) -> bytes:
-    """Append a checksum of the blob and its label, so that a blob in the wrong place raises an error."""
+    """Append a checksum of the blob and its label, so that `_unseal` detects damage and a blob in a wrong row."""
     return blob + _checksum(label, blob)
 
 
@@ -704,8 +710,7 @@ _LEVEL = 3
 #: if it needs the dictionary.
 _FRAMES = zstandard.FORMAT_ZSTD1_MAGICLESS
 _PLAIN, _WITH_DICTIONARY = b"\0", b"\1"
-#: Size of the training sample in bytes, maximum characters of one text in the sample, and size of the dictionary in
-#: bytes.
+#: Bytes in the training sample, maximum number of characters from one text, and bytes in the dictionary.
 SAMPLED, _SAMPLED_OF_ONE, _DICTIONARY = 2 << 20, 1 << 14, 112_640
 #: Segment size k and d-mer size d of zstd's trainer: training takes 0.1 s.
 _TRAINING = {"k": 200, "d": 8}
@@ -728,7 +733,10 @@ class TextCodec:
         self._idle: list[zstandard.ZstdDecompressor] = []
 
     def begin(self, texts: Iterable[str]) -> bytes | None:
-        """Load the store's dictionary, or train one on a large enough sample; return a new one to store, or None."""
+        """Load the store's dictionary.
+
+        If it has none and the sample is large enough, train and return a new dictionary.
+        """
         if self._compressor is not self._without_dictionary:
             return None
         made = None

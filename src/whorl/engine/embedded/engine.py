@@ -80,15 +80,15 @@ from whorl.query.plan.nodes import (
     leaves,
 )
 
-#: The index is committed after this number of documents, or of characters of their terms. After a crash, the documents
-#: since the last commit are indexed when the store is opened, which takes about three seconds.
+#: The index is committed after this number of documents, or of characters in their terms. After a crash, opening the
+#: store indexes the documents since the last commit, which takes about three seconds.
 COMMIT_EVERY, COMMIT_CHARACTERS = 8192, 1 << 25
 #: Seconds between a failed write of the index and the next attempt.
 RETRY_SECONDS = 10.0
-#: Maximum number of documents, and of characters, in a batch of documents to store again.
+#: Maximum number of documents, and of characters in their texts, in a batch of documents to store again.
 _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
-#: Matches documents with a cluster label. It asks for `whorl_is_principal`, which is always boolean; a cluster id can
-#: have any type.
+#: Clause for documents with a cluster label. It tests `whorl_is_principal`, which is always boolean, because a cluster
+#: id can have any type.
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
 #: Version of the passage hashes of a text. Version 3 also marks texts that have words broken at line ends.
 _PASSAGE_LAYOUT = "3"
@@ -101,8 +101,8 @@ class EmbeddedEngine:
 
     Threads may share one engine. Several processes may open the same folder: one process writes, and any number search.
     Documents are safe when `index` returns, and searchable after `refresh`. Until `refresh`, writers in other processes
-    wait. A search of a read-only folder sees the documents of the time of opening; it raises StoreError if the owner
-    has written since.
+    wait. An engine of a read-only folder searches the documents that were there when it was opened. It raises
+    StoreError if another process has written since.
 
     Args:
         wait_seconds: Maximum time to wait for a writer in another process.
@@ -176,7 +176,10 @@ class EmbeddedEngine:
 
     @property
     def _index_name(self) -> str:
-        """Name of the index: the store's id, passage scheme and layout. An index with another name is rebuilt."""
+        """Name of the index: the store's id, passage scheme and layout.
+
+        If an existing index has another name, it is rebuilt.
+        """
         scheme = self._preparation.passage_scheme
         return f"{self._records.store} {scheme.name} {_PASSAGE_LAYOUT}" if scheme else self._records.store
 
@@ -185,7 +188,7 @@ class EmbeddedEngine:
         return self._scheme
 
     def _with_texts(self, wanted: bool) -> bool:
-        """Check whether the store keeps texts. If texts are not `wanted` in a new store, save this choice."""
+        """Return whether the store keeps texts. If texts are not `wanted` in a new store, save this choice."""
         keeps_texts = self._records.option("texts") is None
         if keeps_texts and not wanted:
             # Refuse a store that was used before, because its file may still contain parts of deleted texts.
@@ -237,7 +240,7 @@ class EmbeddedEngine:
         self._store(documents)
 
     def _store(self, documents: Iterable[Document], *, is_again: bool = False) -> None:
-        """Store documents; with `is_again`, skip documents that another writer has changed since they were read."""
+        """Store documents; with `is_again`, skip documents that have changed since they were read."""
         self._require_writable()
         # Prepare the documents before taking the lock, because this is most of the work. If documents share an id,
         # store only the last one.
@@ -249,7 +252,7 @@ class EmbeddedEngine:
             return
 
         def store(writer: IndexWriter) -> None:
-            # Check again, because another writer may have stored new names.
+            # Check the limits again, because another writer may have stored new property names.
             if not is_again:
                 self._require_few_properties(batch)
             digests = self.digests([record.document.id for record, _ in prepared]) if is_again else {}
@@ -281,13 +284,13 @@ class EmbeddedEngine:
         # first.
         self._writers.wait_for_current()
         with self._writing:
-            # If a later writer exists, it makes all documents searchable and releases the lock.
+            # Leave it to a later writer, if there is one, to make the documents searchable and release the lock.
             is_idle = self._writer is not None and self._finished_at == self._records.last_change()
             if self._finished_at < wanted or is_idle:
                 self._make_searchable()
 
     def _make_searchable(self) -> None:
-        """Commit the open writer or apply the journal, if the index lacks changes, and release the write lock."""
+        """If the index lacks changes, commit the open writer or apply the journal. Then release the write lock."""
         with self._writing:
             last = self._records.last_change()
             if self._writer is not None or not self._is_up_to_date():
@@ -328,7 +331,7 @@ class EmbeddedEngine:
             except IndexBrokenError as error:
                 self._rebuild(error)
             except DocumentError:
-                # The documents were refused before any write, so keep a writer with uncommitted changes.
+                # This call has written nothing, so keep a writer that has uncommitted changes of earlier calls.
                 if not writer.pending:
                     self._release()
                 raise
@@ -371,7 +374,7 @@ class EmbeddedEngine:
         return self._index.reached() == (last, last)
 
     def _start_writer(self) -> IndexWriter:
-        """Return a writer of the index, after applying the journal entries that the index lacks, or rebuilding it."""
+        """Bring the index up to date, by the journal or by a rebuild, and return a writer."""
         reached = self._index.reached()
         is_possible = reached is not None and reached[1] <= self._records.last_change()
         changed = self._records.changed_since(reached[0]) if reached and is_possible else None
@@ -400,21 +403,21 @@ class EmbeddedEngine:
         writer.commit(self._records.last_change(), self._records.count())
 
     def _finish(self, writer: IndexWriter) -> None:
-        """Commit and close a writer. A background thread waits for tantivy's merges."""
+        """Commit and close a writer. A background thread then waits for tantivy's merges."""
         self._commit(writer)
         if merged := writer.close():
             self._merged.clear()
             try:
                 threading.Thread(target=self._merge, args=(merged,), name="merges of whorl's index").start()
             except RuntimeError:
-                # If the system cannot start a thread, merge here; otherwise `close` would wait for ever.
+                # The system cannot start a thread. Without this call, `close` would wait for ever.
                 self._merge(merged)
 
     def _merge(self, merged: Callable[[], None]) -> None:
         """Wait for tantivy's merges, then release the write lock. This engine may write in the meantime."""
         try:
             with suppress(IndexBrokenError):
-                # A failed merge is harmless: unmerged segments stay valid, and a search that reads a broken one
+                # A failed merge is harmless: unmerged segments stay valid, and a search that finds a broken segment
                 # rebuilds the index.
                 merged()
         finally:
@@ -436,7 +439,7 @@ class EmbeddedEngine:
             self._lock.release()
 
     def _rebuild(self, cause: IndexBrokenError | None = None) -> None:
-        """Take the write lock and build the index."""
+        """Take the write lock and build the index; `cause` is the damage that makes it necessary."""
         with self._writing:
             self._release()
             if not self._lock.acquire(self._wait_seconds):
@@ -473,7 +476,7 @@ class EmbeddedEngine:
                 self._writing.release()
 
     def _apply_leftovers(self) -> None:
-        """Apply the journal entries that a crash has left."""
+        """Apply the journal entries that the index lacks after a crash."""
         if self._is_up_to_date():
             return
         has_index = self._index.reached() is not None
@@ -486,13 +489,13 @@ class EmbeddedEngine:
             elif not has_index:
                 raise StoreError(busy_message(self.path, self._wait_seconds))
         except StoreError:
-            # An outdated index still answers searches, with a warning, for example on a full disk.
+            # An outdated index still answers searches, with a warning. The disk may be full, for example.
             if not has_index:
                 raise
             self._lag.note_failure()
 
     def _note_damage(self) -> None:
-        """Record why the index cannot be read; the caller then rebuilds it."""
+        """Record the damage of the index for a message; the caller then rebuilds the index."""
         if self._records.last_change() and not (self._index_folder / INDEX).exists():
             self._repaired = "it was missing"
             return
@@ -793,7 +796,7 @@ class WriterRegister:
                 self._changed.notify_all()
 
     def wait_for_current(self) -> None:
-        """Wait until all writers registered now have ended.
+        """Wait until all currently registered writers have ended.
 
         The caller must not hold a lock that these writers need, and must not be registered itself.
         """

@@ -1,4 +1,4 @@
-"""Counts facets of an embedded store from the stored fields of the matching documents."""
+"""Counts facets (values, statistics) of search hits in an embedded store, from their stored fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of an embedded store: checks its layout, locks it for writing, and opens its database."""
+"""Checks the folder of an embedded store, locks it for writing, and opens its SQLite database."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pathlib import Path
 from whorl.errors import StoreError
 
 RECORDS, INDEX, LOCK = "records.db", "index", "writer.lock"
-#: File with the path of the base folder. The ids of files are relative to this folder.
+#: File with the path of the base folder: ids of indexed files are paths relative to the base folder.
 BASE = "base"
 #: Size of tantivy's write buffer in bytes.
 HEAP_BYTES = 100_000_000
 
 
 class IndexBrokenError(Exception):
-    """The index cannot be read or written; with `is_full`, a rebuild would also fail. Used only in this package."""
+    """The index cannot be read or written. If the disk is full (`is_full`), a rebuild would also fail."""
 
     def __init__(self, message: str, *, is_full: bool = False) -> None:
         super().__init__(message)
@@ -59,7 +59,7 @@ def is_read_only(path: Path) -> bool:
 
 
 def file_base(path: Path, current: Path | None) -> Path | None:
-    """Return the base folder of the ids of files; if the store has none, save `current`.
+    """Return the folder that the ids of files are relative to; if the store has none, save `current` as this folder.
 
     If the store is inside the base folder, the saved path is relative, so that both can be moved together. Otherwise
     the path is absolute.
@@ -93,7 +93,7 @@ def file_errors(path: Path) -> Iterator[None]:
 
 
 def mirror(path: Path, copy: Path) -> None:
-    """Create a folder with links to the files of a read-only store's index, because tantivy writes to its folder."""
+    """Create a folder with links to the index files of a read-only store, because tantivy must write to its folder."""
     try:
         for part in (path / INDEX).glob("*/"):
             (copy / INDEX / part.name).mkdir(parents=True)
@@ -157,8 +157,7 @@ def index_failure_message(path: Path, error: IndexBrokenError) -> str:
 class WriteLock:
     """Exclusive write lock of a store, for processes and threads.
 
-    It is a lock on a separate SQLite file: SQLite's locks work on every system, a process can wait for them, and they
-    end with their process.
+    It locks a separate SQLite file. SQLite's locks work on every system, have a timeout, and end with their process.
     """
 
     def __init__(self, path: Path) -> None:
@@ -204,7 +203,7 @@ def connect(path: Path, wait_seconds: float) -> sqlite3.Connection:
 
 def connect_read_only(path: Path, wait_seconds: float) -> sqlite3.Connection:
     """Open a database without writing to it or creating files next to it."""
-    # If the file has no log, `immutable` keeps SQLite from creating one. An existing log must be read.
+    # Without a log, `immutable` keeps SQLite from creating a log. An existing log must be read.
     has_no_log = not _log(path).exists()
     uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' * has_no_log}"
     return sqlite3.connect(uri, timeout=wait_seconds, isolation_level=None, check_same_thread=False, uri=True)

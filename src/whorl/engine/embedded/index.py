@@ -1,4 +1,4 @@
-"""The index of an embedded store: words in tantivy, tokens in whorl's own segments.
+"""Reads and writes the index of an embedded store: words in tantivy, fingerprint tokens in whorl's own segments.
 
 A write changes both parts, and commits the tokens first. Each part stores the number of the last journal entry that it
 contains. After a crash between the two commits, both parts are updated from the journal, starting after the last entry
@@ -22,11 +22,11 @@ _TOKENS = "tokens"
 
 
 class InvertedIndex:
-    """The index in one folder.
+    """The index of an embedded store, in one folder.
 
     Args:
         folder: The folder; `build` creates it.
-        store: Name of the store. The folder of another store has another name, and is refused.
+        store: Identifier of the store; the index of another store is refused.
         on_merged: Called after background merges of token segments.
     """
 
@@ -71,7 +71,7 @@ class InvertedIndex:
         return self._text_index.terms(field, prefix, most)
 
     def writer(self, read_entries: ReadEntries, before_main: Callable[[], object]) -> IndexWriter:
-        """Return a writer; the caller holds the write lock."""
+        """Return a writer; the caller must hold the write lock."""
         with index_errors(self._folder):
             self._token_index.begin()
         return IndexWriter(self._folder, self._text_index.writer(read_entries, before_main), self._token_index)
@@ -117,7 +117,7 @@ class InvertedIndex:
 
 
 class IndexWriter:
-    """Writer of an index. Readers see changes after `commit`. `close` or `abandon` ends it."""
+    """Writer of an index. Readers see changes after `commit`. The caller ends it by `close` or `abandon`."""
 
     def __init__(self, folder: Path, text_writer: TextIndexWriter, tokens: TokenIndex) -> None:
         self._folder, self._text_writer, self._token_index = folder, text_writer, tokens
@@ -125,7 +125,7 @@ class IndexWriter:
 
     @property
     def base(self) -> int:
-        """Number of the last journal entry in the text index's main part; earlier entries are no longer needed."""
+        """Number of the last journal entry in the main part of the text index. Earlier entries are no longer needed."""
         return self._text_writer.base
 
     def replace(self, changes: Sequence[Change]) -> None:

@@ -30,7 +30,7 @@ from whorl.query.plan.nodes import Kind, Value
 
 #: tantivy's field for the words of all properties except OWN_FIELDS.
 _OTHER_WORDS = "words"
-#: Number of bits of a MinHash token. `_BITS_WITHOUT_MINHASH` marks an index without MinHash tokens.
+#: Number of bits of a MinHash token, in an index with MinHash tokens and in an index without.
 _BITS_OF_MINHASH, _BITS_WITHOUT_MINHASH = 64, 8
 _NO_TOKENS: Numbers = np.empty(0, np.uint64)
 
@@ -58,7 +58,7 @@ class DocumentPreparation:
         return [minhash, self.sketch_scheme.bits, *([self.passage_scheme.bits] if self.passage_scheme else [])]
 
     def prepare(self, documents: Sequence[Document]) -> list[tuple[Record, IndexEntry]]:
-        """Return each document's record for the database, and its entry for the word and token indexes."""
+        """Return each document's record for the database, and its entry for the text index and the token index."""
         hashes = list(self._hash(documents))
         if self.keeps_texts:
             least = least_stored_size(self.scheme)
@@ -165,7 +165,7 @@ class Change(NamedTuple):
     """Index change: add the document, or delete it if the entry is None.
 
     Attributes:
-        is_new: Whether no earlier change has the document's id, so that the index need not delete its predecessor.
+        is_new: Whether the document's id is new, so that the index has no earlier version to delete.
     """
 
     number: int
@@ -181,10 +181,10 @@ def _schema() -> tantivy.Schema:
     for name in (*OWN_FIELDS, _OTHER_WORDS):
         builder.add_text_field(name, tokenizer_name="words", index_option="position")
     builder.add_text_field("values", tokenizer_name="raw", index_option="basic")
-    # Ids of changed or deleted documents, only in the part of the index for recent documents (see `text_index`). A
-    # field of bytes takes no space in other documents; a text field would take a byte in each.
+    # Ids of changed or deleted documents. Only the part for recent documents uses this field (see `text_index`). A
+    # field of bytes takes no space in other documents; a text field would take a byte in each document.
     builder.add_bytes_field("changed", stored=True, indexed=True)
-    # One special document in each part has the name of the store and the range of applied journal numbers.
+    # One special document in each part has the identifier of the store and the range of applied journal numbers.
     builder.add_bytes_field("store", indexed=True)
     builder.add_integer_field("base", stored=True)
     builder.add_integer_field("applied", stored=True)

@@ -1,6 +1,6 @@
 """Runs query plans on an embedded store, then reads and sorts the hits.
 
-Plans with fingerprint tokens alone are counted in the token index; all others go to tantivy.
+Plans with only fingerprint tokens run on the token index. All other plans run on tantivy.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _Read: TypeAlias = Callable[[Literal["number", "id"], Sequence[int] | Sequence[s
 
 
 class PlanRunner:
-    """Runs query plans that are ready for an engine (bound plans); raises IndexBrokenError for a broken index."""
+    """Runs bound query plans (resolved for this store); raises IndexBrokenError for a broken index."""
 
     def __init__(self, records: Records, index: InvertedIndex, profile: str, words: Callable[[str], list[str]]) -> None:
         self._records, self._index, self._profile, self._words = records, index, profile, words
@@ -84,7 +84,7 @@ class PlanRunner:
         page: tuple[int, int],
         changed: Mapping[int, str],
     ) -> StoredCandidates:
-        """Return a page of candidates to compare by the token index; leave out documents deleted since `snapshot`."""
+        """Return a page of candidates for comparison by the token index, without documents deleted since `snapshot`."""
         found, total, (start, rows) = matches, matches.numbers.size, page
         if start or rows < total:
             numbers = [hit.number for hit in best_page(matches, start, rows, self._records.ids)]
@@ -139,8 +139,8 @@ class PlanRunner:
 
     def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> set[str]:
         queries = [phrase_query("content", phrase) for phrase in phrases]
-        # Most phrases are in no document. A query for one phrase takes less time than the same phrase in a query for
-        # many.
+        # Most phrases occur in no document, so look for each phrase alone first. This takes less time than a query for
+        # many phrases.
         known = compress(queries, self._index.are_known(queries))
         found = (self._index.ids(any_of(batch)) for batch in batches(known, _PHRASES_AT_ONCE))
         return set(chain.from_iterable(found))
@@ -231,9 +231,9 @@ def _ids(scored: Iterable[ScoredId]) -> list[str]:
 def sort_hits(
     scored: Sequence[tuple[str, float]], documents: Mapping[str, Document], order: Sequence[Order]
 ) -> list[tuple[str, float]]:
-    """Sort hits by the keys of an order; hits with equal keys by id, and hits without a value last.
+    """Sort hits by several keys. Ties are sorted by id; hits without a value come last.
 
-    A hit that is missing from `documents` has no values.
+    A hit that `documents` lacks has no values.
     """
     hits = sorted(scored)
     # Sorting is stable, so sort by the primary key last.
@@ -252,7 +252,7 @@ def needs_document(key: Order) -> bool:
 
 
 def _sort_value(documents: Mapping[str, Document], key: Order) -> Callable[[tuple[str, float]], Any]:
-    """Return a function that returns the sort value of a hit, or None if the hit has no value."""
+    """Return a function from a hit to its sort value, or None if the hit has no value."""
     if key.field is None:
         return lambda hit: hit[1]
     if key.is_by_id:

@@ -1,11 +1,11 @@
-"""Finds documents by their fingerprint tokens: the token index of a store, a list of files (segments).
+"""Finds the documents that have given fingerprint tokens, in an index of files (segments).
 
 A write adds a segment, as in a log-structured merge tree. A tombstone records that a document was deleted. For each
 document, the youngest segment with the document or its tombstone overrides all older segments. Every look-up reads all
-segments, so they are merged: small segments during the write, large ones in a background thread, and all segments of a
-large write at its end. A manifest lists the segments and stores the journal number of the index. It is replaced
-atomically, so that readers see a consistent snapshot; they keep its files open. The next writer deletes the files that
-a crash has left.
+segments, so they are merged: small segments during the write, large segments in a background thread, and all segments
+of a large write at its end. A manifest lists the segments and stores the journal number of the index. Each commit
+replaces it atomically, so readers see a consistent snapshot, whose files they keep open. After a crash, the next writer
+deletes the leftover files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FANOUT_WHILE_WRITING = 16
 FINAL_MERGE_FACTOR = 4
 #: Maximum number of documents to merge during a write. A thread does larger merges, at about 20,000 documents a second.
 MOST_AT_ONCE = 8192
-#: If this number of tokens is in memory, the writer writes a segment.
+#: Number of tokens in memory after which the writer writes a segment.
 MOST_BUFFERED = 1 << 22
 
 _MANIFEST = "runs.json"
@@ -50,8 +50,8 @@ class DocumentTokens(NamedTuple):
 
     Attributes:
         size: Number of distinct shingles in the document.
-        kinds: MinHash tokens, look-up hashes and, if the store has passages, passage hashes; sorted distinct uint64
-            arrays.
+        kinds: MinHash tokens, look-up hashes (the indexed hashes of the sketch) and optional passage hashes; sorted
+            distinct uint64 arrays.
     """
 
     size: int
@@ -80,7 +80,7 @@ class TokenSnapshot:
         return max((int(segment.sizes[mask].max()) for segment, mask in pairs if mask.any()), default=None)
 
     def sizes(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the number of distinct shingles of each document, by ascending number; 0 for a missing document."""
+        """Return the number of distinct shingles of each document, 0 for a missing document; `numbers` must ascend."""
         sizes = np.zeros(numbers.size, np.int64)
         for segment, alive in zip(self.segments, self.alive, strict=True):
             if not len(segment):
@@ -97,7 +97,7 @@ class TokenIndex:
 
     Args:
         folder: The folder of the segments; `make` creates it.
-        store_id: Identifier of the store. The folder of another store has another identifier, and is refused.
+        store_id: Identifier of the store; the index of another store is refused.
         on_merged: Called in the merging thread after merges of large segments.
     """
 
@@ -237,7 +237,7 @@ class TokenIndex:
 
     @property
     def is_merging(self) -> bool:
-        """Whether a thread is merging large segments; no other process may write during the merge."""
+        """Whether a background thread is merging large segments. During the merge, no other process may write."""
         return not self._idle.is_set()
 
     def wait(self) -> None:
@@ -270,7 +270,7 @@ class TokenIndex:
             raise
 
     def _publish(self, applied: int, segments: Sequence[Segment]) -> None:
-        """Replace the manifest by a list of the segments, with the journal number `applied`."""
+        """Replace the manifest: list these segments, with the journal number `applied`."""
         names = [segment.name for segment in segments]
         content = json.dumps({"mark": self._store_id, "applied": applied, "runs": names}).encode()
         raw = content + b"\n" + str(zlib.crc32(content)).encode()

@@ -1,12 +1,12 @@
-"""Reads and writes the files of the token index (segments). Each lists which documents have which tokens.
+"""Reads and writes the files of the token index (segments): inverted lists from tokens to documents.
 
     header | blocks | tables
 
 Segments never change. The documents of a segment are sorted by number; a document's position is its ordinal. A posting
 is a pair (token, ordinal); the postings of one kind of token are ascending. The upper bits of a token determine its
-bucket, which has about six postings. The file has the number of postings in each bucket, and for each posting the lower
-bits of the token and the ordinal, bit-packed. So a posting takes little more than the least possible space:
-`token bits - log2(tokens of a document) + 4` bits.
+bucket, which has about six postings. The file has the number of postings in each bucket. For each posting it has the
+lower bits of the token, and the ordinal, bit-packed. A posting takes about `token bits - log2(tokens of a document) +
+4` bits, which is near the minimum.
 
     blocks   for each kind: the count of postings before each bucket in its skip block of 16 buckets (one byte each),
              and the postings
@@ -17,11 +17,12 @@ bits of the token and the ordinal, bit-packed. So a posting takes little more th
 If several documents have the same tokens, only the first one has postings: it is the original, and the other documents
 are its copies.
 
-Most look-up hashes of a short document are also the upper bits of one of its MinHash tokens. The hash then has no
-posting of its own: a look-up of a hash also reads the postings of all MinHash tokens that begin with it.
+Most look-up hashes (indexed hashes of the sketch) of a short document are also the upper bits of one of its MinHash
+tokens. Such a hash has no separate posting, because a look-up of a hash also reads the postings of all MinHash tokens
+that begin with it.
 
 64 packed numbers of w bits fill w words of 64 bits, starting at the lowest bit of the first word. So every 64th number
-begins at a word, and each number can be read by itself.
+begins at a word, and any number can be read alone.
 
 The header has checksums of itself and of the tables. Both are read when a segment is opened. Each look-up verifies the
 blocks that it reads, so that damage causes an error, not a wrong answer.
@@ -52,7 +53,7 @@ GROUP = 64
 #: Number of bytes in a block; each block has a checksum.
 BLOCK = 256
 _WORD = np.dtype("<u8")
-#: Random odd factors for the words of a block. Odd factors lose no bit.
+#: Random factors for the checksum of a block, one per word. They are odd, so that a product loses no bit of the word.
 _FACTORS = np.frombuffer(
     bytes.fromhex(
         "2f0be877981fd83987142a68b432a50023194381314fa9c69553a70834d4837ee9fd4da89ad193a4b9e38bd9adc17b9f"
@@ -105,7 +106,7 @@ def unpack(words: Packed, width: int) -> Packed:
 
 
 def pick(raw: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], width: int) -> Packed:
-    """Unpack the numbers at some positions.
+    """Unpack the numbers at the given positions.
 
     Args:
         raw: Bytes of the words, little-endian, and at least 9 more bytes.
@@ -127,7 +128,7 @@ def pick(raw: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], width: in
 def block_checksums(blocks: Packed) -> npt.NDArray[np.uint32]:
     """Return the uint32 checksum of each block; `blocks` has shape (n, BLOCK / 8).
 
-    A flipped bit nearly always changes the checksum. The checksum misses other damage once in 2**32 cases.
+    The checksum detects nearly all flipped bits. It misses other damage with a probability of 2**-32.
 
     Source: multilinear hashing, the upper half of a sum of products modulo 2**64.
     """
@@ -143,8 +144,8 @@ Tokens = npt.NDArray[np.uint64]
 MINHASH, SKETCH, PASSAGES = 0, 1, 2
 _MAGIC = b"whorlrun"
 _HEAD_BYTES = 1024
-#: Minimum average number of postings per bucket. With fewer postings, the buckets would take more space; with more, the
-#: postings would.
+#: Minimum average number of postings per bucket. With fewer, the counts of the buckets would take more space; with
+#: more, the postings would.
 _LEAST_IN_BUCKET = 4
 #: A skip block has 2**_SKIP_BITS buckets. Offsets up to `_LARGEST_OFFSET` within a skip block fit into one byte.
 _SKIP_BITS, _LARGEST_OFFSET = 4, 255
@@ -157,20 +158,20 @@ READ_AT_ONCE = 1 << 20
 _TOKENS_AT_ONCE = 1 << 17
 _BLOCKS_AT_ONCE = 1 << 12
 _BLOCK_BITS = BLOCK.bit_length() - 1
-#: Numbers of columns of the tables. The first six columns have: differences of document numbers, sizes, shared bits,
-#: numbers of deleted documents, originals, and copies. For each kind of token, four columns follow: counts, starts of
-#: the skip blocks, overfull skip blocks, and the number of postings before each bucket of an overfull skip block. The
-#: last column has the checksums.
+#: Numbers of columns in the tables. The first six columns are differences of document numbers, sizes, shared bits,
+#: numbers of deleted documents, originals, and copies. Each kind of token has four columns: counts, starts of the skip
+#: blocks, overfull skip blocks, and the number of postings before each bucket of an overfull skip block. The last
+#: column has the checksums.
 _COLUMNS, _COLUMNS_OF_KIND = 6, 4
 #: Odd factor that mixes the bits of a token.
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
-#: For each number of shared bits, look-up hashes below this bound have no postings.
+#: For each number of shared bits (see `SegmentDocuments`), the limit below which look-up hashes may lack postings.
 _BOUNDS = np.append(np.uint64(0), np.uint64(2) << np.arange(63, dtype=np.uint64))
 _Narrow = npt.NDArray[np.unsignedinteger[Any]]
 
 
 class Postings(NamedTuple):
-    """Ascending tokens, and for each token the ordinal of a document that has it."""
+    """Postings as two arrays: ascending tokens, and for each token the ordinal of a document that has it."""
 
     tokens: Tokens
     ordinals: Numbers
@@ -183,8 +184,8 @@ class SegmentDocuments:
     Args:
         numbers: Numbers of the documents, ascending; int64 array of shape (documents,).
         sizes: Distinct shingles of each document; of the same shape.
-        shared_bits: For each document, a number of bits: a look-up hash has no posting if it has at most this number of
-            bits and begins a MinHash token of the document; of the same shape.
+        shared_bits: For each document, a bit length; of the same shape. A look-up hash has no posting if it has at most
+            this length and is the upper bits of a MinHash token of the document.
         tombstones: Numbers of deleted documents that older segments may still have; int64 array.
         originals: For each document, the ordinal of the first document with the same tokens; of shape (documents,).
         counts: For each kind of token, the number of postings of each document, 0 for copies; int64 arrays of shape
@@ -200,7 +201,7 @@ class SegmentDocuments:
 
 
 class _BitLayout(NamedTuple):
-    """Numbers of bits in the postings of one kind of token, and the number of postings."""
+    """Sizes in bits of the parts of a posting, for one kind of token, and the number of postings."""
 
     token_bits: int
     bucket_bits: int
@@ -259,7 +260,7 @@ class _Tables(NamedTuple):
 class _Blocks:
     """The blocks of a segment with their checksums. Each look-up verifies the blocks that it reads.
 
-    A segment and its postings refer to the blocks, but not to each other. So no reference cycle keeps the file of an
+    A segment and its postings both refer to this object, not to each other. So no reference cycle keeps the file of an
     unused segment open.
     """
 
@@ -273,7 +274,7 @@ class _Blocks:
             self.require_sound(np.array([_HEAD_BYTES]), last)
 
     def require_sound(self, first: Numbers, last: Numbers) -> None:
-        """Verify the blocks from each first to each last byte; raise IndexBrokenError for damage."""
+        """Verify the blocks of each range of bytes, from `first` to `last`; raise IndexBrokenError for damage."""
         begin, end = (first - _HEAD_BYTES) >> _BLOCK_BITS, (last - _HEAD_BYTES) >> _BLOCK_BITS
         spans = end - begin
         wanted = np.concatenate([begin, end[spans > 0]])
@@ -338,7 +339,7 @@ class Segment:
         return self.numbers.size
 
     def verify(self) -> None:
-        """Verify the checksums of all blocks; raise IndexBrokenError for damage. Opening verifies the tables."""
+        """Verify the checksums of all blocks; raise IndexBrokenError for damage. `__init__` has verified the tables."""
         self._blocks.require_all_sound()
 
     def look_up(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
@@ -347,7 +348,7 @@ class Segment:
         return _join_small(chain.from_iterable(self.with_copies(*portion) for portion in portions))
 
     def look_up_originals(self, kind: int, tokens: Tokens) -> Iterator[tuple[Numbers, Numbers]]:
-        """Look up documents like `look_up`, but only originals, not copies with the same tokens."""
+        """Look up documents like `look_up`, but omit copies (documents with the same tokens as an earlier document)."""
         return _join_small(self._look_up_originals(kind, tokens))
 
     def with_copies(self, values: Numbers, ordinals: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
@@ -396,10 +397,12 @@ class Segment:
 
 
 def _token_ranges(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:
-    """Yield ranges of tokens with at most `READ_AT_ONCE` postings in all; a token with more gets a range of its own.
+    """Yield ranges of tokens with at most `READ_AT_ONCE` postings in total.
 
-    For each token, `before` has the number of postings of all earlier tokens, and `counts` its own number; int64 arrays
-    of shape (tokens,).
+    A token with more postings has a separate range.
+
+    `counts` has the number of postings of each token, and `before` their sum over all earlier tokens; int64 arrays of
+    shape (tokens,).
     """
     begin = 0
     while begin < counts.size:
@@ -412,7 +415,7 @@ def _token_ranges(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]
 
 
 def _join_small(portions: Iterable[tuple[Numbers, Numbers]]) -> Iterator[tuple[Numbers, Numbers]]:
-    """Join successive batches of pairs into batches of at most `READ_AT_ONCE` pairs."""
+    """Join small successive batches of pairs into batches of at most `READ_AT_ONCE` pairs."""
     pending: list[tuple[Numbers, Numbers]] = []
     for portion in portions:
         require_time()
@@ -608,7 +611,7 @@ def _in_words(raw: bytes) -> bytes:
 
 
 def _first_keys(sizes: _Narrow | Numbers, shared_bits: _Narrow | Numbers) -> Tokens:
-    """Return the part of the documents' keys that does not depend on their postings."""
+    """Return the initial keys of documents (see `token_keys`), before the sums over their postings."""
     return (sizes.astype(np.uint64) + (shared_bits.astype(np.uint64) << np.uint64(48))) * _MIXER
 
 
@@ -619,8 +622,8 @@ def _mixed(tokens: Tokens) -> Tokens:
 
 def sorted_postings(tokens: Tokens, ordinals: Numbers) -> Postings:
     """Sort postings by token; postings of the same token keep their order."""
-    # Pack (upper bits of the token, position) into one integer: sorting is much faster than argsort. The bits that all
-    # tokens share are left out.
+    # Pack (upper bits of the token, position) into one integer: sorting is much faster than argsort. Leave out the
+    # upper bits that all tokens share.
     differing = int(tokens.max(initial=0) ^ tokens.min(initial=np.iinfo(np.uint64).max)).bit_length()
     index_mask = np.uint64((1 << tokens.size.bit_length()) - 1)
     packed = tokens << np.uint64(min(63, 64 - differing))
@@ -637,7 +640,7 @@ def sorted_postings(tokens: Tokens, ordinals: Numbers) -> Postings:
 
 
 class _TokensOfDocuments(NamedTuple):
-    """Tokens of a kind, ascending and distinct for each document, document by document; and the counts of each."""
+    """Tokens of one kind of several documents, concatenated; ascending and distinct for each document."""
 
     tokens: Tokens
     counts: Numbers
@@ -660,8 +663,8 @@ def _without_shared(
 ) -> tuple[_TokensOfDocuments, Numbers]:
     """Remove look-up hashes that are the upper bits of a MinHash token of the same document.
 
-    If two tokens of a document begin with the same hash, the document keeps all of its hashes, because a look-up must
-    count each hash once. Also return the shared bits as in `SegmentDocuments`.
+    Return the other hashes, and the shared bits as in `SegmentDocuments`. If two tokens of a document begin with the
+    same hash, the document keeps all of its hashes, because a look-up must count each hash once.
     """
     bits, dropped_bits = token_bits[SKETCH], token_bits[MINHASH] - token_bits[SKETCH]
     counts, has_any = hashes.counts, hashes.counts > 0
@@ -720,7 +723,7 @@ def merge_segments(
 ) -> Tokens:
     """Merge segments with the same kinds of token into a new one; return its `token_keys`.
 
-    `alive` has a mask for each segment: the documents to keep. No number is kept twice.
+    `alive` has for each segment a mask of the documents to keep. At most one segment keeps a document number.
     """
 
     def retained(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
@@ -757,7 +760,7 @@ def merge_segments(
 
 
 def _token_intervals(kind: Sequence[PostingsReader]) -> Iterator[tuple[int, int]]:
-    """Yield half-open intervals of tokens, each with a limited number of postings."""
+    """Yield half-open intervals of tokens, each with few enough postings to merge at a time."""
     bits = kind[0].token_bits
     intervals = 1 << min(bits - 1, (sum(map(len, kind)) // _POSTINGS_PER_MERGE).bit_length())
     step = (1 << bits) // intervals

@@ -1,4 +1,4 @@
-"""Scores documents of an embedded store by the number of fingerprint tokens shared with a query."""
+"""Scores documents of an embedded store by the number of fingerprint tokens that they share with a query."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NO_NUMBERS, _NO_SCORES = np.empty(0, np.int64), np.empty(0, np.float32)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredDocuments:
-    """Numbers of documents, ascending, and the score of each: the number of tokens shared with the query."""
+    """Document numbers, ascending, and the score of each document: the number of tokens shared with the query."""
 
     numbers: Numbers
     scores: npt.NDArray[np.float32]
@@ -65,7 +65,7 @@ class RankedDocument(NamedTuple):
 NO_MATCHES: Final = ScoredDocuments(_NO_NUMBERS, _NO_SCORES)
 
 
-#: Building the union takes as long as the isinstance check, so do it once.
+#: Building the union takes as long as the isinstance check, so build it once.
 _COUNTABLE = SharedTokens | SharedBands | SketchTokens | PassageNumbers | Nothing
 
 
@@ -116,7 +116,7 @@ def _group_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
 def regroup(
     plan: Bool[BoundLeaf], group: Callable[[tuple[BoundNode, ...], Combine], tuple[BoundNode, ...]]
 ) -> Bool[BoundLeaf]:
-    """Let `group` combine some of a plan's clauses; the new plan has the same hits and scores."""
+    """Return a plan with the same hits and scores, after `group` has combined some of its clauses."""
     return Bool(
         group(plan.must, lambda nodes: Bool(must=nodes)),
         # A group does not count how many of its parts match, so do not group parts if more than one must match.
@@ -176,7 +176,7 @@ def token_holders(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> tuple[
 
 
 class _TokenQuery(NamedTuple):
-    """Tokens to look up, and the minimum number of them that a document must have; repetitions count."""
+    """Tokens to look up, and the minimum number of these tokens in a hit. A repeated token counts repeatedly."""
 
     tokens: Sequence[int]
     minimum: int = 1
@@ -196,7 +196,7 @@ def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQ
     """Return the matching documents of each query. A token in several queries is read once."""
     if not snapshot.segments or not queries:
         return [NO_MATCHES] * len(queries)
-    # A query with fewer tokens than its minimum matches nothing, so look up none of them.
+    # A query with fewer tokens than its minimum matches nothing, so do not look up its tokens.
     distinct = [
         _distinct_tokens(_token_array(query.tokens if query.minimum <= len(query.tokens) else ())) for query in queries
     ]
@@ -229,7 +229,7 @@ def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQ
 
 
 def _with_copies(segment: Segment, counts: Numbers, ordinals: Numbers) -> tuple[Numbers, Numbers]:
-    """Add the copies of documents (documents with the same tokens), with the same counts; sort by ordinal."""
+    """Add the copies of each document (documents with the same tokens) with the document's count; sort by ordinal."""
     portions = list(segment.with_copies(counts, ordinals))
     if len(portions) == 1:
         return portions[0]
@@ -256,11 +256,11 @@ def _distinct_tokens(tokens: Tokens) -> tuple[Tokens, Numbers]:
 
 
 def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers:
-    """For each token of the ascending array `among`, return its element of `counts`; 0 if `distinct` lacks it."""
+    """Return the count of each token in `among`: its element of `counts`, or 0 if `distinct` lacks it. Both ascend."""
     if distinct.size == among.size:
         return counts
     multiplicities = np.zeros(among.size, np.int64)
-    # Tokens missing from `among` are larger than all of its tokens.
+    # `among` lacks only tokens with too many bits, which are larger than all of its tokens.
     positions = np.searchsorted(among, distinct)
     count = int(np.searchsorted(positions, among.size))
     multiplicities[positions[:count]] = counts[:count]
@@ -305,7 +305,7 @@ def _sums(ordinals: Numbers, counts: Numbers) -> _Totals:
 
 
 def _match_bands(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight: float) -> ScoredDocuments:
-    """Score documents by the number of their complete bands."""
+    """Score documents by the number of bands (groups of tokens) whose tokens they all have."""
     members = [frozenset(band) for band in bands]
     needed = np.array([len(band) for band in members], np.int64)
     bands_of_token: dict[int, list[int]] = {}
@@ -335,7 +335,7 @@ def _match_bands(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight
 
 
 def _band_keys(token_indices: Numbers, ordinals: Numbers, listed: Numbers, lengths: Numbers, bands: int) -> Numbers:
-    """Return the key `ordinal * bands + band` for each document, each of its tokens, and each band with that token.
+    """Return a key `ordinal * bands + band` for each pair of a document and a token, and each band with this token.
 
     Args:
         token_indices: Indices of tokens; int64 array of shape (n,).
@@ -359,7 +359,7 @@ def _combine_matches(
     if minimum > len(should) or not (must or should):
         return NO_MATCHES
     if minimum == 1 and not (must or must_not):
-        # The branches of a search have disjoint ranges of sizes, so a document usually matches only one.
+        # The branches of a search have disjoint ranges of sizes, so a document usually matches only one branch.
         either = ScoredDocuments.concatenate(should)
         if (either.numbers[1:] != either.numbers[:-1]).all():
             return either
@@ -379,8 +379,8 @@ def best_page(
 ) -> list[RankedDocument]:
     """Return one page of documents, the best score first; documents with equal scores are ordered by id.
 
-    `ids` returns the ids of existing documents by number. It is called for all documents whose
-    scores are within the scores of the page.
+    `ids` returns the ids of existing documents by number. It is called for all documents whose scores lie between the
+    highest and the lowest score of the page.
     """
     numbers, scores = counted.numbers, counted.scores
     end = min(start + rows, numbers.size)

@@ -27,12 +27,12 @@ from whorl.query.plan.nodes import (
 )
 
 _Json: TypeAlias = Mapping[str, object]
-#: For fewer documents, one term query for each is faster than one set query, which scans all documents.
+#: For fewer documents, one term query per document is faster than one set query, which scans all documents.
 _FEW_NUMBERS = 256
 
 
 class TantivyQuery(NamedTuple):
-    """A tantivy query with its description and warnings.
+    """A tantivy query for a whole plan, with a description and warnings.
 
     Args:
         is_ranked: Whether two hits can have different scores.
@@ -88,7 +88,7 @@ class _NodeTranslator:
                     self.warnings.append(query)
                     return _nothing(query)
                 described = self.clauses.description(plan)
-                # Put one constant score around the queries of all fields: a match in two fields then counts once.
+                # Give the queries of all fields together one constant score, so that a match in two fields counts once.
                 return _TranslatedNode(Query.const_score_query(query, plan.weight), described, plan.weight)
             case SharedTokens(tokens=wanted, min_should_match=minimum, weight=weight):
                 counts = {"tokens": len(wanted), "distinct": len(set(wanted)), "min_should_match": minimum}
@@ -119,7 +119,7 @@ class _NodeTranslator:
                 raise TypeError(f"a plan is resolved and bound before it is run; {plan!r} is not")
 
     def counted(self, plan: BoundNode) -> Query:
-        """Find the documents that match a plan of fingerprint tokens; return a query for them, with their scores."""
+        """Find the documents that match a plan of fingerprint tokens; return a query for these documents and scores."""
         if self.reader is None:
             return Query.empty_query()
         matches = self.reader.match_tokens(plan)
@@ -153,7 +153,7 @@ class _NodeTranslator:
 
 
 def _group_token_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:
-    """Combine the parts with only fingerprint tokens into one: each part needs a query that lists its documents."""
+    """Combine the parts with only fingerprint tokens, because each part becomes a query that lists its documents."""
 
     def group(parts: tuple[BoundNode, ...], combine: Combine) -> tuple[BoundNode, ...]:
         token_parts = tuple(filter(has_only_tokens, parts))
@@ -169,7 +169,7 @@ def _nothing(reason: str) -> _TranslatedNode:
 
 
 def _unless_counting(weight: float) -> float | None:
-    """Return the score of all matches: 0 if the weight is 0; otherwise None, as scores depend on the shared tokens."""
+    """Return the common score of all matches: 0 for a weight of 0; otherwise None, because the scores differ."""
     return None if weight else 0.0
 
 

@@ -1,10 +1,10 @@
 """Indexes the words and whole values of documents in tantivy: most documents in one index, recent ones in another.
 
-tantivy may merge 16,000 documents for a single new one: no setting prevents it from merging a small segment with a
-large one. So the text index has two tantivy indexes, in separate folders. The main part has all documents at the time
-of its last commit. The small part has only the documents that were changed or deleted since then, at most
-`MOST_RECENT`. A search queries both. It ignores a document in the main part if the small part also has it. When the
-small part is full, the main part is updated from the records.
+tantivy may merge 16,000 documents for a single new document, because no setting prevents it from merging a small
+segment with a large segment. So the text index has two tantivy indexes, in separate folders. The main part has all
+documents at the time of its last commit. The small part has only the documents that were changed or deleted since then,
+at most `MOST_RECENT`. A search queries both parts, and ignores documents of the main part that the small part also has.
+When the small part is full, the main part is updated from the records.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ MOST_RECENT = 128
 META = "meta.json"
 _MAIN, _RECENT = "main", "recent"
 _HEAP_BYTES = {_MAIN: HEAP_BYTES, _RECENT: 20_000_000}
-#: Number of hits to fetch beyond the page. It is usually enough to get all hits with the last score of the page.
+#: Number of hits to fetch beyond the page, usually enough to get all hits with the last score of the page.
 _MARGIN = 64
 
-#: Number of ids to fetch before the number of matches is known. tantivy allocates memory for this number.
+#: Number of ids to request while the number of matches is unknown. tantivy allocates memory for this number of ids.
 _FEW_IDS = 2_000
 #: Maximum number of cached ids of a snapshot.
 _MOST_KNOWN = 100_000
@@ -45,7 +45,7 @@ ScoredId: TypeAlias = tuple[str, float]
 
 @dataclass(frozen=True, slots=True)
 class TextSnapshot:
-    """Consistent snapshot of the index's main and small part, for one search.
+    """Consistent snapshot of both parts of the text index, for one search.
 
     Args:
         recent: The small part; None if nothing has changed since the last commit of the main part.
@@ -68,7 +68,7 @@ class TextIndex:
 
     Args:
         folder: The folder; the first writer creates it.
-        store_id: Identifier of the store. The folder of another store has another identifier, and is refused.
+        store_id: Identifier of the store; the index of another store is refused.
     """
 
     def __init__(self, folder: Path, store_id: str) -> None:
@@ -79,7 +79,7 @@ class TextIndex:
         self._cached: tuple[tuple[bytes, bytes], TextSnapshot] | None = None
 
     def applied(self) -> int | None:
-        """Return the number of the last journal entry in the index; None if it is damaged or not of this store."""
+        """Return the number of the last journal entry in the index; None if it is damaged or of another store."""
         for _ in range(2):
             with suppress(IndexBrokenError):
                 return self._snapshot().applied
@@ -119,7 +119,7 @@ class TextIndex:
         count, hits = _search(recent, Query.all_query(), recent.num_docs)
         ids = [recent.doc(address).get_first("changed") for _, address in hits]
         changed = frozenset(own.decode() for own in ids if own is not None)
-        # One more document in each part holds the store's identifier and the journal numbers.
+        # Each part has one additional document, with the store's identifier and the journal numbers.
         if not count == recent.num_docs == len(changed) + 1 == numbers[2] + 1:
             raise IndexBrokenError(f"{self._folder / _RECENT} has {count - 1:,} documents, not {numbers[2]:,}")
         return TextSnapshot(main, recent, base, numbers[1], changed, known)
@@ -179,7 +179,7 @@ class TextIndex:
         self._snapshot()
 
     def writer(self, read_entries: ReadEntries, before_main: Callable[[], object]) -> TextIndexWriter:
-        """Return a writer; the caller holds the write lock."""
+        """Return a writer; the caller must hold the write lock."""
         return TextIndexWriter(self._folder, self._store_id, self._snapshot(), read_entries, before_main)
 
     def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[ScoredId]]:
@@ -197,8 +197,8 @@ class TextIndex:
             recent_count, recent = page(snapshot.recent, query, 0, snapshot.recent.num_docs if rows else 0)
             superseded = Query.term_set_query(SCHEMA, "id", list(snapshot.changed))
             others = Query.boolean_query([(Occur.Must, query), (Occur.MustNot, superseded)])
-            # Each hit of the small part may move a hit of the main part back by one place. So read the main part from
-            # an earlier hit: as many before the page as the small part has.
+            # Each hit of the small part may move a hit of the main part back by one place. So start reading the main
+            # part earlier, by the number of hits in the small part.
             begin = max(0, start - len(recent))
             count, hits = page(snapshot.main, others, begin, start + rows)
             hits = sorted([*hits, *recent], key=_best_first)[start - begin :][:rows]
@@ -215,7 +215,7 @@ class TextIndex:
             return [*(own for own in main if own not in snapshot.changed), *_all_ids(snapshot.recent, query, {})]
 
     def are_known(self, queries: Iterable[Query]) -> list[bool]:
-        """For each query, return whether any document matches it, or matched it before its last change."""
+        """Check for each query whether any document matches it, or matched it before its last change."""
         with index_errors(self._folder):
             snapshot = self._snapshot()
             parts = [part for part in (snapshot.main, snapshot.recent) if part is not None]
@@ -247,7 +247,8 @@ def _all_ids(searcher: tantivy.Searcher, query: Query, known: dict[int, str]) ->
     ids = [known.get(_address(place)) for _, place in hits]
     if None not in ids:
         return [own for own in ids if own is not None]
-    # Only a search ordered by id returns ids without reading stored fields, but it takes several times as long.
+    # A search ordered by id returns ids without reading stored fields, but takes several times as long as other
+    # searches.
     _, named = _search(searcher, query, count, order_by_field="id", order=tantivy.Order.Asc)
     if len(known) + count > _MOST_KNOWN:
         known.clear()
@@ -311,7 +312,9 @@ ReadEntries: TypeAlias = Callable[[Iterable[str]], Iterable[Change]]
 
 
 class TextIndexWriter:
-    """Writer of the text index in a folder. Readers see changes after `commit`. `close` or `abandon` ends it.
+    """Writer of the text index in a folder.
+
+    Readers see changes after `commit`. The caller ends it by `close` or `abandon`.
 
     Args:
         snapshot: The current index; None to create an index.
@@ -388,9 +391,10 @@ class TextIndexWriter:
             self.base = number
 
     def close(self) -> Callable[[], None] | None:
-        """Release the folder for other writers, except the main part, which tantivy may still be merging.
+        """Release the folder for other writers, except the main part while tantivy merges it.
 
-        Return a function that waits for the merge and then releases the main part; None if nothing was written to it.
+        Return a function that waits for the merge and then releases the main part; None if this writer did not write to
+        it.
         """
         main = self._writers.pop(_MAIN, None)
         with index_errors(self._folder):
@@ -406,7 +410,7 @@ class TextIndexWriter:
 
     def abandon(self) -> None:
         """Discard uncommitted changes and release the folder."""
-        # End the writers here: the traceback of an error would keep them and their locks alive.
+        # End the writers here, because the traceback of an error keeps references to them, and so their locks.
         for writer in self._writers.values():
             for end in (writer.rollback, writer.wait_merging_threads):
                 with suppress(IndexBrokenError), index_errors(self._folder):
@@ -447,7 +451,7 @@ _END_BYTES = 8
 
 
 class SegmentFiles:
-    """Verifies the segment files in one tantivy folder. Files never change, so each is verified once.
+    """Verifies the segment files in one tantivy folder. Files never change, so each file is verified once.
 
     tantivy offers this check only to Rust programs.
     """
@@ -473,7 +477,7 @@ class SegmentFiles:
                         require_sound(path)
                     sound.add(key)
             except FileNotFoundError:
-                # If a merge has just deleted the file, meta.json has changed, so read it again.
+                # If a merge has just deleted the file, meta.json has changed. Then read it again.
                 if meta == _state(self._folder / META):
                     raise
             else:
