@@ -188,7 +188,10 @@ class EmbeddedEngine:
         return self._scheme
 
     def _with_texts(self, wanted: bool) -> bool:
-        """Return whether the store keeps texts. If texts are not `wanted` in a new store, save this choice."""
+        """Check whether the store keeps texts.
+
+        If a new store is to omit texts (`wanted` is false), save this choice.
+        """
         keeps_texts = self._records.option("texts") is None
         if keeps_texts and not wanted:
             # Refuse a store that was used before, because its file may still contain parts of deleted texts.

@@ -5,8 +5,8 @@
 Segments never change. The documents of a segment are sorted by number; a document's position is its ordinal. A posting
 is a pair (token, ordinal); the postings of one kind of token are ascending. The upper bits of a token determine its
 bucket, which has about six postings. The file has the number of postings in each bucket. For each posting it has the
-lower bits of the token, and the ordinal, bit-packed. A posting takes about `token bits - log2(tokens of a document) +
-4` bits, which is near the minimum.
+lower bits of the token, and the ordinal, bit-packed. So the size of a posting is near the minimum:
+`token bits - log2(tokens of a document) + 4` bits.
 
     blocks   for each kind: the count of postings before each bucket in its skip block of 16 buckets (one byte each),
              and the postings

@@ -33,8 +33,8 @@ class Server:
 
     Args:
         lock_file: One `coordinates sha256` per line.
-        minimum_java: The oldest Java that the server was tested on.
-        extra: Python extra that installs a Java and the downloader of the jars.
+        minimum_java: Lowest version of Java that the server was tested with.
+        extra: Extra of the Python package that installs Java and the downloader of the jars.
         knows_thai: Whether the server needs Thai language data. The Java in the wheel has none.
     """
 
@@ -143,7 +143,8 @@ def _java_version(java: Path) -> int:
 def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
     """Return the files of a server's jars, downloaded on first use (97 MB for Solr).
 
-    The folder appears when all jars are in it. One process downloads while others wait.
+    The folder is created only when all jars are complete. If several processes start, one downloads and the others
+    wait.
 
     Args:
         cache: Folder for the jars; by default, in the user's cache folder.
@@ -153,7 +154,7 @@ def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
     """
     root = (cache if cache is not None else platformdirs.user_cache_path("whorl") / server.key).absolute()
     lock = server.lock_file.read_text(encoding="utf-8")
-    # If the lock file changes, the folder gets another name.
+    # The hash gives each version of the lock file a separate folder.
     folder = root / f"{server.key}-{server.version}-{hashlib.sha256(lock.encode()).hexdigest()[:8]}"
     if not folder.is_dir():
         try:

@@ -26,7 +26,7 @@ from whorl.engine.local.server import RunningServer, compile_java, start
 from whorl.errors import EngineUnavailableError, ParameterError
 
 _LOCKS = Path(__file__).parent
-#: Newest version first. An index loads all analysers, and the Thai analyser needs a Java with a Thai dictionary.
+#: Newest version first. An index loads all analysers, and the Thai analyser needs a Thai dictionary in Java.
 OPENSEARCH = tuple(
     Server("OpenSearch", version, _LOCKS / f"opensearch-{version}.lock", java, "opensearch", knows_thai=True)
     for version, java in (("3.8.0", 21), ("2.19.1", 17), ("2.11.0", 17))
@@ -41,7 +41,7 @@ ELASTICSEARCH = tuple(
 
 _READY = re.compile(r"^whorl: ready at http://127\.0\.0\.1:(\d+)$", re.MULTILINE)
 _TRANSPORT = "transport-netty4"
-#: Descriptor of the plug-in. It names no Java module, because the node is not a module.
+#: Descriptor of the transport plug-in. It names no Java module, because Elasticsearch is not started as a module.
 _DESCRIPTOR = f"""description=HTTP and transport
 name={_TRANSPORT}
 classname=org.elasticsearch.transport.netty4.Netty4Plugin
@@ -51,7 +51,7 @@ java.version={{java}}
 """
 
 _HOST = "127.0.0.1"
-#: Ports that the runner can use; each node listens on the next free one.
+#: Ports that the runner can use; each node listens on the next free port.
 _PORTS = range(9201, 9300)
 _MAIN = "org.codelibs.opensearch.runner.OpenSearchRunner"
 _PUBLISHED = re.compile(r"HttpServerTransport\s*\] publish_address \{127\.0\.0\.1:(\d+)\}")
@@ -109,7 +109,7 @@ def start_cluster(
 def _wait_for_nodes(
     server: Server, command: Sequence[str], directory: Path, published: re.Pattern[str], nodes: int, seconds: float
 ) -> RunningServer:
-    """Start the command and wait until all nodes respond; `published` matches the first node's port in the log."""
+    """Start the command and wait until all nodes respond; `published` finds the first node's port in the log."""
     with requests.Session() as session:
         session.trust_env = False
         ready = partial(_address, session, published, nodes)
@@ -120,7 +120,7 @@ def _opensearch_command(
     directory: Path, server: Server, nodes: int, port: int, heap: str, cache: Path | None
 ) -> list[str]:
     return [
-        # The runner does not stop when its standard input ends, but this process does.
+        # The runner does not stop when its standard input ends, but the watcher does, and stops the runner.
         *(sys.executable, "-c", _WATCH),
         *_java_command(find_java(server), heap, str(fetch_jars(server, cache)[0].parent / "*")),
         *(_MAIN, "-basePath", str(directory / "nodes"), "-numOfNode", str(nodes)),
@@ -162,7 +162,7 @@ def _java_command(java: Path, heap: str, class_path: str) -> list[str]:
     return [str(java), f"-Xmx{heap}", "-Dfile.encoding=UTF-8", "--enable-native-access=ALL-UNNAMED", "-cp", class_path]
 
 
-#: Python program that runs a command, and stops it when standard input ends. Standard input ends with the parent.
+#: Python program (watcher) that runs a command, and stops it when standard input ends, which the parent's end causes.
 _WATCH = """
 import os, subprocess, sys, threading
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
@@ -180,7 +180,7 @@ sys.exit(child.wait())
 
 
 def free_port(port: int, nodes: int = 1) -> int:
-    """Return the requested port if it is free; for port 0, the first of a free range with a port for each node."""
+    """Return the requested port if it is free. For port 0, return the first port of a free range, one port per node."""
     candidates = _PORTS[: len(_PORTS) + 1 - nodes]
     # Try ports in random order, so that processes started together choose different ports.
     for candidate in [port] if port else random.sample(candidates, len(candidates)):

@@ -19,12 +19,12 @@ _COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """A server that stops when this process ends, even by a crash.
+    """A child process with a server. It stops when this process ends, even by a crash.
 
     Attributes:
-        url: Base URL; if there are several nodes, that of the first.
+        url: Base URL of the server, or of the first node.
         log: File with the server's output since this start.
-        process: The server, or its watcher. It stops when its standard input ends.
+        process: The server, or a watcher that stops the server. Both end when their standard input ends.
     """
 
     url: str
@@ -48,7 +48,7 @@ def start(
     """Start a command in the folder of its log, and wait until the server responds.
 
     Args:
-        command: Must stop when its standard input ends.
+        command: Program and arguments. The program must stop when its standard input ends.
         log: File for the output of the command.
         ready: Returns the server's base URL once it responds, given the log so far.
 
@@ -78,7 +78,7 @@ def start(
 
 
 def compile_java(java: Path, class_path: str, source: Path, classes: Path) -> None:
-    """Compile one file for Java 17 with ecj from the class path, which needs no JDK."""
+    """Compile one file for Java 17. This uses the compiler ecj from the class path, so it needs no JDK."""
     command = [java, "-cp", class_path, _COMPILER, "-17", "-nowarn", "-proc:none", "-d", classes, source]
     answer = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
@@ -88,7 +88,7 @@ def compile_java(java: Path, class_path: str, source: Path, classes: Path) -> No
 
 
 def tail(log: Path) -> str:
-    """Return the last lines of a log without stack frames, which would hide the causes."""
+    """Return the last lines of a log, without stack frames, so that they include the causes of errors."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     causes = [line for line in lines if not line.lstrip().startswith(("at ", "... "))]
     return f"The end of {log}:\n" + "\n".join(causes[-_TAIL_LINES:])

@@ -52,12 +52,12 @@ def start_standalone(
     cache: Path | None = None,
     deadline_seconds: float = 120.0,
 ) -> RunningServer:
-    """Start a standalone Solr on a home folder; existing cores and documents stay.
+    """Start a standalone Solr (not SolrCloud) on a home folder; existing cores and documents stay.
 
     Args:
         home: Solr's home folder, created if missing.
         cores: Cores to create if missing, each from a configset folder, which contains `conf/`.
-        version: A version in `SOLR`, perhaps shortened: 9 or 9.9.
+        version: A version in `SOLR`, or its first numbers: 9 or 9.9.
         port: Port to listen on; 0 for a free port.
         heap: The JVM's maximum heap, as for `-Xmx`.
         cache: Folder of the downloaded jars, see `fetch_jars`.
@@ -98,7 +98,7 @@ def start_cloud(
 
     Args:
         directory: An empty folder, created if missing. A new cluster has no documents.
-        version: As in `start_standalone`, like `heap`, `cache` and `deadline_seconds`.
+        version: As in `start_standalone`; the same holds for `heap`, `cache` and `deadline_seconds`.
         nodes: Number of Solr nodes, at least 1; the URL is the first node's.
         collections: Collections to create with two shards, each from a configset folder.
 
@@ -194,7 +194,7 @@ def _free_to_bind(port: int) -> int:
     """Return the port, or raise EngineUnavailableError if it is taken."""
     with socket.socket() as probe:
         if os.name == "posix":
-            # Bind even if connections of a stopped Solr are still closing.
+            # Accept the port even if connections of a stopped Solr are still closing.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((_HOST, port))

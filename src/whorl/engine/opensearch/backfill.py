@@ -37,7 +37,9 @@ _CONFLICT = 409
 
 @guard_response
 def prepare(client: IndexClient, names: FieldNames, *, again: bool = False) -> int:
-    """Return the number of documents to process; with `again`, the number of all documents. Change nothing.
+    """Check without changes whether a backfill is possible.
+
+    Return the number of documents to process; with `again`, of all documents.
 
     Raises:
         SchemaError: The documents cannot get whorl's fields; the message gives the reason and a remedy.
@@ -78,7 +80,7 @@ def backfill(
 
     Args:
         again: Compute the fields again for documents that already have them.
-        progress: Called with the counts so far, before the first batch and after each.
+        progress: Called with the counts so far, before the first batch and after each batch.
 
     Raises:
         SchemaError: The documents cannot get whorl's fields; nothing has been changed.
@@ -121,7 +123,10 @@ def _fill(client: IndexClient, names: FieldNames, features: IndexFeatures, hits:
 def updates(
     documents: Sequence[tuple[Json, Document]], names: FieldNames, features: IndexFeatures
 ) -> list[tuple[Json, Json | None]]:
-    """Return bulk updates that add whorl's fields to hits that have not changed since they were read."""
+    """Return bulk updates that add whorl's fields to hits.
+
+    The cluster refuses an update if the document has changed since it was read.
+    """
     read = [document for _, document in documents]
     fingerprints = hashed((document.text for document in read), Scheme(), Parts.ALL, workers=1)
     fields = own_fields(read, fingerprints, (Scheme(), SketchScheme()), names, features)

@@ -52,7 +52,7 @@ from whorl.model import Order
 from whorl.query.plan.nodes import Kind
 
 _NAMES = {"opensearch": "OpenSearch", "elasticsearch": "Elasticsearch"}
-#: Versions that whorl is tested with: the oldest and the newest, by distribution.
+#: Oldest and newest versions that whorl is tested with, by distribution.
 TRIED = {"opensearch": ("2.11", "3.8"), "elasticsearch": ("8.19", "9.5")}
 
 
@@ -69,7 +69,7 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
         return sorted_for_display([*findings, Finding.error("no-index", f"{client.url} is no index", makes)])
     settings = client.settings()
     foreign_fields = minhash_fields(mapping, settings)
-    # If the index has none of whorl's fields, FINGERPRINT uses the cluster's tokens.
+    # If the index has none of whorl's fields, FINGERPRINT uses the tokens that the cluster makes.
     is_foreign = bool(foreign_fields) and not described(mapping, ID)
     has_vectors = any(field.has_vectors for field in foreign_fields)
     texts = stored_texts(client, mapping, names)

@@ -1,9 +1,9 @@
-"""HTTP client of one OpenSearch index; turns every failure into one of whorl's errors.
+"""HTTP client of one OpenSearch or Elasticsearch index; turns every failure into one of whorl's errors.
 
-opensearch-py also works with Elasticsearch, because it does not check its server.
+The library opensearch-py also works with Elasticsearch, because it does not check the server's product.
 
-Methods read nested members of responses without checking them. If the response is malformed, Python raises an error,
-and `guard_response` turns it into EngineResponseError.
+Methods read nested members of responses without checks. If a response is malformed, Python raises an error, and
+`guard_response` turns this error into EngineResponseError.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from whorl.errors import (
 from whorl.fingerprint.shingling import well_formed
 
 MOST_ID_BYTES = 512
-#: Number of hits that can be paged by offset. Later pages need the sort key of the last hit.
+#: Number of hits that pages by offset can reach. Later pages need the sort key of the last hit.
 RESULT_WINDOW = 10_000
 # whorl reports refusals itself, so opensearch-py must not print them.
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
@@ -45,12 +45,12 @@ _SCHEMES = re.compile(r"(?:(opensearch|elasticsearch)\+)?(https?)")
 #: Statuses of temporary failures.
 _PASSING = frozenset({429, 502, 503, 504})
 _NO_INDEX = "index_not_found_exception"
-#: Number of documents per read request. Some requests include whole texts.
+#: Number of documents per read request. It is small, because some requests include whole texts.
 _READ_AT_ONCE = 500
 #: Request for term vectors that leaves out everything except the terms.
 _TERMS_ALONE = dict.fromkeys(("positions", "offsets", "payloads", "field_statistics", "term_statistics"), False)
 _Result = TypeVar("_Result")
-#: Python's errors for a missing member, a wrong type, an unreadable value, or JSON that is nested too deeply.
+#: Python's errors for a missing member, a wrong type, an unreadable value, or too deeply nested JSON.
 _SHAPE_ERRORS = (AttributeError, LookupError, TypeError, ValueError, OverflowError, StopIteration, RecursionError)
 _Class = TypeVar("_Class", bound=type)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -59,7 +59,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def guard_responses(cls: _Class) -> _Class:
     """Apply `guard_response` to all public methods and properties of a class.
 
-    The class has an attribute `url`, or an attribute `_client` that has one.
+    The class must have an attribute `url`, or an attribute `_client` with an attribute `url`.
     """
     for name, member in inspect.getmembers_static(cls):
         if name.startswith("_"):
@@ -72,7 +72,7 @@ def guard_responses(cls: _Class) -> _Class:
 
 
 def guard_response(function: _Function) -> _Function:
-    """Turn the errors that a malformed response causes in a function into EngineResponseError; `self` has the URL."""
+    """Wrap a method: errors that a malformed response causes become EngineResponseError."""
     if inspect.isgeneratorfunction(function):
 
         @wraps(function)
@@ -107,7 +107,7 @@ def _guarded(owner: Any) -> Iterator[None]:
 
 
 class ClusterConnection(opensearchpy.Connection):
-    """Connection to one node, shared by threads."""
+    """Connection of opensearch-py to one node; threads may share it."""
 
     def __init__(self, *, connections: ServerConnections, **options: Any) -> None:
         super().__init__(**options)
@@ -165,7 +165,7 @@ class IndexClient:
                 f"{shown!r} is not the address of an index; it looks like opensearch+http://localhost:9200/INDEX"
             )
         self.index, self._access = unquote(path), access
-        #: URL for messages, and HTTP URL, both without user and password.
+        #: URL for messages, and URL for requests, both without user and password.
         self.shown = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], f"/{path}", "", ""))
         self.url = urlunsplit((scheme[2], parts.netloc.rpartition("@")[2], f"/{path}", "", ""))
         if parts.username:
@@ -193,7 +193,7 @@ class IndexClient:
         return list(self.search(body)["hits"]["hits"])
 
     def page(self, body: Json, start: int, rows: int) -> tuple[int, list[Json]]:
-        """Return the number of hits, and one page at any offset; the last sort key of `body` must be unique."""
+        """Return the number of hits, and one page of hits at any offset. The last sort key of `body` must be unique."""
         if start + rows <= RESULT_WINDOW:
             hits = self.search({**body, "from": start, "size": rows, "track_total_hits": True})["hits"]
             return int(hits["total"]["value"]), list(hits["hits"])
@@ -219,7 +219,7 @@ class IndexClient:
         `source` is the `_source` filter of the request; `stored` has the names of the stored fields to return.
         """
         documents = dict[str, Json]()
-        # Leave out invalid ids: a single one would make the whole request fail.
+        # Leave out invalid ids, because a single invalid id would make the whole request fail.
         for batch in batches(filter(_may_be_id, ids), _READ_AT_ONCE):
             docs = [{"_id": document_id, "_source": source, "stored_fields": list(stored)} for document_id in batch]
             documents |= {document["_id"]: document for document in self._existing("_mget", {"docs": docs})}
@@ -259,7 +259,7 @@ class IndexClient:
         return int(self.search({"query": query, "size": 0, "track_total_hits": True})["hits"]["total"]["value"])
 
     def total(self) -> int:
-        """Return the number of all documents, with and without whorl's fields."""
+        """Return the number of all documents in the index, with or without whorl's fields."""
         return self.count({"match_all": {}})
 
     def statistics(self, part: str) -> Json:
@@ -301,13 +301,13 @@ class IndexClient:
         self.send("PUT", self._path(), body)
 
     def add_fields(self, fields: Json, about: Json | None = None) -> None:
-        """Add fields to the mapping, and metadata to its `_meta`."""
+        """Add fields to the mapping. `about` is the metadata for its `_meta`."""
         self.send("PUT", self._path("_mapping"), {"properties": fields, **({"_meta": about} if about else {})})
 
     def scroll(self, body: Json, keep: str = "10m") -> Iterator[list[Json]]:
         """Yield all current hits of a search in batches, unordered; `keep` is the maximum time between two batches.
 
-        This uses the scroll API, because all versions of both servers have it with the same syntax.
+        This uses the scroll API, because its syntax is the same in all versions of OpenSearch and Elasticsearch.
         """
         options = {"scroll": keep, "allow_partial_search_results": "false"}
         page = self.send("POST", self._path("_search"), {**body, "sort": ["_doc"]}, **options)
@@ -346,7 +346,7 @@ class IndexClient:
         return {document["_id"]: _terms(document, field) for document in self._existing("_mtermvectors", body)}
 
     def _existing(self, path: str, body: Json) -> list[Json]:
-        """Return the existing documents of a response; retry after temporary errors of single shards."""
+        """Request documents, and return the existing ones; retry after temporary errors of single shards."""
 
         def ask() -> list[Json]:
             documents: list[Json] = self._send_once("POST", self._path(path), body, {})["docs"]
@@ -358,7 +358,7 @@ class IndexClient:
         return self._with_retries(ask, path)
 
     def terms_of(self, text: str, place: str, field: str) -> dict[str, int]:
-        """Return the tokens that a field would have for a text, with their frequencies.
+        """Return the tokens that a field would have for a text, each with its frequency.
 
         `place` is the field that the text is sent in: the token field itself, or its parent.
         """
@@ -435,7 +435,7 @@ def _status_of(error: Any) -> int:
 
 
 def _is_of_the_index(item: Json) -> bool:
-    """Check whether a change was refused because of the index or the user's rights, not because of the document."""
+    """Check whether the index or the user's rights, not the document, are the reason for a refused change."""
     return item["status"] in (401, 403) or _kind(item["error"]) == _NO_INDEX
 
 

@@ -1,7 +1,7 @@
 """Writes labels of near-duplicate clusters into two fields of an OpenSearch index; `collapse` groups hits by them.
 
-A partial update rebuilds the whole document from its source. In an index made by whorl, the source lacks whorl's
-fields, so the update includes these fields, computed again.
+In a partial update, the cluster rebuilds the whole document from its source. In an index made by whorl, the source
+lacks whorl's fields, so whorl computes them again for the update.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class OpenSearchLabels(ServerLabels):
         self._client, self._names, self._query = client, names, query
 
     def prepare(self) -> None:
-        """Give each document without a cluster a cluster of its own, with its own id.
+        """Label each document without a cluster as the only member of a cluster with the document's id.
 
-        Otherwise `collapse` would put all of them into one group.
+        Otherwise `collapse` would put all unlabelled documents into one group.
 
         Raises:
             SchemaError: The index has no fields for labels.
@@ -94,7 +94,7 @@ class OpenSearchLabels(ServerLabels):
         documents = []
         for hit in hits:
             source = hit.get("_source", {})
-            # Skip a document that cannot be read: it is in no cluster.
+            # Skip an unreadable document, because it is in no cluster.
             with suppress(DocumentError):
                 text, name = text_in(source, self._names), name_in(source, self._names)
                 document = Document(hit["_id"], text, name, properties_in(source, self._names))

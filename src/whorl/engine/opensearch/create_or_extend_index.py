@@ -1,4 +1,4 @@
-"""`whorl opensearch init`: creates an index for whorl, or adds whorl's fields to an existing one."""
+"""`whorl opensearch init`: creates an index for whorl, or adds whorl's fields to an existing index."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ from whorl.engine.opensearch.document_fields import (
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
 
-#: Defaults of properties that a mapping may omit. Other properties are compared only if the mapping has them.
+#: Default values of properties that a mapping may omit, for comparisons of mappings. Other properties are compared only
+#: if the mapping has them.
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
 
-#: Key for the base folder of files' ids in the mapping's `_meta`.
+#: Key in the mapping's `_meta` of the folder that the ids of files are relative to.
 _FILE_BASE = "whorl_file_base"
 #: Maximum number of fields to count in one request.
 _COUNTED_AT_ONCE = 100
@@ -58,7 +59,7 @@ def initialise(
     content: str | None = None,
     passages: PassageScheme | None = None,
 ) -> Iterator[str]:
-    """Create an index, or add missing fields to an existing one; yield a line for each step.
+    """Create an index, or add missing fields to an existing index; yield a line for each step.
 
     Args:
         content: Field of the texts, if not the one in `names`.
@@ -104,7 +105,7 @@ def initialise(
 
 
 def stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> list[TextField]:
-    """Return the text fields in use, without the name field; the field with the most text comes first."""
+    """Return the text fields in use except the name field; the field with the most text comes first."""
     fields = [
         name
         for name in _text_names(mapping.get("properties", {}))
@@ -137,7 +138,7 @@ def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:
 
 
 def source_trap(mapping: Json, content: str) -> str:
-    """Return the reason why the mapping keeps texts out of the stored documents (`_source`), or ""."""
+    """Return the reason why the stored documents (`_source`) do not contain the texts, or ""."""
     source = mapping.get("_source", {})
     if source.get("enabled") is False:
         return "its _source is disabled"
@@ -163,7 +164,7 @@ def _missing(client: IndexClient, present: Json, wanted: Json) -> Json:
 
 
 def _add_fields(client: IndexClient, present: Json, missing: Json) -> None:
-    # If the field WORDS exists, its names are not split, so add SPLIT_NAMES only together with a new field WORDS.
+    # In an existing field WORDS, names are not split, so add SPLIT_NAMES only together with a new field WORDS.
     about = {**present.get("_meta", {}), **SPLIT_NAMES} if WORDS in missing else None
     client.add_fields({name: field for name, field in missing.items() if "." not in name}, about)
 
@@ -186,7 +187,7 @@ def create(
 
 @guard_response
 def require_fields(client: IndexClient, names: FieldNames, *, passages: PassageScheme | bool = False) -> IndexFeatures:
-    """Return the optional features of an index; create it if it is missing.
+    """Return the optional features of an index; create the index if it is missing.
 
     Args:
         passages: True requires the field of passages; a scheme requires passages of this scheme.
@@ -220,9 +221,9 @@ def without_passage_field(client: IndexClient) -> SchemaError:
 
 @guard_response
 def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path] | None) -> Path | None:
-    """Return the base folder of files' ids, from the `_meta` of the index.
+    """Return the folder that the ids of files are relative to, from the `_meta` of the index.
 
-    If the index has no base, `choose` returns the base to save. A missing index is created.
+    If the index has none, save the folder that `choose` returns. Create the index if it is missing.
     """
     base = (client.mapping(ID) or {}).get("_meta", {}).get(_FILE_BASE)
     if base is None and choose is not None:
@@ -268,5 +269,5 @@ def described(mapping: Json, name: str) -> Json:
 
 
 def keeps_own(mapping: Json) -> bool:
-    """Check whether sources also contain whorl's own fields."""
+    """Check whether the stored sources of documents also contain whorl's own fields."""
     return OWN not in mapping.get("_source", {}).get("excludes", [])

@@ -1,8 +1,8 @@
 """Defines whorl's fields in an OpenSearch index and their mapping, and builds their values for a document.
 
-whorl computes words, tokens and values and stores them in its own fields, so every clause means the same as on the
-other engines, with any analysers and plug-ins of the cluster. In an index made by whorl, sources do not contain these
-fields; sketch, scheme and digest are stored fields.
+whorl computes words, tokens and values and stores them in its own fields. So every clause means the same as on the
+other engines, with any analysers and plug-ins of the cluster. In an index made by whorl, the stored source of a
+document does not contain these fields; sketch, scheme and digest are stored fields.
 
     whorl_id      the id, to sort by and to look up
     whorl_words   words in the order of the text, prefixed with the name of their field; has positions, for phrases
@@ -56,9 +56,9 @@ def source(document: Document, names: FieldNames) -> Json:
     return made
 
 
-#: For fewer characters, a plain loop over the words is faster than numpy.
+#: For texts of fewer characters, a loop over the words is faster than numpy.
 _SHORT_TEXT = 500
-#: Number of documents whose tokens are spelled in one call.
+#: Number of documents whose tokens are encoded in one call.
 _SPELLED_AT_ONCE = 64
 _Row: TypeAlias = npt.NDArray[np.uint64]
 
@@ -89,7 +89,7 @@ def own_fields(
     """Yield the values of whorl's fields for each document.
 
     Args:
-        fingerprints: Words and hashes of each document's text, in the order of the documents.
+        fingerprints: Words and shingle hashes of each document's text, in the order of the documents.
         names: Names of the fields, and of the properties (DBID, node reference) that also identify a document.
     """
     for portion in batches(zip(documents, fingerprints, strict=True), _SPELLED_AT_ONCE):
@@ -111,7 +111,10 @@ def own_fields(
 
 
 def _spelled_rows(rows: Sequence[_Row], spell: Callable[[_Row], Sequence[str]]) -> Iterator[Sequence[str]]:
-    """Yield the terms of each row of numbers. Short texts have few numbers, so one call spells all rows."""
+    """Yield the terms of each row of numbers.
+
+    Rows of short texts are short, so one call of `spell` encodes many rows.
+    """
     terms, begin = spell(np.concatenate(rows)), 0
     for row in rows:
         yield terms[begin : begin + len(row)]
@@ -155,7 +158,7 @@ def without_text(names: FieldNames) -> Json:
 
 
 def text_in(source: Json, names: FieldNames) -> str:
-    """Return the values of a document's text field as one text; "" if it has none."""
+    """Return the values of a document's text field as one text; "" if there is no value."""
     return "\n".join(_texts(_at(source, names.content)))
 
 
@@ -216,7 +219,7 @@ PROPERTIES = "properties"
 _WHOLE: Json = {"type": "keyword"}
 #: Each matching token scores 1 with this similarity, so one query can look up many tokens.
 _TOKENS: Json = {"type": "keyword", "doc_values": False, "similarity": "boolean"}
-#: Analyser of all servers that does not change whorl's terms.
+#: Analyser that does not change whorl's terms; all servers have it.
 WHITESPACE = "whitespace"
 MAPPING: Mapping[str, Json] = {
     ID: _WHOLE,
@@ -256,7 +259,7 @@ def mapping(names: FieldNames, *, passages: PassageScheme | None = None) -> dict
 
 
 def passage_scheme(field: Json) -> PassageScheme | None:
-    """Read the scheme of the passages from the mapping of their field; return None if the mapping is empty."""
+    """Read the scheme of the passages from the mapping of their field; return None for an empty mapping."""
     if not field:
         return None
     # The field of an older index has no metadata; its passages have the default scheme.
@@ -271,7 +274,7 @@ def index_body(
     *,
     passages: PassageScheme | None = None,
 ) -> Json:
-    """Return the settings and the mapping of a new index. If a number is None, the cluster's default applies."""
+    """Return the settings and the mapping of a new index. For shards and replicas, None means the cluster's default."""
     numbers = {"number_of_shards": shards, "number_of_replicas": replicas}
     mappings = {"dynamic": False, "_meta": SPLIT_NAMES, "_source": {"excludes": [OWN]}}
     return {
@@ -287,7 +290,7 @@ def stored_name(scheme: Scheme, sketch_scheme: SketchScheme) -> str:
 
 
 def spelled_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
-    """Write MinHash tokens as terms: 11 letters of base64 each, the highest bits first."""
+    """Encode MinHash tokens as terms of 11 letters in base64, the highest bits first."""
     padded = np.zeros((len(numbers), 9), dtype=np.uint8)
     padded[:, :8] = numbers.astype(">u8").view(np.uint8).reshape(-1, 8)
     letters = np.frombuffer(base64.b64encode(padded.tobytes()), np.uint8).reshape(-1, 12).copy()

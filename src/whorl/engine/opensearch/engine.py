@@ -1,7 +1,7 @@
 """Engine for an OpenSearch or Elasticsearch index.
 
 Searches use only fields that whorl fills (`document_fields`), so they do not depend on the server's version, analysers
-and plug-ins. FINGERPRINT also works on an index with its own MinHash field (`foreign_minhash`).
+and plug-ins. FINGERPRINT also works on an index without these fields that has a MinHash field (`foreign_minhash`).
 """
 
 from __future__ import annotations
@@ -79,13 +79,13 @@ from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind
 
 #: Maximum number of references or documents in a request.
 _AT_ONCE = 200
-#: Field names, the largest size and the state of the passages are cached for this time, in seconds.
+#: Cache time in seconds for the field names, the size of the largest document, and the state of the passages.
 _CACHE_SECONDS = 30.0
 #: Maximum age of `fields(latest=True)` in seconds; every query with a misspelt field name calls it.
 _LATEST_SECONDS = 1.0
-#: The description of the index's own tokens is cached for this time, in seconds.
+#: Cache time in seconds for the description of the tokens that the cluster makes.
 _TOKENS_SECONDS = 300.0
-#: Lucene's costs with ten segments (a tier of TieredMergePolicy). Only their ratio matters.
+#: Costs of Lucene with ten segments (a tier of TieredMergePolicy), in microseconds. Only the ratio matters.
 _COSTS = Costs(look_up=110.0, candidate=150.0)
 _MOST_FIELDS = 10_000
 #: Maximum number of passage hashes to count in one request.
@@ -95,7 +95,7 @@ _IDS = (ID, HANDLE)
 
 @guard_responses
 class OpenSearchEngine(Engine):
-    """Engine for an index."""
+    """Engine for an OpenSearch or Elasticsearch index."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class OpenSearchEngine(Engine):
 
     @property
     def _foreign(self) -> ForeignTokens | None:
-        """Reader of the cluster's MinHash tokens; None if searches use whorl's fields."""
+        """Reader of the MinHash tokens that the cluster makes; None if searches use whorl's fields."""
         return self._remembered_tokens()
 
     @property
@@ -133,7 +133,7 @@ class OpenSearchEngine(Engine):
                 raise DocumentError(f"a cluster takes ids of {MOST_ID_BYTES} bytes at most, got {document.id!r:.80}")
         if not batch:
             return
-        # A cluster creates a missing index with default mappings, so check at every call.
+        # Check at every call: a cluster would create a missing index with default mappings.
         features = require_fields(self._client, self._names)
         fingerprints = hashed((document.text for document in batch), self._scheme, Parts.ALL, workers=1)
         fields = own_fields(batch, fingerprints, (self._scheme, self._sketch_scheme), self._names, features)
@@ -206,7 +206,10 @@ class OpenSearchEngine(Engine):
                     yield reference, hit
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
-        """Return the fields and values that a reference may mean. The first pair with a document decides."""
+        """Return the pairs of a field and a value that a reference may mean.
+
+        The first pair that matches a document counts.
+        """
         names = {"dbid": self._names.dbid, "noderef": self._names.noderef}
         return [
             (ID, value) if role == "key" else (HANDLE, handle(names[role], value))
@@ -223,7 +226,8 @@ class OpenSearchEngine(Engine):
         return {document_id: text_in(hit.get("_source", {}), self._names) for document_id, hit in hits.items()}
 
     def _searchable_texts(self, ids: Collection[str]) -> dict[str, str]:
-        """Return the searchable versions' texts; a look-up by id would miss documents with a routing."""
+        """Return the texts of the searchable versions of documents, by id."""
+        # Use a search, because a look-up by id would miss documents with a custom routing.
         texts = dict[str, str]()
         for batch in batches(ids, _AT_ONCE):
             body = {"query": {"ids": {"values": batch}}, "size": len(batch), "_source": [self._names.content]}
@@ -258,7 +262,7 @@ class OpenSearchEngine(Engine):
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """Scheme of the passages; None unless all searchable documents have passages."""
+        """Scheme of the passages; None if a searchable document has no passages."""
         scheme, is_complete = self._passages()
         return scheme if is_complete else None
 
@@ -272,7 +276,7 @@ class OpenSearchEngine(Engine):
 
     @property
     def _scheme_of_passages(self) -> PassageScheme:
-        """Scheme of the passage field; some documents may not have passages yet."""
+        """Scheme of the passage field, even if some documents have no passages yet."""
         scheme, _ = self._passages()
         if scheme is None:
             raise without_passage_field(self._client)
@@ -294,7 +298,7 @@ class OpenSearchEngine(Engine):
 
         def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Iterator[tuple[str, list[int]]]:
             query = self._translated(holders_plan(numbers, scheme, ids, left_out)).query
-            # A hit lists the names of its matching clauses.
+            # A hit lists the names of its matching clauses, so give each hash a named clause.
             named = [
                 {"term": {PASSAGES: {"value": term, "_name": str(position)}}}
                 for position, term in enumerate(passage_hash_terms(tuple(numbers), scheme))
@@ -306,7 +310,9 @@ class OpenSearchEngine(Engine):
         return look_up_holders(counts, most, among, ask)
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Require that new documents get passages, of any scheme or of `wanted`. Create a missing index.
+        """Raise an error unless new documents get passages; if `wanted` is given, of this scheme.
+
+        Create a missing index.
 
         Raises:
             SchemaError: The index has no field for passages, or lacks another field of whorl.
@@ -486,14 +492,14 @@ class OpenSearchEngine(Engine):
             if kind == "KEYWORD":
                 places[Kind.TEXT] = name
             places[Kind[kind]] = name
-        # The user's names for the fields "name" and "content" also work.
+        # Queries may also use the user's names for the fields "name" and "content".
         known = {self._names.name: known["name"], self._names.content: known["content"], **known}
         split = {"name"} if splits_names(self._client.mapping(WORDS) or {}) else ()
         return Fields(known, profile=self._scheme.profile, split=split)
 
 
 def _keys(reference: str) -> list[str]:
-    """Return the ids that a reference may mean in an index without whorl's fields, which has no DBIDs."""
+    """Return the ids that a reference may mean in an index without whorl's fields. Such an index has no DBIDs."""
     return [value for role, value in reference_meanings(reference) if role == "key"]
 
 

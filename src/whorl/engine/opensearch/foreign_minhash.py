@@ -1,8 +1,8 @@
-"""Finds MinHash fields that an index already has, and makes tokens for queries in the same way as the index.
+"""Finds MinHash fields that an OpenSearch index already has, and makes the same tokens for queries.
 
-Releases of the cluster break words differently, and some ignore options of the filter. So whorl compares the cluster's
-tokens of sample texts with its own. It reads the tokens of documents as term vectors. If both programs make the same
-tokens, whorl makes the tokens of a text itself; otherwise the cluster does.
+Server releases break words differently, and some ignore options of the filter. So whorl compares the cluster's tokens
+of sample texts with its own tokens. If they are equal, whorl makes the tokens of a text itself; otherwise the cluster
+makes them. whorl reads the tokens of documents as term vectors.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from whorl.query.plan.nodes import Kind
 _ANALYZER, _FILTER = "index.analysis.analyzer.", "index.analysis.filter."
 #: Sample text that fills every bucket, so that the number of its tokens identifies the scheme.
 LONG_PROBE = " ".join(f"word{number}" for number in range(3000))
-#: Encodings of whole and of truncated tokens, by their length in UTF-16 units.
+#: Encodings of whole and truncated tokens, by the token's length in UTF-16 units.
 _SPELLINGS = {8: Spelling.UNITS_8, 4: Spelling.UNITS_4}
-#: Number of words in a short sample text. It is so small that each shingle makes a token.
+#: Number of words in a short sample text, so few that each shingle makes a token.
 _PROBE_WORDS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class MinHashField:
-    """A field of MinHash tokens, as its mapping and settings describe it.
+    """A field of MinHash tokens, as described by the mapping and the settings of the index.
 
     Args:
         name: The field's name, with dots after names of objects and parent fields.
@@ -57,7 +57,10 @@ class MinHashField:
 
     @property
     def scheme(self) -> Scheme:
-        """Scheme of the field; SchemaError if unsupported. Rotation is ignored, because it only repeats tokens."""
+        """Scheme of the field's tokens; raises SchemaError if it is unsupported.
+
+        Rotation is ignored, because it only repeats tokens.
+        """
         try:
             return Scheme(
                 shingle_size=self.shingle_size,
@@ -71,10 +74,10 @@ class MinHashField:
 
 @dataclass(frozen=True, slots=True)
 class TokenField:
-    """A field of MinHash tokens, as its tokens of sample texts show it.
+    """A field of MinHash tokens, as determined from its tokens of sample texts.
 
     Args:
-        place: Field of a document with the text.
+        place: Field of the document's text.
         is_ours: Whether whorl makes the same tokens. If not, the cluster makes them.
         is_sorted: Whether the cluster can sort hits by `_id`, which Elasticsearch forbids by default.
     """
@@ -118,7 +121,7 @@ def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | 
 
 
 def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
-    """Determine a field's actual tokens from sample texts; raise SchemaError if they are unreadable."""
+    """Determine from sample texts how a field makes tokens; raise SchemaError if the tokens are unreadable."""
     tokens = client.terms_of(LONG_PROBE, field.place, field.name)
     units = max((len(token.encode("utf-16-be")) // 2 for token in tokens), default=0)
     spelling, scheme = _SPELLINGS.get(units), probed_scheme(field, len(tokens))
@@ -150,7 +153,7 @@ def token_count(scheme: Scheme) -> int:
 
 
 def probed_scheme(field: MinHashField, count: int) -> Scheme | None:
-    """Return the scheme for which the long sample has `count` distinct tokens, or None.
+    """Return the scheme that gives the long sample text `count` distinct tokens, or None.
 
     Try the described scheme, then the scheme of releases that ignore bucket_count and hash_set_size.
     """
@@ -206,7 +209,7 @@ _AT_ONCE = 200
 
 
 def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | None:
-    """Return a reader of the cluster's MinHash tokens; None if the index has whorl's fields, or no such tokens.
+    """Return a reader of the cluster's MinHash tokens; None if the index has whorl's fields, or no MinHash field.
 
     Raises:
         SchemaError: Several token fields exist and none is configured, or whorl cannot read the tokens.
@@ -232,7 +235,7 @@ class ForeignTokens:
     def __init__(self, client: IndexClient, names: FieldNames, field: TokenField, fields: Iterable[str]) -> None:
         self._client, self._names, self.field = client, names, field
         self.scheme = field.scheme
-        # List the token fields, so that clauses on them are refused with a better message than for unknown fields.
+        # List the token fields, so that a clause on such a field gets a better error than for an unknown field.
         known = {name: {Kind.TEXT: name, Kind.KEYWORD: name} for name in fields}
         self.fields = Fields({**known, "id": {Kind.KEYWORD: "id"}}, profile=field.scheme.profile)
 
@@ -250,7 +253,7 @@ class ForeignTokens:
                 signatures[document_id] = self._recovered(repeats, order_matters=wanted[document_id])
                 if not repeats or not signatures[document_id].is_exact:
                     unsure[document_id] = set(repeats)
-        # Compute missing tokens from the text, unless the text has changed since.
+        # Compute the signature from the text instead, unless the text has changed since.
         for document_id, text in self._texts(unsure).items():
             made = self.sign(text)
             if not unsure[document_id] or unsure[document_id] == set(made.tokens):

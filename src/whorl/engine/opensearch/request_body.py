@@ -1,8 +1,8 @@
-"""Turns query plans and facets into search bodies of OpenSearch; user text never becomes syntax.
+"""Turns query plans and facets into OpenSearch search bodies as JSON; user text never becomes syntax.
 
 Scores do not depend on the cluster's statistics: each token scores its weight. If a query exceeds Lucene's limit on
-leaf clauses, fingerprints become functions of a function_score query. Functions do not count as clauses; hits must then
-reach a minimum score.
+leaf clauses, fingerprints become functions of a function_score query with a minimum score, because functions do not
+count as clauses.
 """
 
 from __future__ import annotations
@@ -76,17 +76,17 @@ from whorl.query.plan.nodes import (
     Words,
 )
 
-#: Number of leaf clauses of a fingerprint that became functions: its terms query and two filters.
+#: Number of leaf clauses of a fingerprint after its move into functions: a terms query and two filters.
 _LEAVES_APART = 3
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens)
 _NO_DOCUMENT: Json = {"match_none": {}}
-#: A score that is too small to change a 32-bit sum.
+#: A score so small that it does not change a sum in 32-bit floats.
 _UNSEEN = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """Query of a plan, with the plan's warnings and warnings about words that cannot match."""
+    """A plan's query as JSON, with the plan's warnings and warnings about words that cannot match."""
 
     query: Json
     warnings: tuple[str, ...]
@@ -96,7 +96,7 @@ def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None)
     """Translate a bound plan into a query.
 
     Args:
-        tokens: Field of the cluster's tokens, in an index without whorl's fields.
+        tokens: Field with the MinHash tokens that the cluster makes, in an index without whorl's fields.
 
     Raises:
         ParameterError: The plan has too many clauses.
@@ -116,7 +116,7 @@ def everything(tokens: TokenField | None = None) -> Json:
 
 
 def sorted_by(order: Sequence[Order], tokens: TokenField | None = None) -> list[Json]:
-    """Return the sort keys of hits, the id last; raise SchemaError if the index lacks their fields."""
+    """Return the sort keys of a request, the id last; raise SchemaError if the index lacks a field for them."""
     field = id_field(tokens)
     if tokens and any(key.field is not None and not (key.is_by_id and tokens.is_sorted) for key in order):
         raise _only_in_ours("order by a field")
@@ -157,7 +157,7 @@ def leaf_clauses(node: BoundLeaf) -> int:
 
 
 class _Translator:
-    """Translates the nodes of a plan to queries, and collects warnings for the user."""
+    """Translates the nodes of a plan to JSON queries, and collects warnings for the user."""
 
     def __init__(self, scheme: Scheme, apart: frozenset[int], tokens: TokenField | None) -> None:
         self._scheme, self._apart, self._tokens = scheme, apart, tokens
@@ -235,7 +235,10 @@ class _Translator:
         return {"bool": {"must": [self._counted(SAMPLE, terms, minimum, 1.0)], "filter": filters}}
 
     def _counted(self, field: str, terms: Sequence[str], minimum: int, weight: float) -> Json:
-        """Return the query for documents with at least `minimum` of the terms; repetitions count, also in the score."""
+        """Return the query for documents with at least `minimum` of the terms.
+
+        A repeated term counts repeatedly, also in the score.
+        """
         if self._tokens:
             return _at_least([_constant(_term(field, term), weight) for term in terms], minimum)
         if not terms:
@@ -253,7 +256,7 @@ def _one_of(field: str, values: Iterable[str]) -> Json:
 
 
 def _terms_apart(field: str, terms: Sequence[str]) -> list[tuple[Json, int]]:
-    """Return a query for each distinct term, with the number of its repetitions."""
+    """Return a query for each distinct term, with the number of its occurrences."""
     return [(_term(field, term), count) for term, count in Counter(terms).items()]
 
 
@@ -267,16 +270,16 @@ def _at_least(queries: Sequence[Json], minimum: int) -> Json:
 
 
 def _weighed(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, weight: float) -> Json:
-    """Return the query for hits of `superset` that match enough of the counted queries.
+    """Return the query for hits of `superset` whose matches of the counted queries add up to at least `minimum`.
 
     Args:
         counted: Queries, each with the number that a match adds to the count.
-        minimum: Smallest count of a hit.
+        minimum: Minimum count of a hit.
         weight: The score is the count times this weight.
     """
     if not weight:
         return _constant(_weighed(superset, counted, minimum, 1.0), 0.0)
-    # A document that matches no function would score 1, so the first function always matches.
+    # Let the first function match every document, because a document without a matching function would score 1.
     functions = [
         {"weight": _UNSEEN * weight},
         *({"filter": query, "weight": count * weight} for query, count in counted),
@@ -285,8 +288,8 @@ def _weighed(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, 
     return {"function_score": {"query": {"bool": {"filter": [superset]}}, "functions": functions, **scores}}
 
 
-#: Sort script. It takes the first prefix that the document has, and returns the smallest or largest value with it. Doc
-#: values are sorted by their encoding.
+#: Sort script. It takes the first of several prefixes that the document has values with, and returns the smallest or
+#: largest of these values. Doc values are sorted by their encoding.
 _FIRST_VALUE = """
 for (int at = 0; at < params.beginnings.length; at++) {
   String beginning = params.beginnings[at]; String found = null;
@@ -297,9 +300,9 @@ for (int at = 0; at < params.beginnings.length; at++) {
 }
 return params.missing;
 """
-#: The prefix "=" sorts an empty text before a missing one in descending order.
+#: The prefix "=" sorts an empty text before a missing text in descending order.
 _AS_TEXT = "return '=' + spelled;"
-#: Decodes integers and floats of `index_terms.encode_sortable`, so that both kinds sort in one order.
+#: Script that decodes integers and floats of `index_terms.encode_sortable`, to sort both kinds together by value.
 _AS_NUMBER = """
 long bits = Long.parseUnsignedLong(spelled, 16);
 if (params.whole[at]) { return (double) (bits + Long.MIN_VALUE); }
@@ -401,9 +404,9 @@ def _ordered(field: str, patterns: Sequence[Pattern], slop: int) -> Json:
 def _near(field: str, word: str, edits: int) -> Json:
     options = {
         "fuzziness": edits,
-        # Do not edit the field's name, which begins each term: the term would then be of another field.
+        # Protect the field name that begins each term from edits: an edited name would be another field.
         "prefix_length": len(word_term(field, "")),
-        # Make one clause of all matching terms, not one clause per term.
+        # Make one clause for all matching terms, not one clause per term.
         "rewrite": "constant_score",
         "transpositions": True,
     }
@@ -438,7 +441,7 @@ _LEAST_OF_A_SHARD = 1000
 #: Longest prefix in a regular expression, which may have 1,000 characters (index.max_regex_length).
 _LONGEST_BEGINNING = 990
 _SYNTAX = re.compile(r"[^0-9A-Za-z]", re.ASCII)
-#: Script that decodes the numbers in a field, like the sort script.
+#: Aggregation script that decodes the numbers in a field, like the sort script.
 _NUMBERS_SCRIPT = """
 List found = new ArrayList();
 for (String value : doc['whorl_values']) {
@@ -478,7 +481,7 @@ def _aggregation(facet: Facet, query: Callable[[BoundNode], Json]) -> Json:
 
 
 def _field(facet: ValueFacet) -> Json:
-    """Return the field of a facet, with a regular expression that matches its values."""
+    """Return the members of an aggregation that select a facet's values: field, and regular expression for terms."""
     is_id = facet.place == "id"
     if is_id and not facet.beginning:
         return {"field": ID}
@@ -496,7 +499,7 @@ def _literal(text: str) -> str:
 
 
 def read_facets(facets: Sequence[Facet], aggregations: Any) -> tuple[FacetResult, ...]:
-    """Return the facets in the aggregations of a response; the caller handles malformed responses."""
+    """Return the facets in the aggregations of a response. The caller must handle errors from malformed responses."""
     return tuple(_read(facet, aggregations[f"facet{number}"]) for number, facet in enumerate(facets))
 
 

@@ -40,7 +40,7 @@ from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.winnowing import PassageScheme
 
 _ICU = "icu"
-#: Change of a collection: path of the API, name of the command, and argument of the command.
+#: Step that changes a collection: path of the API, name of the command, and argument of the command.
 _Step: TypeAlias = tuple[str, str, Json]
 
 
@@ -54,7 +54,7 @@ def initialise(
     without_minhash: bool = False,
     passages: PassageScheme | None = None,
 ) -> list[str]:
-    """Add missing definitions; return a line for each added, kept or different definition.
+    """Add missing definitions to a collection; return a line for each added, kept or different definition.
 
     Args:
         content: Field of the texts, if not the one in `wanted`.
@@ -121,13 +121,13 @@ def _require_possible(client: SolrClient, schema: Schema, wanted: FieldNames, pa
 
 
 def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | None:
-    """Return the base folder of files' ids, from a user property of the collection.
+    """Return the folder that the ids of files are relative to, from a user property of the collection.
 
-    If the collection has no base, `choose` returns the base to save; Solr then reloads the collection.
+    If the collection has none, save the folder that `choose` returns; Solr then reloads the collection.
     """
     # Collections of a SolrCloud may share one configuration, so the property has the collection's name.
     name = f"whorl_file_base.{client.url.rpartition('/')[2]}"
-    # If the user may not read or change the configuration, the collection has no base folder.
+    # If the user may not read or change the configuration, continue without a base folder.
     with suppress(EngineResponseError):
         base = client.get("config/overlay").object("overlay").get("userProps", {}).get(name)
         if base is None and choose is not None:
@@ -164,7 +164,7 @@ def _fields(wanted: FieldNames, schema: Schema) -> list[Json]:
 
 
 def _merged(fields: list[Json], schema: Schema) -> dict[str, Json]:
-    """Return the fields of the schema and the fields to add, by name."""
+    """Return the fields that the schema will have, by name: existing fields, and fields to add."""
     return {**{field["name"]: field for field in fields}, **schema.fields}
 
 
@@ -196,7 +196,8 @@ def _schema_steps(schema: Schema, wanted: FieldNames, fields: list[Json], types:
         if name in needed and name not in schema.types:
             yield "schema", "add-field-type", field_type
     for field in missing:
-        # If a dynamic field has the name or the text, do not add a field: it could not read the dynamic field's data.
+        # If a dynamic field has the names or texts, do not add a field, because it could not read the data of the
+        # dynamic field.
         if field["name"] not in (wanted.name, wanted.content) or not schema.describe(field["name"]):
             yield "schema", "add-field", field
     for field in dynamic_definitions():

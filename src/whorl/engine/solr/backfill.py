@@ -5,7 +5,7 @@ whorl has read (compare-and-set), so Solr skips a document that has changed sinc
 
 In an atomic update, Solr rebuilds the whole document. It reads stored fields, and docValues with useDocValuesAsStored,
 and fills copyField destinations from their sources. Any other field would silently become empty, so `require_safe`
-first checks that no such field exists.
+first checks that all fields in use are of these kinds.
 """
 
 from __future__ import annotations
@@ -37,14 +37,16 @@ from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.batch import Parts, hashed
 from whorl.fingerprint.sketch.sketch import SketchScheme
 
-#: Number of ids per request. It is large, because Solr goes through all matching documents for each page.
+#: Number of ids per page. It is large, because Solr goes through all matching documents for each page.
 _LISTED_AT_ONCE = 10_000
-#: Value of `_version_` that only requires that the document exists.
+#: Value of `_version_` that makes Solr require only that the document exists.
 _ANY_VERSION = 1
 
 
 def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> tuple[Collection, int]:
-    """Return the collection and the number of documents to process; change nothing.
+    """Check without changes whether a backfill is possible.
+
+    Return the collection and the number of documents to process.
 
     Args:
         repair: Also count documents with empty sketches, which are computed again.
@@ -67,7 +69,7 @@ def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> 
 def _require_text(client: SolrClient, collection: Collection, wanted: FieldNames, *, repair: bool) -> None:
     """Raise SchemaError if no document has a stored text in the configured field.
 
-    With `repair`, a collection may have no texts at all: its empty sketches are then removed.
+    With `repair`, a collection may have no texts at all, because the repair removes its empty sketches.
     """
     content = collection.content
     if content is not None:
@@ -99,7 +101,7 @@ def backfill(
     Args:
         repair: Also compute empty sketches again, because they may come from a wrong text field, and remove the
             sketches of documents without a text.
-        progress: Called with the counts so far, before the first batch and after each.
+        progress: Called with the counts so far, before the first batch and after each batch.
 
     Raises:
         SchemaError: The documents cannot get sketches; nothing has been changed.
@@ -120,7 +122,7 @@ def backfill(
 
 
 def _fill(client: SolrClient, collection: Collection, documents: list[SolrResponse]) -> BackfillReport:
-    """Compute and send the fields that documents lack; return the counts of documents."""
+    """Compute and send the fields that a batch of documents lacks; return the counts of the batch."""
     unreadable = _unreadable(client, collection, documents)
     name, key = stored_name(collection.scheme, SketchScheme()), collection.names.key
     passages = collection.passage_scheme
@@ -171,7 +173,7 @@ def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
     name = stored_name(collection.scheme, SketchScheme())
     queries = [without_sketch(name, collection.searchable_text), lost_sketches(name)]
     if scheme := collection.passage_scheme:
-        # Only documents with a sketch and its tokens: the other queries find the rest.
+        # Match only documents with a sketch and its tokens, because the other queries find the rest.
         lacking = lacks_passages(scheme, None)
         queries.append({"bool": {"filter": [lacking, {"term": {"f": SCHEME, "query": name}}, exists(SAMPLE)]}})
     return [*queries, *([empty_sketches(name)] if repair else [])]
@@ -198,7 +200,7 @@ def update(collection: Collection, document: SolrResponse, fields: Json) -> Json
 
 
 def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tuple[str, str]]:
-    """Send updates; return the ids of refused documents, with reasons. Documents that have changed are left out."""
+    """Send updates; return the id and the reason for each refused document. Ignore documents that have changed."""
     if not updates:
         return []
     try:
@@ -221,11 +223,11 @@ def send_updates(client: SolrClient, updates: list[Json], key: str) -> list[tupl
     return []
 
 
-#: Fields that an update never loses, because Solr or the update sets them.
+#: Fields that an atomic update never loses, because Solr or the update itself sets them.
 _NOT_LOST = frozenset({"_version_", "_root_", "_nest_path_", PASSAGES, *NEEDED})
-#: Part of the name of a subfield, which Solr rebuilds with its parent field.
+#: Part of the name of each subfield. Solr rebuilds a subfield from its parent field.
 _PART_OF_A_FIELD = "___"
-#: Maximum number of documents to check one by one for values that were not copied.
+#: Maximum number of documents to check one by one for values in a copyField destination that were not copied.
 _MOST_SUSPECTS = 1000
 
 
@@ -248,7 +250,7 @@ def require_safe(client: SolrClient, collection: Collection) -> None:
 
 
 class _Losses:
-    """Describes the fields of a collection whose values an atomic update would lose."""
+    """Describes for error messages the fields of a collection whose values an atomic update would lose."""
 
     def __init__(self, client: SolrClient, collection: Collection) -> None:
         self._client, self._collection = client, collection
@@ -276,7 +278,7 @@ class _Losses:
                 yield f"{name!r} is neither stored nor docValues ({count})"
 
     def _copied(self, destination: str) -> Iterator[str]:
-        """Describe a copyField destination that Solr could not fill again from its sources."""
+        """Describe a copyField destination if Solr could not fill it again from its sources."""
         field = self._describe(destination)
         if destination in _NOT_LOST or field is None or not (_has_values(field) or self._is_readable(field)):
             return
@@ -293,14 +295,14 @@ class _Losses:
             yield f"{destination!r} holds values that were not copied from {', '.join(map(repr, sources))} ({own})"
 
     def _uncopied(self, destination: str) -> str:
-        """Return the number of documents with a value that was not copied, as text; "" for 0."""
+        """Return as text the number of documents with a value in `destination` that was not copied; "" for 0."""
         if "*" in self._sources[destination]:
             return ""
         sources = self._source_fields(destination)
         query = {"bool": {"filter": [exists(destination)], "must_not": [exists(name) for name in sources]}}
         body = {"query": query, "limit": _MOST_SUSPECTS, "fields": listed([self._collection.names.key, *sources])}
         suspects = self._client.select(body)
-        # `exists` does not find a source field whose value has no words, but Solr returns the value.
+        # `exists` misses a source value without words, but the response contains it.
         false_suspects = sum(any(name in document for name in sources) for document in suspects.documents)
         return _counted(suspects.total - false_suspects)
 

@@ -1,4 +1,4 @@
-"""`whorl solr check`: checks how a collection can be searched by fingerprint, and reports problems.
+"""`whorl solr check`: checks whether and how a collection can be searched by fingerprint, and reports problems.
 
 No check changes the collection. A finding states a fact, its consequence and a remedy. `compare_sample` compares the
 indexed tokens with the tokens that whorl makes from the stored texts.
@@ -481,7 +481,7 @@ _AT_ONCE = 20
 
 
 def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Finding:
-    """Fingerprint the first texts of a collection, and compare the tokens with its index.
+    """Compute the MinHash tokens of the first texts of a collection, and compare them with the indexed tokens.
 
     Args:
         count: Number of documents to compare, by id, at least 1.
@@ -545,7 +545,7 @@ def _sample_finding(
 
 
 def _sampled(client: SolrClient, collection: Collection, count: int) -> Iterator[tuple[SolrResponse, set[str] | None]]:
-    """Yield documents, each with its distinct indexed tokens, or with None if the tokens are unreadable."""
+    """Yield documents, each with its distinct indexed tokens; None if these are unreadable."""
     names, source = collection.names, collection.sources[0]
     has_vectors = source is TokenSource.TERM_VECTORS
     handler, parameters = "select", {}

@@ -1,6 +1,6 @@
 """HTTP client of one Solr core or collection; turns every failure into one of whorl's errors.
 
-Queries are sent as JSON, because URLs, XML and lists would damage control characters, commas and blanks in tokens.
+Queries are sent as JSON, because URLs, XML and lists would change control characters, commas and blanks in tokens.
 """
 
 from __future__ import annotations
@@ -85,7 +85,10 @@ class SolrResponse(Json):
 
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
-    """Page of documents. `answer` is the whole response, including facets, term vectors and the next cursor mark."""
+    """Page of documents from a search.
+
+    `answer` is the whole response, with facets, term vectors and the next cursor mark.
+    """
 
     total: int
     documents: list[SolrResponse]
@@ -155,7 +158,7 @@ class SolrClient:
                 yield page.documents, following
 
     def change(self, path: str, command: object) -> SolrResponse:
-        """Send a command to the schema or the configuration, once: Solr refuses a repeated command."""
+        """Send a command to the Schema or Config API, without retries, because Solr refuses a repeated command."""
         return self._object(self._send_once("POST", path, {}, json_bytes(command)))
 
     def post_xml(self, path: str, text: str) -> SolrResponse:
@@ -173,8 +176,8 @@ class SolrClient:
     def reload(self) -> None:
         """Reload a collection of a SolrCloud, and wait until all its cores use its changed schema.
 
-        Solr answers a schema change before all cores have reloaded, and a document committed during a reload can stay
-        invisible until the next commit. A standalone Solr reloads before it answers.
+        SolrCloud answers a schema change before all cores have reloaded. A document that is committed during a reload
+        can stay invisible until the next commit. A standalone Solr reloads before it answers.
         """
         # Ignore a refusal: the schema has already changed, and the user may lack the right to reload.
         with suppress(EngineResponseError):
@@ -353,7 +356,7 @@ def _short(words: str) -> str:
 
 
 def malformed(url: str, what: str) -> EngineResponseError:
-    """Return the error for a response that cannot come from Solr."""
+    """Return the error for a response that Solr would never send."""
     message = f"{url} answers, but not as a Solr does ({what}); is this a Solr's address?"
     return EngineResponseError(message, status=200, detail=what)
 
@@ -362,7 +365,7 @@ def malformed(url: str, what: str) -> EngineResponseError:
 def guard_response(url: str) -> Iterator[None]:
     """Turn Python errors from a malformed response into EngineResponseError.
 
-    This suits responses such as a schema: they have hundreds of members, which are checked only when used.
+    Use this for responses with hundreds of members, such as a schema, which are checked only when used.
     """
     try:
         yield
@@ -373,7 +376,7 @@ def guard_response(url: str) -> Iterator[None]:
 
 
 def term_vectors(answer: SolrResponse, field: str) -> dict[str, dict[str, int]]:
-    """Return each document's tokens with their frequencies, by unique key; the request needs json.nl=map."""
+    """Return each document's tokens with their frequencies, by unique key; the request must set json.nl=map."""
     with guard_response(answer.url):
         return {
             str(document["uniqueKey"]): {

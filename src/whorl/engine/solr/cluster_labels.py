@@ -1,7 +1,7 @@
 """Labels clusters of near-duplicates in a Solr collection, by atomic updates of two fields.
 
-In an atomic update, Solr rebuilds the whole document from the values that it can read back. It cannot read back the
-tokens of sketch and passages. So the update includes them, computed again from the stored sketch and text.
+In an atomic update, Solr rebuilds the whole document from stored fields and docValues. The tokens of the sketch and of
+the passages are in neither. So the update includes these tokens, computed again from the stored sketch and text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from whorl.query.plan.nodes import BoundPlan
 class SolrLabels(ServerLabels):
     """Reads and writes the cluster labels of documents in a collection.
 
-    `request` returns the body of a request for a plan, without rows.
+    `request` returns the body of a request for a plan's hits, with 0 rows.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class SolrLabels(ServerLabels):
         return send_updates(self._client, updates, key)
 
     def _unreadable_fields(self, documents: list[SolrResponse], collection: SolrCollection) -> Iterator[Json]:
-        """For each document, compute the fields that Solr cannot read back."""
+        """For each document, compute the fields that Solr cannot read back, and so would lose in an atomic update."""
         if scheme := collection.passage_scheme:
             texts = [whole_text(document.get(collection.content or "")) for document in documents]
             words = (hashes.words for hashes in hashed(texts, collection.scheme, Parts.WORDS, workers=1))
@@ -101,7 +101,7 @@ class SolrLabels(ServerLabels):
 
         read_texts = text_reader(self._client, collection, documents)
         for at, sketch in enumerate(read_sketches(documents, collection.scheme, SketchScheme(), read_texts)):
-            # Leave out the encoded sketch: it is stored, so Solr keeps it.
+            # Leave out the encoded sketch, because Solr stores and keeps it.
             fields = {} if sketch is None else searched_sketch_fields(sketch, collection.scheme)
             yield {**fields, PASSAGES: passages[at]} if scheme else fields
 

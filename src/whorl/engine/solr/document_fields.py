@@ -1,12 +1,12 @@
 """Converts properties and sketches of documents to the fields of a Solr collection, and back.
 
-A property is stored in the field with its name. If this is a text field, each whole value is also stored in a dynamic
-field for its type: `whorl_integer_year` has the number 2021 of the property `year`.
+A property is stored in the field with its name. If this is a text field, each whole (not tokenized) value is also
+stored in a dynamic field for its type. For example, `whorl_integer_year` has the number 2021 of the property `year`.
 
-Four fields hold a sketch: `whorl_size` the number of distinct shingles, `whorl_sample` the look-up tokens,
-`whorl_sketch` the encoded sketch, and `whorl_scheme` the names of the schemes of these three. Sketches of different
-schemes are never compared. A short document with a stored text has no `whorl_sketch`, because its sketch can be made
-from the text.
+Four fields hold a sketch: `whorl_size` the number of distinct shingles, `whorl_sample` the look-up tokens (the indexed
+hashes), `whorl_sketch` the encoded sketch, and `whorl_scheme` the names of its schemes. Sketches of different schemes
+are never compared. A short document with a stored text has no `whorl_sketch`, because whorl computes its sketch from
+the text.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
 
 
 def used_names(client: SolrClient, schema: Schema) -> set[str] | None:
-    """Return the names of all fields in use; None if Solr refuses and dynamic fields match all names."""
+    """Return the names of all fields in use; None if Solr refuses the request and dynamic fields match all names."""
     if not schema.dynamic:
         return set()
     try:
         return names_in_use(client)
     except EngineResponseError:
-        # Continue without the names, if possible: a user with read access only may lack the right to this request.
+        # A user with read access only may lack the right to this request, so continue without the names if possible.
         if schema.dynamic.keys() & {"*", *(f"{beginning}*" for beginning in WHOLE_PREFIXES.values())}:
             raise
         return None
@@ -96,7 +96,7 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | Non
     for name, places in known.items():
         is_declared = name in collection.schema.fields or is_dynamic(name)
         if not is_declared and len(places) > 1 and Kind.KEYWORD not in places:
-            # A property with only numbers is also indexed as words; search it as numbers.
+            # A property that has only numbers is also indexed as words, but search it only as numbers.
             places.pop(Kind.TEXT, None)
     called = {"id": collection.names.key, **{role: name for role, name in roles.items() if name != role}}
     split = {wanted.name} if collection.schema.splits_names(wanted.name) else ()
@@ -104,7 +104,7 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | Non
 
 
 def whole_values(values: list[tuple[str, Kind, Value]], collection: Collection) -> dict[str, list[Any]]:
-    """Return a document's values for the dynamic fields of whole values, by field."""
+    """Return a document's values for the dynamic fields of whole values, by name of the field."""
     fields: dict[str, list[Any]] = {}
     for name, kind, value in values:
         if f"{WHOLE_PREFIXES[kind]}*" not in collection.schema.dynamic:
@@ -126,7 +126,7 @@ def as_typed(name: str, text: str, collection: Collection) -> str:
 
 
 def original_value(value: PropertyValue, places: Places) -> PropertyValue:
-    """Convert a text from a text field back to the document's value."""
+    """Convert a stored text back to the property's value; `places` has the types of the property's values."""
     kinds = [kind for kind in places if kind is not Kind.TEXT]
     if not isinstance(value, str) or len(kinds) != 1:
         return value
@@ -185,7 +185,7 @@ def sketch_fields(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> Js
 
 
 def searched_sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
-    """Return the values of the three fields that searches use: size, look-up tokens and scheme."""
+    """Return the values of the three fields that searches use: number of shingles, look-up tokens and scheme."""
     return {
         SIZE: sketch.size,
         SAMPLE: list(lookup_tokens(sketch)),
@@ -216,7 +216,7 @@ def read_sketches(
 def text_reader(
     client: SolrClient, collection: Collection, documents: Sequence[Json]
 ) -> Callable[[Sequence[int]], list[str | None]]:
-    """Return a function for `read_sketches` that fetches only texts that `documents` lacks."""
+    """Return a `read_texts` function for `read_sketches`. It fetches only texts that `documents` lacks."""
     key, content = collection.names.key, collection.content
 
     def read_texts(positions: Sequence[int]) -> list[str | None]:
@@ -235,7 +235,7 @@ def text_reader(
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Numbers of documents with and without a sketch.
+    """Numbers of documents in a collection with and without a sketch.
 
     Args:
         by_scheme: Documents with a sketch, by the name of the scheme.
@@ -266,7 +266,8 @@ def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
 
     Args:
         scheme: The `stored_name` of the collection's own schemes.
-        text: The text field, if it is searchable. Documents without a text are then not counted as lacking a sketch.
+        text: The text field if it is searchable. Then documents without a text do not count as documents without a
+            sketch.
     """
     filled = {"type": "query", "q": f"{SIZE}:[1 TO *]"}
     schemes = {"type": "terms", "field": SCHEME, "limit": _MOST_SCHEMES, "facet": {"filled": filled}}

@@ -1,6 +1,6 @@
 """Engine for Solr: a standalone core or a SolrCloud collection.
 
-Both work the same way: queries resolve references, and Solr merges the hits, stored fields and term vectors of the
+Both work in the same way: queries resolve references, and Solr merges the hits, stored fields and term vectors of the
 shards.
 """
 
@@ -96,24 +96,24 @@ from whorl.query.plan.nodes import (
     mapped,
 )
 
-#: Number of documents per batch of a scan. It is large, because Solr reads through all documents for each batch.
+#: Number of documents per batch of a scan. It is large, because Solr goes through all documents for each batch.
 SCAN_BATCH_SIZE = 5_000
 #: Maximum number of references to resolve in one request. A reference becomes up to three clauses.
 _REFERENCES_AT_ONCE = 200
-#: The scheme of sketches that this version of whorl uses.
+#: Scheme of the sketches that this version of whorl computes.
 _SAMPLE_SCHEME = SketchScheme()
-#: Descriptions of the collection and counts of documents are cached for these times, in seconds. Other clients may
-#: change the schema and the documents.
+#: Cache times in seconds, for the description of the collection and for counts of documents: other clients may change
+#: both.
 _DESCRIPTION_SECONDS, _COUNTS_SECONDS = 60.0, 30.0
 #: Maximum age of `fields(latest=True)` in seconds; every query with a misspelt field name calls it.
 _LATEST_SECONDS = 1.0
-#: Microseconds for a look-up in one segment, and for a candidate, measured by benchmarks/similar_costs.py. Only their
-#: ratio matters.
+#: Microseconds for a token look-up in one segment, and for a candidate, measured by benchmarks/similar_costs.py. Only
+#: the ratio matters.
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
-#: Number of segments if Solr does not report it: one tier of TieredMergePolicy.
+#: Assumed number of segments if Solr does not report it: one tier of TieredMergePolicy.
 _SEGMENTS = 10
-#: Number of sources whose sketches are kept for `recalled_sketch`, at most 128 KB each. A page of up to `_VERSIONED`
-#: candidates is read with the versions of the documents.
+#: Number of sources whose sketches are cached for `recalled_sketch`, at most 128 KB each. A request for up to
+#: `_VERSIONED` candidates also returns their versions.
 _MOST_RECALLED, _VERSIONED = 64, 100
 #: Number of update requests that run at the same time.
 CONNECTIONS = 2
@@ -271,7 +271,7 @@ class SolrEngine(Engine):
         sketches = self._sketches([*named.values()])
         for (reference, document), sketch in zip(named.items(), sketches, strict=True):
             version = document.get(VERSION)
-            # Remember the sketch only if the reference is first of all an id: any other reference can later name
+            # Cache the sketch only if the first meaning of the reference is an id: any other reference can later name
             # another document.
             if sketch and sketch.size and isinstance(version, int) and reference_meanings(reference)[0][0] == "key":
                 self._recent.put((self._sketch_name, reference), RecalledSketch(str(document[key]), version, sketch))
@@ -286,7 +286,7 @@ class SolrEngine(Engine):
     def is_current(self, recalled: RecalledSketch, candidates: Candidates) -> bool:
         known = candidates.versions if isinstance(candidates, CandidatePage) else {}
         if recalled.document_id not in known:
-            # Fetch the source's version, because a filter, or many copies, can keep the source off the page.
+            # The source is not on the page, because of a filter or many copies, so fetch its version.
             known = self._versions(self._documents([recalled.document_id], [self.collection.names.key, VERSION]))
         return known.get(recalled.document_id) == recalled.version
 
@@ -344,7 +344,7 @@ class SolrEngine(Engine):
 
     @property
     def _scheme_of_passages(self) -> PassageScheme:
-        """Scheme of the passage field; some documents may not have passages yet."""
+        """Scheme of the passage field, even if some documents have no passages yet."""
         scheme, _ = self._passages()
         if scheme is None:
             raise SchemaError(
@@ -368,7 +368,7 @@ class SolrEngine(Engine):
         return look_up_holders(counts, most, among, ask)
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Raise an error unless new documents get passage hashes, of any scheme or of the wanted one.
+        """Raise an error unless new documents get passage hashes; if `wanted` is given, hashes of this scheme.
 
         Raises:
             SchemaError: The collection has no field for passages.
@@ -507,7 +507,7 @@ class SolrEngine(Engine):
         return stored_name(self.collection.scheme, _SAMPLE_SCHEME)
 
     def _sketches(self, documents: Sequence[Json]) -> Sequence[Sketch | None]:
-        """Return the sketch of each document; None if it has no readable one.
+        """Return the sketch of each document, or None if it has no readable sketch.
 
         The documents must have been fetched with the fields key, SKETCH and SCHEME.
         """
@@ -533,7 +533,7 @@ class SolrEngine(Engine):
         return documents[0].count(SIZE) if documents else None
 
     def _segments_now(self) -> int:
-        """Return the number of segments of one shard; shards work in parallel."""
+        """Return the number of segments in one shard. Only one shard counts, because shards work in parallel."""
         try:
             return self._client.get("admin/luke", show="index").object("index").count("segmentCount")
         except EngineResponseError:
@@ -599,7 +599,10 @@ class SolrEngine(Engine):
         return made if set(made.tokens) == indexed.keys() else None
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
-        """Return the fields and values that a reference may mean. The first pair with a document decides."""
+        """Return the pairs of a field and a value that a reference may mean.
+
+        The first pair that matches a document counts.
+        """
         by_role = {"key": self.collection.names.key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
         fields = [(by_role[role], value) for role, value in reference_meanings(reference)]
         return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]
@@ -637,7 +640,7 @@ class SolrEngine(Engine):
             yield fields
 
     def _solr_document(self, document: Document) -> dict[str, Any]:
-        """Return the fields to send for a document, without fingerprints; the schema must have them."""
+        """Return the fields to send for a document, except fingerprints; raise an error if the schema lacks a field."""
         collection = self.collection
         names, text_field = collection.names, self._wanted_fields.content
         if collection.schema.describe(text_field) is None:
@@ -692,7 +695,7 @@ class SolrEngine(Engine):
 
 
 def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result]) -> list[_Result]:
-    """Call `send` for each portion of the work in parallel threads; return the results in the order of the portions.
+    """Call `send` for each portion of the work in parallel threads; return the results in order.
 
     If requests fail, the error of the first failed portion is raised after all running requests have ended. The
     caller's thread prepares the portions. If there is only one portion, this thread also sends it.

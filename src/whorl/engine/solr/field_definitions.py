@@ -1,4 +1,4 @@
-"""Fields that whorl reads and fills in a Solr collection: names, definitions and types.
+"""Defines the fields that whorl reads and fills in a Solr collection: names, properties and types.
 
 The definitions are in `solr/configset`. `whorl solr init` adds missing definitions to a collection.
 """
@@ -16,9 +16,10 @@ from whorl.fingerprint.sketch.sketch import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.query.plan.nodes import Kind
 
-#: The four fields of a sketch: number of distinct shingles, look-up tokens, encoded sketch, and name of their schemes.
+#: The four fields of a sketch: number of distinct shingles, look-up tokens (the indexed hashes of the sketch), encoded
+#: sketch, and name of the schemes.
 SIZE, SAMPLE, SKETCH, SCHEME = "whorl_size", "whorl_sample", "whorl_sketch", "whorl_scheme"
-#: Schema properties that these fields must have.
+#: Schema properties that the fields of a sketch must have.
 NEEDED: Mapping[str, tuple[str, ...]] = {
     SIZE: ("indexed",),
     SAMPLE: ("indexed", "multiValued"),
@@ -27,13 +28,13 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 }
 #: Optional field of passage hashes, and the properties that it must have.
 PASSAGES, NEEDED_OF_PASSAGES = "whorl_passages", ("indexed", "multiValued")
-#: Prefix of the passage scheme's name. The type of the passage field has the name of the scheme.
+#: Prefix of all names of passage schemes. The type of the passage field has the name of its scheme.
 _OF_PASSAGES = "passages"
-#: Field for the digest of the indexed document, to skip unchanged documents.
+#: Field for a digest of the document, to skip unchanged documents.
 DIGEST = "whorl_digest"
 #: Solr's own field. Every update of a document gives it a new number from the clock.
 VERSION = "_version_"
-#: Prefixes of the dynamic fields that hold whole values in addition to a text field.
+#: Prefixes of the dynamic fields for whole (not tokenized) values of properties in text fields.
 WHOLE_PREFIXES: Mapping[Kind, str] = {
     Kind.KEYWORD: "whorl_keyword_",
     Kind.INTEGER: "whorl_integer_",
@@ -44,7 +45,7 @@ WHOLE_PREFIXES: Mapping[Kind, str] = {
 #: Pattern of the character filter that splits names at `_` and `.`; Unicode's word-break rules would not.
 SPLIT_PATTERN = "[_.]"
 
-#: Additional properties for a collection without stored texts: whorl cannot make the tokens there.
+#: Additional properties of the token field if whorl cannot compute the tokens, for example without stored texts.
 VECTORS: Json = {"termVectors": True}
 VECTOR_COMPONENT: Json = {"name": "termVectors", "class": "solr.TermVectorComponent"}
 VECTOR_HANDLER: Json = {
@@ -58,7 +59,7 @@ VECTOR_HANDLER: Json = {
 @cache
 def definitions(tag: Literal["field", "dynamicField", "fieldType"]) -> Mapping[str, Json]:
     """Return the definitions in whorl's configset by name, in the JSON of Solr's Schema API."""
-    # Searches need no definitions, so import this here.
+    # Searches do not need this module, so import it here.
     from whorl.engine.local.solr import configset_directory
 
     schema = ElementTree.parse(configset_directory() / "conf" / "managed-schema.xml")
@@ -78,7 +79,7 @@ def _definition(element: ElementTree.Element) -> Json:
 
 
 def field_definitions() -> list[Json]:
-    """Return the definitions of whorl's fields, without the id and the version."""
+    """Return the definitions of whorl's fields, except the id and the version."""
     return [definition for name, definition in definitions("field").items() if name not in ("id", "_version_")]
 
 

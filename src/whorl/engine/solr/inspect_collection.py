@@ -1,7 +1,7 @@
-"""Reads a collection's schema and configuration, and finds out how it can be searched by fingerprint.
+"""Reads a Solr collection's schema and configuration, to determine how it can be searched by fingerprint.
 
-`inspect` reads the version, the Schema API and the Config API, to find where the tokens of a document are and how they
-are encoded. `seen_profile` detects the word-break profile with `/analysis/document`.
+`inspect` reads the version, the schema and the configuration, and determines where the tokens of a document are and how
+they are encoded. `seen_profile` detects the word-break profile with the handler `/analysis/document`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MINHASH = ("minHash", "solr.MinHashFilterFactory", "MinHashFilterFactory")
 _SHINGLE = ("shingle", "solr.ShingleFilterFactory", "ShingleFilterFactory")
 TRUNCATE = ("truncate", "solr.TruncateTokenFilterFactory", "TruncateTokenFilterFactory")
 _FROM_SHINGLES = (_SHINGLE, MINHASH, TRUNCATE)
-#: Oldest Solr version with the query parser `min_hash`, and tested versions.
+#: Oldest Solr version with the query parser `min_hash`, and the tested versions.
 _OLDEST = (8,)
 _TRIED = ((8, 11), (9,))
 #: Parameters of MinHashFilterFactory with their defaults.
@@ -38,7 +38,7 @@ _PARAMETERS = {"bucketCount": 512, "hashCount": 1, "hashSetSize": 1}
 
 
 class TokenSource(Enum):
-    """Stored data that whorl can read the tokens of a document from."""
+    """Source of a document's MinHash tokens in a collection."""
 
     STORED = "a stored token field"
     TERM_VECTORS = "term vectors"
@@ -66,7 +66,7 @@ class Schema:
         return field is not None and "TextField" in self.types[field["type"]]["class"]
 
     def splits_names(self, name: str) -> bool:
-        """Check whether a field also splits words at `_` and `.`."""
+        """Check whether a field's analysis also splits words at `_` and `.`."""
         field = self.describe(name)
         filters = [] if field is None else analyzer(self.types[field["type"]], "index").get("charFilters", [])
         return any(options.get("pattern") == SPLIT_PATTERN for options in filters)
@@ -77,7 +77,7 @@ class Schema:
         return field is not None and bool(field.get("stored", True))
 
     def is_set_up(self, names: FieldNames) -> bool:
-        """Check whether the schema has the field of the texts and whorl's own fields."""
+        """Check whether the schema has the text field and whorl's own fields."""
         return names.content in self.fields and (names.minhash in self.fields or self.has_sketches)
 
     def is_multivalued(self, name: str) -> bool:
@@ -85,7 +85,7 @@ class Schema:
 
     @property
     def has_sketches(self) -> bool:
-        """Whether the schema has all four fields of a sketch with the needed properties.
+        """Whether the schema has all four fields of a sketch (`NEEDED`) with the required properties.
 
         A dynamic field such as `*` is ignored, because it would index and store the values differently.
         """
@@ -136,8 +136,8 @@ def _typed(fields: Iterable[SolrResponse]) -> dict[str, Json]:
 class Collection:
     """Description of a core or collection, returned by `inspect`.
 
-    If `profile_is_seen`, the word-break profile comes from the collection's analysis of a text. Otherwise it is a guess
-    from the Lucene version.
+    The word-break profile comes from the collection's analysis of a sample text if `profile_is_seen`. Otherwise it is
+    guessed from the Lucene version.
 
     Args:
         dbid, noderef: Fields of Alfresco's node numbers and node references; None if the schema lacks them.
@@ -161,7 +161,7 @@ class Collection:
 
     @property
     def has_minhash(self) -> bool:
-        """Whether a token field exists. Without it, documents can only be searched by sketches and words."""
+        """Whether a field of MinHash tokens exists. Without this field, searches use only sketches and words."""
         return self.names.minhash in self.schema.fields
 
     @property
@@ -170,17 +170,17 @@ class Collection:
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """Scheme of the passage field, or None; documents may still lack passages."""
+        """Scheme of the passage field, or None without this field. Documents may still lack passages."""
         return self.schema.passage_scheme
 
     @property
     def returns_texts_as_sent(self) -> bool:
-        """Whether Solr returns the texts without values of other fields."""
+        """Whether Solr returns the texts exactly as sent, without values copied from other fields."""
         return self.content is not None and not self.schema.is_copied_into(self.content)
 
     @property
     def searchable_text(self) -> str | None:
-        """The text field if it is indexed, so that a query can find the documents with a text; otherwise None."""
+        """The text field if it is indexed, so that queries can find documents with a text; otherwise None."""
         field = self.schema.describe(self.content) if self.content else None
         return self.content if field and field.get("indexed") else None
 
@@ -265,7 +265,7 @@ _COUNTED_AT_ONCE = 100
 
 
 def stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) -> list[TextField]:
-    """Return the stored text fields in use, without the name field; the field with the most text comes first.
+    """Return the stored text fields in use except the name field; the field with the most text comes first.
 
     Omit fields without an index, because no query can count their documents.
     """
@@ -375,7 +375,7 @@ def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:
 
 
 def _is_usual(chain: list[Json]) -> bool:
-    """Check whether an analysis makes tokens in the same way as whorl: shingles, then hashes, perhaps truncated."""
+    """Check whether an analysis makes tokens like whorl: shingles, then hashes, which may be truncated."""
     shingle = find_filter(chain, _SHINGLE)
     if shingle is None or shingle.get("tokenSeparator", " ") != " ":
         return False
@@ -420,7 +420,7 @@ def _token_sources(
 
 
 def _spelling(chain: list[Json]) -> Spelling:
-    """Return the encoding of the tokens that filters make; raise SchemaError for an unsupported length."""
+    """Return the encoding of the tokens that a filter chain makes; raise SchemaError for an unsupported length."""
     truncate = find_filter(chain, TRUNCATE)
     if truncate is None:
         return Spelling.UNITS_8
@@ -433,7 +433,7 @@ def _spelling(chain: list[Json]) -> Spelling:
 
 
 def _spelling_seen(client: SolrClient, field: str) -> Spelling:
-    """Read a document's tokens in a field filled by another program, and return their encoding."""
+    """Return the encoding of the tokens in a field that another program fills, detected from a document."""
     any_document = {"query": {"prefix": {"f": field, "query": ""}}, "limit": 1, "fields": listed([field])}
     documents = client.select(any_document).documents
     token = first_text(documents[0].get(field)) if documents else ""
@@ -444,7 +444,7 @@ def _spelling_seen(client: SolrClient, field: str) -> Spelling:
 
 
 def _scheme(chain: list[Json], profile: str) -> Scheme:
-    """Return the scheme of the tokens that filters make; raise SchemaError for an unsupported scheme."""
+    """Return the scheme of the tokens that a filter chain makes; raise SchemaError for an unsupported scheme."""
     minhash, shingle = find_filter(chain, MINHASH), find_filter(chain, _SHINGLE)
     if minhash is None or shingle is None:
         return Scheme(profile=profile)
@@ -461,12 +461,12 @@ def _scheme(chain: list[Json], profile: str) -> Scheme:
         raise SchemaError(f"the tokens are made under a scheme that whorl does not know: {error}") from error
 
 
-#: Part of the class name of the stage that makes shingles.
+#: Part of the class name of the filter that makes shingles.
 _SHINGLES = "ShingleFilter"
 
 
 def seen_profile(client: SolrClient, key: str, field: str, shingle_size: int, expected: str) -> str | None:
-    """Return the word-break profile that splits text into the same words as a field's analysis; try `expected` first.
+    """Find the word-break profile that splits text into the same words as a field's analysis; try `expected` first.
 
     The sample is sent in texts shorter than a shingle: Solr returns the tokens of all stages, and MinHash would add
     hundreds of tokens for one shingle. Return None if no profile gives the same words, or if the handler is not
@@ -500,7 +500,7 @@ def _short_texts(shingle_size: int) -> Iterator[str]:
 
 
 def _words(answer: SolrResponse, document: str, field: str, text: str) -> list[str]:
-    """Return the words from the last stage of the analysis before the shingles."""
+    """Return the words of a text: the result of the last analysis stage before the shingles."""
     # The class of each stage, followed by its tokens.
     stages: Sequence[object] = answer["analysis"][document][field]["index"][text]
     shingles = [at for at, stage in enumerate(stages) if isinstance(stage, str) and stage.endswith(_SHINGLES)]

@@ -17,7 +17,10 @@ _COUNTED_AT_ONCE = 500
 
 
 def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
-    """Return the query for documents without passage hashes; with `text`, only for documents that have a text."""
+    """Return the query for documents without passage hashes.
+
+    If `text` names a field, match only documents with a value in it.
+    """
     # An empty sketch means that the text is too short for passages.
     complete = [{"term": {"f": PASSAGES, "query": scheme.name}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"must": ["*:*"], "must_not": complete, **({"filter": [exists(text)]} if text else {})}}
@@ -39,14 +42,14 @@ def document_counts(client: SolrClient, numbers: Sequence[int], scheme: PassageS
     return counts
 
 
-#: Number of passage hashes in a computed field: a float has 24 significant bits.
+#: Number of passage hashes in a computed field (`_held_fields`): a float has 24 significant bits.
 _BITS = 24
 
 
 def held_hashes(
     client: SolrClient, body: Json, key: str, numbers: Sequence[int], scheme: PassageScheme
 ) -> Iterator[tuple[str, list[int]]]:
-    """Yield the id of each hit of a search, with the positions of its passage hashes; `key` is the field of the ids.
+    """Yield each hit's id, with the positions in `numbers` of its passage hashes; `key` is the field of the ids.
 
     The requested fields in `body` are replaced.
     """
@@ -56,7 +59,7 @@ def held_hashes(
 
 
 def _held_fields(numbers: Sequence[int], scheme: PassageScheme) -> list[str]:
-    """Return computed fields. Each is a sum of powers of two, one for each passage hash that a document has."""
+    """Return computed fields. Their values are sums of powers of two, one power for each hash that a document has."""
     fields = []
     for at, terms in enumerate(batches(passage_hash_terms(tuple(numbers), scheme), _BITS)):
         powers = [f"product({1 << bit},termfreq({PASSAGES},'{term}'))" for bit, term in enumerate(terms)]

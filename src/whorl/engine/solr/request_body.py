@@ -1,12 +1,12 @@
 """Turns query plans and facets into Solr requests as JSON; no other module builds queries.
 
-User text never becomes syntax. It is the value of an argument in Solr's JSON query language, and the parser gets it
-unchanged (`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`). If a parser has a syntax, all characters
-except letters and digits are escaped.
+User text never becomes syntax. In Solr's JSON query language, it is the value of an argument, and the parser gets it
+unchanged (`{"term": {"f": …, "query": …}}` becomes `{!term f=$a v=$b}`). For a parser with a syntax, this module
+escapes all characters except letters and digits.
 
 Solr's `{!min_hash}` parser scores each matching token or band by 1, and is faster than one clause per token. It
-computes the required number of matches from a similarity and a probability. This module chooses both so that the parser
-gets the number in the plan.
+computes the required number of matches from a similarity and a probability. This module chooses both so that the result
+is the number in the plan.
 
 If a query exceeds Lucene's limit on clauses, fingerprints become functions, `query($part0,0)`. Lucene counts the
 clauses of a function separately. The scores of all functions add up to the whole score.
@@ -62,22 +62,22 @@ from whorl.query.plan.nodes import (
 
 #: Maximum number of clauses in each part of a split query.
 _PART = 1000
-#: Number of leaf clauses of a fingerprint that became functions: for the score, for the match, and as filters for the
-#: scheme, the sizes (two) and the tokens.
+#: Number of leaf clauses of a fingerprint after its move into functions: one for the score, one for the match, and
+#: filters on the scheme, the sizes (two) and the tokens.
 _LEAVES_APART = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
-#: Names that Solr always reads as fields in a sort.
+#: Pattern of the names that Solr always reads as fields in a sort.
 _SORTABLE = re.compile(r"\w[\w.:-]*", re.ASCII)
 _IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"\W", re.ASCII)
-#: Characters that match themselves in a regular expression.
+#: Characters that need no escape in a regular expression.
 _MARKS = "~%@=!,;:"
 #: Separator of ids. Ids contain no control characters.
 _BETWEEN_IDS = "\x1f"
 
-#: With this parameter, Solr does not replace ${…} in ids, words and tokens.
+#: Parameter that stops Solr from replacing ${…} in ids, words and tokens.
 _LITERALLY = {"expandMacros": "false"}
-#: With this parameter, Solr checks a filter only on documents that have the tokens, instead of first finding all
-#: documents of the filter.
+#: Parameter of a filter: Solr then checks only documents with the tokens, instead of first finding all documents that
+#: match the filter.
 _LAZILY = {"cache": "false"}
 _NO_DOCUMENT: Json = {"bool": {"must_not": ["*:*"]}}
 
@@ -89,7 +89,7 @@ class SolrFields:
     Args:
         text: Default fields for words.
         name: Field of the display name, or None.
-        scheme: Name of the token scheme, which also defines the words and shingles of sketches.
+        scheme: Name of the token scheme, which also defines the words and shingles in sketches.
     """
 
     key: str = "id"
@@ -113,7 +113,8 @@ def search_request(
     """Return the JSON body that requests one page of a plan's hits.
 
     Args:
-        only_scheme: The scheme of all sketches; None if they have several, so that Solr must filter by scheme.
+        only_scheme: The scheme of all sketches; None if there are several schemes, so that the request must filter by
+            scheme.
         counted: Plans to translate into named queries that other parts of the request use.
 
     Raises:
@@ -144,7 +145,7 @@ def search_request(
 
 
 def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> Json:
-    """Return the body that requests all documents that have one of the exact values in its field."""
+    """Return the JSON body that requests all documents with any of the exact values, which are given by field."""
     clauses = [{"term": {"f": field, "query": value}} for field, wanted in values.items() for value in wanted]
     query = clauses[0] if len(clauses) == 1 else {"bool": {"should": clauses}}
     # Several documents may have the same DBID, so allow two documents per clause.
@@ -172,7 +173,7 @@ def largest_request(scheme: str) -> Json:
     return {"query": {"term": {"f": SCHEME, "query": scheme}}, "limit": 1, "fields": [SIZE], "sort": f"{SIZE} desc"}
 
 
-#: Query for all documents, for any default query parser of the handler.
+#: Query for all documents. It does not depend on the default query parser of the handler.
 EVERYTHING: Mapping[str, Any] = {"bool": {"must": ["*:*"]}}
 
 
@@ -186,13 +187,13 @@ def without_sketch(scheme: str, text: str | None = None) -> Json:
 
 
 def empty_sketches(scheme: str, field: str | None = None) -> Json:
-    """Return the query for documents with an empty sketch; with `field`, only for documents with a value in it."""
+    """Return the query for documents with an empty sketch, and with a value in `field` if given."""
     is_empty = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"filter": [*is_empty, *([exists(field)] if field else [])]}}
 
 
 def lost_sketches(scheme: str) -> Json:
-    """Return the query for documents with a non-empty sketch that has lost its tokens.
+    """Return the query for documents with a non-empty sketch whose look-up tokens are missing.
 
     Tokens are neither stored nor docValues, so atomic updates by other programs lose them. The query reads all tokens
     of the index, which takes seconds in a large collection.
@@ -218,7 +219,7 @@ def _leaves(node: BoundLeaf, names: SolrFields) -> int:
         case SharedBands(bands=bands):
             return sum(map(len, bands))
         case SketchTokens(numbers=numbers):
-            # The scheme counts as one clause, the sizes as two: points and docValues.
+            # The scheme is one clause, and the sizes are two: points and docValues.
             return len(numbers) + 3
         case PassageNumbers(numbers=numbers):
             return len(numbers)
@@ -242,7 +243,7 @@ def _field_count(test: Test, names: SolrFields) -> int:
 
 
 class _Builder:
-    """Translates plan nodes to JSON queries, and collects the named queries that functions refer to."""
+    """Translates nodes of a plan to JSON queries, and collects the named queries that functions refer to."""
 
     def __init__(self, names: SolrFields, apart: frozenset[int], only_scheme: str | None = None) -> None:
         self._names, self._apart, self._only_scheme = names, apart, only_scheme
@@ -297,8 +298,8 @@ class _Builder:
                     if children
                 }
                 if minimum and must and should:
-                    # Require one of the clauses by a nested query: next to `must` they are optional, and Solr 8.11
-                    # ignores `mm`.
+                    # Require one of the clauses by a nested query: in a query with `must` they are optional, and Solr
+                    # 8.11 ignores `mm`.
                     clauses["must"].append({"bool": {"should": clauses.pop("should")}})
                 return {"bool": clauses}
             case Nothing():
@@ -343,7 +344,7 @@ class _Builder:
         return self._in_functions(parts, [*filters, one_of(SAMPLE, tokens)], least=minimum)
 
     def _chosen(self, groups: Sequence[tuple[float, tuple[str, ...]]], *, is_apart: bool) -> Json:
-        """Return the query for documents by id; the ids of one group have the same score."""
+        """Return the query for groups of document ids, each group with its score."""
         scored = [
             {"boost": {"b": _decimal(score), "query": one_of(self._names.key, ids)}} for score, ids in groups if ids
         ]
@@ -355,9 +356,9 @@ class _Builder:
         return self._in_functions(parts, [one_of(self._names.key, [*chain.from_iterable(ids for _, ids in groups)])])
 
     def _in_functions(self, parts: Sequence[Json], filters: Sequence[Json] = (), least: int | None = None) -> Json:
-        """Return a query that scores the sum of several queries, and stays below Solr's limit of clauses.
+        """Return a query whose score is the sum of several queries' scores, within Lucene's limit on clauses.
 
-        Hits must match all `filters` (by default, one of the parts), and reach the score `least`.
+        Hits must match all `filters` (by default, any of the parts), and score at least `least`.
         """
         queries = []
         for part in parts:
@@ -390,7 +391,7 @@ def _constant(query: Json, weight: float) -> Json:
 
 
 def _decimal(number: float) -> str:
-    """Format a number without an exponent, which Lucene's syntax lacks."""
+    """Format a number without an exponent, because Lucene's syntax has none."""
     return f"{Decimal(repr(number)):f}"
 
 
@@ -439,7 +440,7 @@ def band_parameters(bands: int, rows: int) -> tuple[float, float]:
 
 #: Lucene's limit on the words that a fuzzy query expands to (FuzzyQuery.defaultMaxExpansions).
 MOST_NEAR = 50
-#: Characters that the standard query parser reads as syntax.
+#: Characters with a meaning in the syntax of the standard query parser.
 _SYNTAX = re.compile(r'[\\+\-!():^\[\]"{}~*?|&;/\s]')
 _NO_WORD = re.compile(r"[^0-9A-Za-z]", re.ASCII)
 
@@ -474,7 +475,7 @@ def exists(field: str) -> Json:
 def _in_field(test: WordClause, field: str) -> Json:
     match test:
         case Words(text=text, slop=slop):
-            # Do not use {!field}: for a text without words it returns no query, which is an error in a clause.
+            # Do not use {!field}: for a text without words, it returns null, which is an error in a clause.
             return {"lucene": {"df": field, "query": f'"{_coded(text)}"' + (f"~{slop}" if slop else "")}}
         case InOrder(words=(pattern,)):
             return {"lucene": {"df": field, "query": _pattern(pattern)}}
@@ -493,7 +494,7 @@ def _value(field: str, kind: Kind, value: Value) -> str:
         case Kind.BOOLEAN:
             return "true" if value else "false"
         case Kind.KEYWORD:
-            # whorl's keyword fields contain shortened forms of long values, so shorten the value.
+            # whorl's keyword fields contain shortened forms of long values, so shorten the searched value too.
             return whole(str(value)) if field.startswith(WHOLE_PREFIXES[kind]) else str(value)
         case _:
             return repr(value)
@@ -513,7 +514,7 @@ def _escaped(text: str) -> str:
 
 
 def _coded(text: str, *, whole_word: bool = False) -> str:
-    r"""Replace all characters except letters and digits by \uXXXX, which parsers decode first.
+    r"""Replace all characters except letters and digits by \uXXXX, which parsers decode.
 
     `whole_word` also replaces the first letter, so that a word such as AND is not an operator.
     """
@@ -526,7 +527,7 @@ def _units(character: str) -> str:
     return "".join(f"\\u{int.from_bytes(encoded[at : at + 2]):04x}" for at in range(0, len(encoded), 2))
 
 
-#: Names that Solr always reads as fields in a function.
+#: Pattern of the names that Solr always reads as fields in a function.
 _NAMEABLE = re.compile(r"[^\W\d][\w.:]*", re.ASCII)
 #: Number of additional values to request from each shard: a value that is frequent in total may be rare in one shard.
 _MORE_OF_A_SHARD = 1000
