@@ -2,7 +2,7 @@
 
 There are three kinds of groups. In a connected component, a chain of pairs leads from each document to each other one.
 In a complete group, any two documents are a pair. A star is a document to keep, with its duplicates. Functions return
-labels: an array with one element per document, the index of the document that stands for its group.
+labels: an array with one element per document, the index of the document that represents its group.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def groups_by_label(labels: Numbers) -> list[Numbers]:
 def complete_labels(count: int, pairs: Pairs) -> Numbers:
     """Label each document with its complete group (complete linkage): any two documents of a group are a pair.
 
-    The most similar pairs come first, and equally similar pairs are in index order. A pair joins the groups of its two
+    Pairs are processed from the most to the least similar, ties in index order. A pair merges the groups of its two
     documents if each member of one group is a pair with each member of the other group.
     """
     labels = np.arange(count)
@@ -72,10 +72,10 @@ def complete_labels(count: int, pairs: Pairs) -> Numbers:
 
 
 def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.bool_]) -> Numbers:
-    """Label each new document with the earlier document that it joins, or else with its complete group.
+    """Label each new document with the earlier document that it joins, otherwise with its complete group.
 
-    A new document joins the most similar earlier document among its pairs, or the first of several equally similar
-    ones. Pairs of two earlier documents are ignored.
+    A new document joins the most similar earlier document among its pairs; ties go to the first document. Pairs of two
+    earlier documents are ignored.
     """
     is_known_a, is_known_b = is_known[pairs.a], is_known[pairs.b]
     is_link = is_known_a != is_known_b
@@ -94,9 +94,9 @@ def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDAr
     """Label each document with the document that is kept in its place, or with itself if it is kept.
 
     The loop visits documents in the given `order`. It keeps a document unless it is a duplicate of a document already
-    kept. A duplicate gets the label of the most similar document kept so far, or the first of equally similar ones.
-    Documents marked by `stays` come first in the order, and are always kept. A duplicate of some of them gets the label
-    of the most similar one, even if another kept document is more similar.
+    kept. A duplicate gets the label of the most similar document kept so far; ties go to the first. Documents marked by
+    `stays` come first in the order, and are always kept. A duplicate of marked documents gets the label of the most
+    similar marked document, even if an unmarked document is more similar.
     """
     ends, others = np.concatenate([pairs.a, pairs.b]), np.concatenate([pairs.b, pairs.a])
     shares = np.concatenate([pairs.jaccard, pairs.jaccard])

@@ -29,9 +29,10 @@ def take(
         state: First member to read, and number of entries written; updated. The loop stops if `entries_read` is full.
         upto: Number of the last member, plus 1.
         last: Largest hash to read.
-        bits: Right shift of the hashes, bits of a member number, and leading bits that all entries share.
-        parts: Receives the number of entries in each part: the entries of part i are added to element i + 1. The number
-            of parts is a power of two, and the array has one element more.
+        bits: Three numbers: right shift of the hashes, width of a member number in bits, and number of leading bits
+            that all entries share.
+        parts: Receives the number of entries in each part: element i + 1 counts the entries of part i. The number of
+            parts is a power of two.
         entries_read: Receives the entries.
     """
     shift, part_shift = uint64(bits[0]), _part_shift(parts)
@@ -116,7 +117,7 @@ def mark_prefixes(
     keys: Any, frequencies: Any, indexable: Any, member_bits: int, index_lengths: Any, probe_lengths: Any, begins: Any,
     slots: Any, aside: Any, is_indexed: Any, is_probed: Any,
 ) -> None:  # fmt: skip
-    """Mark the entries of each member's index prefix and probe prefix: its rarest hashes, ties by hash.
+    """Mark the entries of each member's index prefix and probe prefix: its rarest hashes. Ties go to the smaller hash.
 
     The entries come from `select_shared`. `index_lengths` and `probe_lengths` have the number of entries in each
     member's prefixes; only indexable entries count for the index prefix. `begins` has the offset of each member's

@@ -123,9 +123,9 @@ class ReferenceIndex:
     def count_shared(self, rows: Numbers, numbers: Numbers) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
         """Count the distinct hashes that documents share with each reference text.
 
-        `rows` has the document of each hash, ascending. `numbers` has the hash numbers from `look_up`; a document has
-        each number once. Yields batches of three arrays with one element per pair: document, reference text, number of
-        shared hashes.
+        `rows` has the document of each hash, ascending. `numbers` has the hash numbers from `look_up`, without
+        repetitions within a document. Yields batches of three arrays with one element per pair: document, reference
+        text, number of shared hashes.
         """
         counts = self._counts[numbers]
         begins = run_starts(rows)
@@ -141,7 +141,7 @@ class ReferenceIndex:
             yield (*np.divmod(pairs, len(self.documents)), shared)
 
     def longest_runs(self, texts: Numbers, begins: Numbers, ends: Numbers, shared: tuple[Numbers, Numbers]) -> Numbers:
-        """For each pair, return the longest run of consecutive shingles that reference text and document share.
+        """Find the longest run of consecutive shingles that the reference text and the document of each pair share.
 
         Args:
             texts: Reference text of each pair.
@@ -172,7 +172,7 @@ class ReferenceIndex:
             pairs, positions = np.repeat(pairs, tried), np.repeat(positions, tried)
             order = np.lexsort((positions, reference_positions - positions, pairs))
             pairs, positions, reference_positions = pairs[order], positions[order], reference_positions[order]
-            # Within a run, both positions grow by one per element, so their differences do not change.
+            # Within a run, both positions grow by one per element, so their difference is constant.
             starts = run_starts(pairs, reference_positions - positions, positions - np.arange(positions.size))
             lengths = np.diff(starts, append=positions.size)
             pairs, positions, reference_positions = pairs[starts], positions[starts], reference_positions[starts]

@@ -33,8 +33,8 @@ class DeduplicationSummary:
 
     Args:
         too_short: Texts with fewer words than a shingle. They are kept without comparison.
-        clusters: Clusters of near-duplicates, of two or more texts.
-        removed: Texts that repeat a kept text.
+        clusters: Groups of two or more near-duplicates.
+        removed: Near-duplicates of a kept text.
         text_bytes: Size of all texts in UTF-8.
         removed_bytes: Size of the removed texts in UTF-8.
     """
@@ -61,15 +61,15 @@ class DeduplicationSummary:
 
 
 class Deduplication:
-    """Near-duplicates among texts. Rows are numbered from 0, and a text is named by its row.
+    """Near-duplicates among texts. A text is identified by its row number, from 0.
 
     Args:
         pairs: Pairs of different texts. If texts are equal, only the first one is in pairs.
         firsts: For each text, the first text that is equal to it, perhaps itself; int64 array of shape (texts,).
         keep: Retention policy.
-        losses: For each text, a number that is smaller if the policy prefers the text, and infinite if the text has no
-            date or number; float64 array of shape (texts,).
-        sizes, lengths: Number of distinct shingles, and of bytes in UTF-8, of each text.
+        losses: Rank of each text by the policy, where smaller is better, and infinity means no date or number; float64
+            array of shape (texts,).
+        sizes, lengths: Number of distinct shingles of each text, and its length in UTF-8 bytes.
 
     Raises:
         ParameterError: The policy needs a date or a number, and no text of a cluster has one.
@@ -99,10 +99,10 @@ class Deduplication:
 
     @cached_property
     def labels(self) -> Numbers:
-        """For each text, the row of the text to keep in its place (its own row if it stays); int64 array."""
+        """Row of the text kept in place of each text (its own row if it stays); int64 array of shape (texts,)."""
         _, at = np.unique(self._firsts[self._order], return_index=True)
         preferred = self._order[np.sort(at)]
-        # Keep the best of equal texts, and give its rank to all of them.
+        # Equal texts get the rank of the best of them, which is kept.
         best = np.empty(self._sizes.size, np.int64)
         best[self._firsts[preferred]] = preferred
         firsts = self._firsts[preferred]
@@ -111,7 +111,7 @@ class Deduplication:
 
     @cached_property
     def keep(self) -> npt.NDArray[np.bool_]:
-        """Mask of the texts that stay: no two are near-duplicates, and every other text duplicates one of them."""
+        """Mask of the texts to keep: no two are near-duplicates, and every other text duplicates a kept text."""
         return np.asarray(self.labels == np.arange(self.labels.size))
 
     @property
@@ -128,7 +128,7 @@ class Deduplication:
         order = np.argsort(self._firsts, kind="stable")
         counts = np.bincount(self._firsts, minlength=self._sizes.size)
         begins = np.cumsum(counts) - counts
-        # To get the pairs among copies, add a pair of each copied text with itself.
+        # A pair of a copied text with itself stands for the pairs among its copies.
         copied = np.flatnonzero(counts > 1)
         one, other = np.concatenate([self._pairs.a, copied]), np.concatenate([self._pairs.b, copied])
         shared = np.concatenate([self._pairs.shared, self._sizes[copied]])
@@ -159,7 +159,7 @@ class Deduplication:
         )
 
     def at(self, threshold: Percent) -> Deduplication:
-        """Return the result for a higher threshold. It needs no new search: its pairs are among the known pairs.
+        """Return the result for a higher threshold, without a new search: it selects from the known pairs.
 
         Args:
             threshold: Percentage; a number up to 1 is a fraction.
@@ -198,14 +198,15 @@ def deduplicate(
         texts: An iterable of texts, a column of pandas, polars or pyarrow, or a table with such a column: a frame of
             pandas or polars, an Arrow table, a Hugging Face dataset. A missing text counts as an empty text.
         text_column: Column of the texts in a table.
-        threshold: Two texts are near-duplicates from this share, in percent; a number up to 1 is a fraction.
-        metric: Shared shingles as a share of all shingles ("jaccard") or of the smaller text's shingles
+        threshold: Minimum share of common shingles that makes two texts near-duplicates, in percent; a number up to 1
+            is a fraction.
+        metric: Common shingles as a share of all shingles of both texts ("jaccard"), or of the smaller text's shingles
             ("containment").
-        recall: Percentage of the pairs just at the threshold that the search finds at least; a number up to 1 is a
+        recall: Minimum percentage of the pairs just at the threshold that the search finds; a number up to 1 is a
             fraction.
         keep: Text of a cluster to keep: "first", "longest", or by another column of the table "newest:COLUMN",
-            "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN". The first of equally good texts is kept, and a text
-            without a date or number only if no other is in its cluster.
+            "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN". Ties go to the first text. A text without a date or
+            number is kept only if its cluster has no other text.
         shingle: Number of words per shingle. Texts with fewer words are kept without comparison.
 
     Raises:

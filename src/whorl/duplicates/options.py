@@ -66,7 +66,7 @@ class PairOptions:
         return f"{self.metric.value} {self.threshold} with recall {self.recall}"
 
     def least_overlap(self, sizes_a: Numbers, sizes_b: Numbers) -> Numbers:
-        """For documents of the given sizes, return the minimum number of shingles that they share if they are a pair.
+        """Return the minimum number of shingles that two documents of these sizes must share to be a pair.
 
         The number is at least 1.
         """
@@ -80,7 +80,7 @@ class PairOptions:
         return at_least
 
     def smallest_partner(self, sizes: Numbers) -> Numbers:
-        """Given the size of the larger document of a pair, return the minimum size of the smaller one."""
+        """Return the minimum size of the smaller document in a pair, given the size of the larger document."""
         part, whole = self.threshold.as_integer_ratio()
         if self.metric is Metric.CONTAINMENT:
             return np.ones_like(sizes)
@@ -89,7 +89,7 @@ class PairOptions:
 
     @property
     def share_of_smaller(self) -> Fraction:
-        """Smallest share of the smaller document's shingles that the two documents of a pair have in common."""
+        """Minimum fraction of the smaller document's shingles that the larger document of a pair contains."""
         threshold = self.threshold
         return 2 * threshold / (1 + threshold) if self.metric is Metric.JACCARD else threshold
 
@@ -118,7 +118,7 @@ _DATES, _DESCENDING = ("newest", "oldest"), ("oldest", "smallest")
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Retention policy: selects the document of a cluster to keep, the first of equally good ones.
+    """Retention policy: selects the document of a cluster to keep. Ties go to the first document.
 
     Args:
         by: "first", "longest" (with most distinct shingles), "newest", "oldest", "largest" or "smallest".
@@ -164,7 +164,7 @@ class Keep:
     def worth(self, value: object) -> float | None:
         """Return the rank of a document (larger is better), or None if the value is not a date or number.
 
-        `value` is the column's value, or seconds since 1970. If the column has several values, use the first.
+        `value` is the column's value, or seconds since 1970. If the column has several values, the first one counts.
         """
         number = seconds_of(value) if self.is_by_date else _number(value)
         return -number if number is not None and self.by in _DESCENDING else number
@@ -207,13 +207,12 @@ class DuplicatesOptions:
         scheme: How documents outside a store are cut into words and shingles; a store has its own scheme.
         keep: Retention policy; its column is a property, or a field of the store. None keeps the first document.
         date: Property or field with the dates of documents; None for the dates of files.
-        within: Property in which compared documents must agree. Documents without the property are compared with each
-            other.
+        within: Property that must be equal in both documents of a pair. Documents without the property are compared
+            with each other.
         level: Unit of text to compare; all runs with one `state` have the same unit.
-        common: Boilerplate options. With `state`, the documents of all runs count. New documents can make shingles
-            common, so each run that ignores common text searches for all pairs again.
-        spanning_only: Find the clusters, but not all pairs. The search may skip a pair if other pairs already connect
-            its documents.
+        common: Boilerplate options. With `state`, frequencies cover the documents of all runs. New documents can make
+            shingles common, so each run that ignores common text searches for all pairs again.
+        spanning_only: Find all clusters, but not all pairs: skip a pair if other pairs already connect its documents.
         state: Folder of the persistent sketch store; None for a temporary store. The next run with this folder
             completes an interrupted run, and compares new documents with all earlier documents.
         reference_only: Compare documents with the reference only, not with each other.

@@ -24,7 +24,7 @@ _SAMPLE = 64
 
 
 def first_of_equals(keys: Numbers, sizes: Numbers) -> Numbers:
-    """For each document, return the index of the first document equal to it, perhaps itself.
+    """Map each document to the index of the first equal document, which may be the document itself.
 
     Documents with equal `keys` are equal. A document without shingles is equal only to itself.
     """
@@ -50,7 +50,7 @@ def find_pairs(
     Args:
         firsts: Result of `first_of_equals`. Only the first of several equal documents is compared.
         known: Pairs found by an earlier run.
-        is_known: Mask of documents. Pairs of two of these documents are not searched for, only taken from `known`.
+        is_known: Mask of documents whose pairs with each other are taken from `known` and not searched for.
         keys: Keys of the documents, as in `first_of_equals`. Documents of one size are sorted by key, so that the
             result does not depend on the order of the input.
     """
@@ -172,7 +172,7 @@ class _SpanningPairs:
 
         Each document of one group must be compared with each document of the other group.
 
-        Most documents were compared only with the pivots. Of any two documents that are not connected, at least one is
+        Most documents were compared only with the pivots. If two documents are not connected, at least one of them is
         outside the block's largest component. So it is enough to compare the documents outside this component with all
         others. Two documents that are not new need no comparison.
         """

@@ -1,10 +1,10 @@
 """Finds candidate pairs: documents whose sketches share one of their rarest hashes (prefix filter).
 
 Documents are compared level by level. A level is a bound of hash values, and each level has half of the hashes of the
-level below it. A pair is compared at the level of its larger document: only the hashes below the bound of this level
-count, a few tens for each document (`Round.aim`).
+level below it. A pair is compared at the level of its larger document. Only the hashes below the bound of this level
+count: a few tens per document (`Round.aim`).
 
-A document has k hashes at a level, and its partner contains the share c of its shingles. With probability recall, the
+A document has k hashes at a level, and its partner contains the share c of its shingles. With probability `recall`, the
 partner then has at least m = quantile(Binomial(k, c), 1 - recall) of these k hashes. (The exact distribution is
 hypergeometric; it is narrower, so its m is at least as large.) If two sketches share m hashes, then for any order of
 the hashes, they share one among the first k - m + 1 of each. This is the prefix filter: the smaller document is indexed
@@ -67,7 +67,7 @@ class HashBlock(NamedTuple):
 def find_candidates(
     sketches: Sketches, options: JoinOptions, connect_block: Callable[[Numbers], bool] = lambda indices: False
 ) -> Iterator[CandidatePairs | HashBlock]:
-    """Yield the candidate pairs in batches: the pairs that may reach the threshold. A few pairs occur several times.
+    """Yield the candidate pairs, which may reach the threshold, in batches. A few pairs occur several times.
 
     With `options.spanning_only`, the caller needs only enough pairs to connect each cluster. If a hash still has too
     many pairs in the last round, its documents are yielded as one block instead of all their pairs, and the caller
@@ -154,7 +154,7 @@ class _FilterRound:
     def _pairs(
         self, members: LevelMembers, index_keys: Hashes, probe_keys: Hashes, member_bits: int
     ) -> Iterator[CandidatePairs | HashBlock]:
-        """Yield a level's pairs. If a hash has too many, yield a block, or leave its documents to the next round."""
+        """Yield a level's pairs. If a hash makes too many, yield a block, or defer its documents to the next round."""
         larger = owners_of(probe_keys, member_bits)
         hashes = probe_keys - larger.astype(np.uint64)
         # Members are numbered by size, so the smaller partners under one hash are a contiguous range.
@@ -211,8 +211,8 @@ def _candidate_pairs(
 ) -> CandidatePairs:
     """Pair each larger document with the members in its ranges of index entries; return each pair once.
 
-    `low` and `counts` have the start and length of a range in `index_keys`, `larger` has the member to pair with the
-    range.
+    Each range of `index_keys` has its start in `low`, its length in `counts`, and the member to pair with it in
+    `larger`.
     """
     smaller = owners_of(index_keys[spread(low, counts)], member_bits)
     half = np.uint64(32)
@@ -227,9 +227,9 @@ def _candidate_pairs(
 def mark_prefixes(
     owners: Numbers, frequency: npt.NDArray[Any], is_indexable: Bools, index_lengths: Numbers, probe_lengths: Numbers
 ) -> tuple[Bools, Bools]:
-    """Return two masks of entries: in the member's index prefix, and in its probe prefix. An entry is a member's hash.
+    """Return two masks of entries (hashes of members): in the member's index prefix, and in its probe prefix.
 
-    A prefix has a member's entries with the rarest hashes; ties by hash.
+    A prefix has a member's entries with the rarest hashes. Among equally rare hashes, the smaller hash comes first.
 
     Args:
         owners: Member of each entry; the entries of a member are in the order of their hashes.
@@ -264,7 +264,7 @@ def _mark_prefixes_compiled(
 
 
 def _ranks(groups: Numbers, counts: Bools) -> Numbers:
-    """For each entry, count the marked entries (`counts`) before it in its group. A group's entries are adjacent."""
+    """Count the entries marked in `counts` before each entry of the same group. The entries of a group are adjacent."""
     if not groups.size:
         return groups
     before: Numbers = np.cumsum(counts) - counts

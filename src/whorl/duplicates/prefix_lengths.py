@@ -22,9 +22,9 @@ from whorl.fingerprint.sketch.sketch import level_beyond
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
 from whorl.fingerprint.statistics.metric import Metric
 
-#: Number of hashes per sketch in the first round at a threshold of 80 %; lower thresholds need more.
+#: Number of hashes per sketch in the first round at a threshold of 80 %. Lower thresholds need more hashes.
 FIRST_AIM = 64
-#: Maximum number of pairs of one hash. If a hash has more pairs, its documents are left to the next round.
+#: Maximum number of pairs per hash. If a hash makes more pairs, its documents are compared in the next round.
 MOST_PAIRS = 20_000
 #: A search with recall r may miss the share 1 - r of the pairs at the threshold. The candidate search may cause this
 #: fraction of the misses; verification may cause the rest.
@@ -39,10 +39,10 @@ class PrefixLengths(NamedTuple):
 
     Attributes:
         counts: Number of the document's hashes below the bound of the level.
-        indexable: Number of hashes, from the smallest, that may be in the index prefix.
-        min_indexable_shared: Minimum number of the indexable hashes that a larger partner has with probability
+        indexable: Number of the document's smallest hashes that may be in its index prefix (see `prefixes`).
+        min_indexable_shared: A larger partner has at least this number of the indexable hashes, with probability
             `Round.recall`.
-        min_shared: Minimum number of the hashes that a smaller partner has with probability `Round.recall`.
+        min_shared: A smaller partner has at least this number of the hashes, with probability `Round.recall`.
     """
 
     counts: Numbers
@@ -115,7 +115,7 @@ class Round:
         return PrefixLengths(counts, indexable, min_indexable_shared, least)
 
     def _min_shared(self, sizes: Numbers, counts: Numbers, share: Fraction) -> Numbers:
-        """For each document, return the minimum number of its hashes that a partner has with probability `recall`.
+        """Return for each document the number of its hashes that a partner has at least, with probability `recall`.
 
         `counts` has the number of each document's hashes. The partner contains `share` of the document's shingles.
         """

@@ -35,8 +35,8 @@ class BoilerplateOptions:
         above: A shingle is common above this frequency: a number of documents ("50") or a share of the distinct
             documents ("1%"), as `whorl.search.boilerplate.common_limit` reads it. None if only `boilerplate` counts.
         boilerplate: Texts, such as a licence or a menu; all of their shingles are common.
-        is_ignored: Search for pairs without the common text. If false, pairs are found with it, and each is also
-            reported with the shares that remain without it.
+        is_ignored: Whether the search ignores common text. If false, the search compares whole texts, and reports in
+            addition the shares of each pair without common text.
 
     Raises:
         ParameterError: No definition is given, or the frequency is invalid.
@@ -105,9 +105,9 @@ def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: Boilerplate
 
 
 def frequent_hashes(sketches: Sketches, indices: Numbers, limit: int) -> _Hashes:
-    """Return the hashes that more than `limit` of the given documents contain, ascending.
+    """Return the hashes that more than `limit` of the documents at `indices` contain, ascending.
 
-    The given documents must have complete sketches.
+    These documents must have complete sketches.
     """
     total = int(sketches.counts[indices].sum())
     portions = max(1, -(-total // _AT_ONCE))

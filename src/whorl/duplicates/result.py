@@ -49,7 +49,7 @@ class Member:
         size: Number of distinct shingles.
         worth: Rank by the column of the retention policy, where larger is better; None if unknown.
         date: Time of creation or change in seconds since 1970; None if unknown.
-        stays: Whether the document is always kept, because it is a reference or an earlier document.
+        stays: Whether the document is always kept: a reference document, or a document of an earlier run.
     """
 
     id: str
@@ -64,7 +64,7 @@ class Pair(NamedTuple):
     """Two near-duplicate documents.
 
     Args:
-        a: The earlier document, or the principal of a cluster.
+        a: The earlier document, or the document that represents a cluster (its principal).
         shares: Shared shingles as fractions (Jaccard, A in B, B in A); estimates if a sketch is incomplete.
         low, high: Ends of 95 % confidence intervals; equal to the shares if all shingles were compared.
         residual: Shares of the texts without boilerplate, if the options define boilerplate.
@@ -93,7 +93,7 @@ class Pair(NamedTuple):
     def of_counts(
         cls, a: Member, b: Member, shared: int, least: int, largest: int, residual: Shares | None = None
     ) -> Pair:
-        """Return the pair for a number of shared shingles and its confidence interval."""
+        """Return the pair, given its number of shared shingles and both ends of the confidence interval."""
         shares = Shares.of_counts(shared, a.size, b.size)
         if least == largest:
             return cls(a, b, shares, shares, shares, residual)
@@ -118,12 +118,13 @@ class OwnText:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A document of a cluster, in the order of its versions.
+    """A document of a cluster, seen as a version of one text that changes over time.
 
     Args:
         match: Pair of the previous version (A) and this version (B); None for the first version.
-        added: Words that this text has and the previous text lacks; None if there is no previous version, or no texts.
-        lost: Words that the previous text has and this text lacks; None if there is no previous version, or no texts.
+        added: Words that the previous version lacks; None if there is no previous version, or its text is not
+            available.
+        lost: Words of the previous version that this text lacks; None as for `added`.
     """
 
     member: Member
@@ -153,7 +154,7 @@ class Cluster:
 
     @property
     def principal(self) -> Member:
-        """The document that represents the cluster: the first document, or the document to keep."""
+        """The document that represents the cluster: the first, or with a retention policy the document to keep."""
         return self.matches[0].a
 
 
@@ -175,7 +176,7 @@ class Duplicates:
         self._grouped: tuple[tuple[bool, bool, Keep | None], tuple[Numbers, list[Numbers]]] | None = None
         self._store, self._stored, self._pairs, self._firsts = store, stored, pairs, firsts
         self._is_new, self.scheme, self.residual = stored.is_new, scheme, residual
-        #: Number of documents that the search left out: because they have no sketch, and because they have no text.
+        #: Number of documents that the search left out, because they have no sketch, or because they have no text.
         self.without_sketch = self.without_text = 0
         #: Name of the unit that was compared: document, paragraph, line or passage.
         self.kind = "document"
@@ -185,8 +186,7 @@ class Duplicates:
         #: Number of documents with fewer words than a shingle, which cannot be compared.
         self.too_short = int(np.count_nonzero(stored.sketches.sizes == 0))
         inside = np.flatnonzero(np.bincount(firsts, minlength=1)[firsts] > 1)
-        #: All documents that have exact copies, grouped by text; the first document of each group; the start of each
-        #: group.
+        #: All documents that have exact copies, grouped by text; and for each group, its first document and its start.
         self._copies = inside[np.argsort(firsts[inside], kind="stable")]
         self._copied, begins = np.unique(firsts[self._copies], return_index=True)
         self._begins = np.append(begins, self._copies.size)
@@ -198,7 +198,7 @@ class Duplicates:
         return among_equal + int((sizes[self._pairs.a] * sizes[self._pairs.b]).sum())
 
     def pairs(self, *, new: bool = False) -> Iterator[Pair]:
-        """Yield each pair once, by descending similarity; ties in the order of the documents.
+        """Yield each pair once, the most similar first; ties are in the order of the documents.
 
         With `new`, leave out pairs of two documents of an earlier run.
         """
@@ -206,7 +206,7 @@ class Duplicates:
 
     @property
     def is_counted(self) -> bool:
-        """Whether all pairs have exact counts of shared shingles, and no shares without boilerplate."""
+        """Whether all counts of shared shingles are exact, and no shares without boilerplate were requested."""
         sketches = self._stored.sketches
         return self.residual is None and not sketches.scheme.levels(sketches.sizes).any()
 
@@ -228,8 +228,8 @@ class Duplicates:
     def _by_similarity(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
         """Yield batches of pairs, the most similar first; add a pair of each document of `firsts` with itself.
 
-        The pair of a document with itself stands for the pairs among its exact copies. The order depends on the shares
-        of the whole texts, with boilerplate.
+        The pair of a document with itself represents the pairs among its exact copies. If the search ignored
+        boilerplate, the order depends on the texts without it.
         """
         is_ignored = self.residual is not None and self.residual.options.is_ignored
         compared = self.residual.sketches if self.residual is not None and is_ignored else self._stored.sketches
@@ -257,7 +257,7 @@ class Duplicates:
         return [Shares.of_counts(*pair_counts) for pair_counts in counts]
 
     def _expand_copies(self, pairs: Pairs, *, new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
-        """Replace the documents of pairs by all their exact copies, in batches.
+        """Expand each pair of documents to the pairs of all their exact copies, in batches.
 
         Yields three arrays: both documents of each resulting pair, and the index in `pairs` of the original pair.
         """
@@ -276,7 +276,7 @@ class Duplicates:
             yield np.minimum(one, other), np.maximum(one, other), rows
 
     def _copy(self, indices: Numbers, which: Numbers) -> Numbers:
-        """Return one of the exact copies of each document; `which` has its number among the copies, from 0."""
+        """Return an exact copy of each document; `which` has the numbers of the copies, from 0 for each document."""
         begins, counts = self._copies_of(indices)
         copies = indices.copy()
         copied = np.flatnonzero(counts > 1)
@@ -299,13 +299,13 @@ class Duplicates:
         with_pairs_up_to: int = 0,
         versions: bool = False,
     ) -> Iterator[Cluster]:
-        """Yield the clusters, the largest first; ties by first document.
+        """Yield the clusters, the largest first; ties are in the order of their first documents.
 
         Args:
             complete: Build clusters in which any two members are a pair; otherwise, clusters are connected components.
                 With `keep`, complete clusters are stars: every member is a duplicate of the kept document, and no two
                 kept documents are a pair.
-            new: Leave out clusters without a new document, and keep all earlier documents. In complete clusters, a new
+            new: Leave out clusters without a new document, and keep all earlier documents. With `complete`, a new
                 document joins the most similar earlier document that it duplicates; the other new documents form
                 complete clusters.
             keep: Retention policy. Members are compared with the kept document. If there is no policy, they are
@@ -390,7 +390,7 @@ class Duplicates:
             yield tuple(map(Version, (members[index] for index in order.tolist()), chain([None], pairs)))
 
     def _labels(self, *, complete: bool, new: bool, keep: Keep | None) -> Numbers:
-        """Return each document's cluster label: its cluster's first member, or the member that it is a duplicate of."""
+        """Return each document's cluster label: the index of the document that represents its group."""
         if complete and keep is not None:
             return self._labels_around_kept(keep, new=new)
         if complete and new:
@@ -445,13 +445,13 @@ class Duplicates:
 
 
 def arrays_of(duplicates: Duplicates) -> tuple[Pairs, Numbers, Numbers]:
-    """Return the pairs of different texts, the first document with each document's text, and all documents' sizes."""
+    """Return three arrays: pairs of different texts, the first document with each document's text, and all sizes."""
     # This is not a method, because `Duplicates` is public and `Pairs` is not.
     return duplicates._pairs, duplicates._firsts, np.array(duplicates._stored.sketches.sizes)
 
 
 def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
-    """Add to each version of a cluster the words that it adds and loses, if `read` returns the texts."""
+    """Fill in the added and lost words of each version of a cluster, if `read` returns the texts."""
     versions: list[Version] = []
     before: tuple[str, TextWords] | None = None
     if scheme.unit != "words":
@@ -480,7 +480,7 @@ def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
 def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[int]:
     """Return the indices of documents in the order of their versions, oldest first; ties by index.
 
-    A document without a date comes before the first document that has more shingles, because texts usually grow.
+    A document without a date goes before the first document that has more shingles, because texts usually grow.
 
     >>> version_order([2.0, 1.0, None], [10, 30, 20])
     [2, 1, 0]
@@ -497,7 +497,7 @@ def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, OwnText, OwnText]:
     """Compare two versions of a text; return the comparison, the old version's own words, and the new version's."""
-    # A comparison lists the shared passages by their place in its first text, so compare in both directions.
+    # A comparison may miss repeated text in its second text, so compare in both directions.
     forward = compare_words(before[1], after[1], scheme)
     backward = compare_words(after[1], before[1], scheme)
     return forward, _own_text(*before, forward.passages), _own_text(*after, backward.passages)
@@ -533,7 +533,7 @@ def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Membe
 
 
 def principal(members: Sequence[Member], keep: Keep) -> int:
-    """Return the index of the member to keep: the first that an earlier run kept (`stays`), or the policy's best.
+    """Return the index of the member to keep: the first member with `stays`, otherwise the best by the policy.
 
     Raises:
         ParameterError: No member has a rank.
@@ -559,7 +559,7 @@ def _worth(member: Member, keep: Keep) -> float | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairColumns:
-    """Pairs of documents, with exact counts of all shingles.
+    """Pairs of documents in columns, with exact counts of shingles.
 
     Args:
         ids: Id of each document.
@@ -582,7 +582,7 @@ class PairColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterColumns:
-    """Clusters: the first document of each, paired with every member, including itself.
+    """Clusters in columns: the first document of each cluster is paired with every member, including itself.
 
     Args:
         counts: Number of members of each cluster; int64 array of shape (clusters,). Pairs of one cluster are adjacent.

@@ -21,8 +21,8 @@ from whorl.ingest.files import Place, file_text, without_metadata
 from whorl.ingest.rows.detect_row_format import format_of
 from whorl.ingest.rows.row_format import Added, Row, RowFormat, UnreadRowsError
 
-#: Columns added to rows: the id of the kept document in the row's cluster (null outside clusters), whether the row is
-#: kept, and its Jaccard similarity to the kept document.
+#: Columns added to rows: id of the kept document of the row's cluster (null outside clusters), whether the row is kept,
+#: and Jaccard similarity to the kept document.
 ADDED: Added = {"cluster": str, "is_principal": bool, "similarity": float}
 #: Values of these columns for a row outside clusters.
 _UNIQUE = {"cluster": None, "is_principal": True, "similarity": None}

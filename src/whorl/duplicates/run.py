@@ -32,8 +32,8 @@ from whorl.model import Document, Stored
 from whorl.query.plan.fields_and_values import value_named
 from whorl.request_context import report_progress, require_time
 
-#: Sketch scheme of documents outside a store. The sketch of a document of up to `k` shingles has all hashes, so that
-#: the comparison is exact.
+#: Sketch scheme of documents outside a store. The sketch of a document of up to `k` shingles has all hashes, so its
+#: comparison is exact.
 FILES_SCHEME = SketchScheme(k=1 << 20, floor_level=0, cap=1 << 20, bits=40)
 #: Maximum number of documents to compare in a request. For a larger store, use the command line.
 MOST_DOCUMENTS = 200_000
@@ -109,12 +109,12 @@ def duplicates_in(
     origin: str = "a store",
     names: Mapping[str, str] | None = None,
 ) -> Iterator[Duplicates]:
-    """Find the near-duplicates in a store, by its sketches, and by texts if sketches cannot decide.
+    """Find the near-duplicates in a store: compare the stored sketches, and read texts if sketches cannot decide.
 
     Args:
-        options: Fields are named as in a query. Boilerplate options need all texts, because the store's sketches are
-            incomplete. With a folder for later runs (`state`), only new texts are read. Documents deleted from the
-            store are also deleted from the folder.
+        options: Fields are named as in a query. With boilerplate options, the search reads all texts, because the
+            store's sketches are incomplete. With a folder for later runs (`state`), only new texts are read. Documents
+            deleted from the store are also deleted from the folder.
         origin: Name of the store, for error messages. The folder remembers it, and refuses another store.
         names: Maps field names of a query to field names in the store.
 
@@ -235,7 +235,7 @@ def texts_of(engine: Engine) -> ReadTexts:
 
 
 def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[str, str], origin: str) -> None:
-    """Raise ParameterError if a store lacks a field. `sought` maps each field to its kind of value: date or number."""
+    """Raise ParameterError if a store lacks a field. `sought` maps each field to its type of value: date or number."""
     if not sought or not engine.count():
         return
     fields = engine.fields()
@@ -251,7 +251,7 @@ def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[st
 def _store(opened: ExitStack, folder: Path | None, origin: str, scheme: SketchScheme) -> SketchStore:
     if folder is not None:
         return opened.enter_context(PersistentSketchStore(folder, origin, scheme))
-    # Ignore errors in deleting: Windows cannot delete a mapped file before the process ends.
+    # Ignore errors when deleting the folder: Windows cannot delete a mapped file before the process ends.
     temporary = tempfile.TemporaryDirectory(prefix="whorl-duplicates-", ignore_cleanup_errors=True)
     return opened.enter_context(TemporarySketchStore(Path(opened.enter_context(temporary)), scheme))
 
@@ -284,7 +284,7 @@ def _load_changed(
     sketching: Sketching,
     on_repeated: Callable[[str], None],
 ) -> None:
-    """Sketch and store the new and changed documents; mark the unchanged documents as seen in this scan."""
+    """Sketch and store the new and changed documents; mark the unchanged documents, so that they are not deleted."""
     ahead: Counter[str] = Counter()
     digests_ahead: deque[list[bytes]] = deque()
     is_empty = not store.count()
@@ -356,7 +356,7 @@ def _find_duplicates(
     Args:
         read: Returns all hashes of texts by id, for pairs that sketches cannot decide; None if sketches are complete.
         properties: Returns the rank and date of documents by id; None if the sketch store has them.
-        spanning_everywhere: As in `JoinOptions`.
+        spanning_everywhere: Find only enough pairs to connect each cluster; see `JoinOptions`.
     """
     _set_options(store, options)
     stored, common = store.stored(), options.common
@@ -365,8 +365,8 @@ def _find_duplicates(
     firsts = first_of_equals(stored.keys, stored.sketches.sizes)
     known, is_known = store.pairs(stored), stored.is_paired
     if read is None:
-        # Reference documents were not compared with each other. If one equals a new document, compare it with all
-        # others, because the new document's pairs are wanted.
+        # Reference documents were not compared with each other. If a reference document equals a new document, compare
+        # it with all others: its pairs are also pairs of the new document.
         is_known = np.bincount(firsts, ~is_known, minlength=firsts.size)[firsts] == 0
     residual = None if common is None else remove_boilerplate(stored.sketches, firsts, common, options.scheme)
     if common is not None and common.is_ignored and isinstance(store, PersistentSketchStore):

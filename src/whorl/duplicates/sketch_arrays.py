@@ -26,7 +26,7 @@ MAPPED_BYTES, _MOST_MAPPED_BYTES = 1 << 26, 1 << 28
 _MAPPED_BYTES_PER_DOCUMENT = 1 << 11
 #: A large file is read in up to about `_MOST_RANGES` ranges of at least `_RANGE_BYTES` bytes.
 _RANGE_BYTES, _MOST_RANGES = 1 << 22, 256
-#: Number of bytes that the system reads from a mapped file to get one byte.
+#: Number of bytes that the operating system reads when a program accesses one byte of a mapped file.
 _READAHEAD_BYTES = 1 << 16
 #: A batch of hashes copied from the file has 1 / `_COPIED_FRACTION` of all hashes, but at least `_LEAST_COPIED` and at
 #: most `_MOST_COPIED`. In large batches, each page read from the file serves several documents.

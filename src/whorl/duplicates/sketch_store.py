@@ -264,7 +264,7 @@ class PersistentSketchStore:
         for number, key in list(self._by_id("SELECT number, key FROM document WHERE id IN ({})", ids)):
             self._database.execute("DELETE FROM pair WHERE a = :number OR b = :number", {"number": number})
             self._database.execute("DELETE FROM document WHERE number = ?", (number,))
-            # Among documents with equal texts, only one was compared. If it is deleted, compare the other copies again.
+            # Only one of several equal texts was compared. If it is deleted, compare the other copies again.
             self._database.execute(
                 f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE key = ? AND is_paired = {_PAIRED}", (key,)
             )
@@ -275,7 +275,7 @@ class PersistentSketchStore:
             self._set("scan", str(self._scan() + 1))
 
     def begin_scan(self) -> str:
-        """Begin a scan of all documents, or resume an interrupted one; return the last saved mark, or ""."""
+        """Begin a scan of all documents, or resume an interrupted scan; return its last `mark` (see `put`), or ""."""
         mark = self._meta("mark")
         if mark is None:
             self.begin_partial_scan()

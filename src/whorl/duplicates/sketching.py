@@ -31,7 +31,7 @@ class SketchEntry:
     """A document with its sketch, to be put into a sketch store.
 
     Args:
-        digest: Digest of the document's text or sketch. A document is unchanged if its digest is.
+        digest: Digest of the document's text or sketch. A document with an equal digest is unchanged.
         worth: Rank by the retention policy, where larger is better; None if unknown.
         date: Creation or modification time in seconds since 1970; None if unknown.
     """
@@ -143,7 +143,7 @@ class _Distinct(NamedTuple):
     """The distinct texts of a batch of documents.
 
     Attributes:
-        texts: Distinct texts. If documents of several parts of the collection have one text, it is repeated for each
+        texts: Distinct texts. If several parts of the collection (see `part_of`) contain a text, it occurs once per
             part.
         parts: Part of the collection for each text.
         text_indices: Index of each document's text in `texts`.
@@ -169,13 +169,13 @@ def _distinct(documents: Sequence[Document], within: str | None) -> _Distinct:
 
 
 def part_of(document: Document, within: str | None) -> str:
-    """Return the part of the collection that a document belongs to: its value of the property `within`, or ""."""
+    """Return the name of a document's part of the collection: its value of the property `within`, or ""."""
     value = None if within is None else document.properties.get(within)
     return "" if value is None else "\0".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def bits_of(part: str) -> np.uint64:
-    """Return the bits to flip in all hashes of a part, so that texts of different parts share no hash."""
+    """Return the bits to flip in all hashes of a part (see `part_of`), so that different parts share no hash."""
     return np.uint64(int.from_bytes(hashlib.blake2b(part.encode(), digest_size=8).digest()) if part else 0)
 
 

@@ -80,7 +80,7 @@ class IndexedTokens(NamedTuple):
 
     Args:
         counts: Number of each member's entries.
-        indexable: Number of these entries that are indexable.
+        indexable: Number of each member's indexable entries.
     """
 
     entries: TokenEntries
@@ -133,7 +133,7 @@ class _TokenSweep:
         self._load_if_small()
 
     def _largest_indexable(self, starts: Numbers, numbers: Numbers) -> Hashes:
-        """Return each member's largest indexable hash; its smaller hashes are also indexable."""
+        """Return each member's largest indexable hash. All smaller hashes of the member are also indexable."""
         lengths, indexable = self._members.lengths, self._members.lengths.indexable
         if indexable is lengths.counts:
             # All hashes are indexable, so do not read the file.
@@ -154,7 +154,7 @@ class _TokenSweep:
         return portions
 
     def prune(self) -> Bools:
-        """Drop members that can no longer reach the threshold with any member; return a mask of the other members."""
+        """Drop members that can no longer reach the threshold with any member; return a mask of the remaining ones."""
         members, at, lengths = self._members, self._numbers, self._members.lengths
         is_open = np.zeros(self.shared.size, np.bool_)
         left = self._ends - self._cursors
@@ -208,7 +208,7 @@ class _TokenSweep:
         )
 
     def _read_range(self, last: np.uint64, first: int, upto: int) -> tuple[list[Hashes], Numbers]:
-        """Read the entries of members `first` to `upto`; also return the number of entries of part i at index i + 1."""
+        """Read the entries of members `first` to `upto`; also count the entries of each part i, at index i + 1."""
         from whorl.duplicates.compiled_prefix_filter import take
 
         counts = np.zeros((1 << max(1, AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)

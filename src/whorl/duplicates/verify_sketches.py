@@ -31,10 +31,10 @@ _AT_ONCE = 1 << 19
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairOverlaps:
-    """For each pair of sketches, the numbers of hashes that can be compared: in A, in B, and in both.
+    """Numbers of comparable hashes of each pair of sketches: in A, in B, and in both.
 
     A sketch of level L has the hashes in the lowest fraction 2**-L of the hash space. So only hashes below the bound of
-    the higher of the two levels (`levels`) can be compared.
+    the pair's higher level (`levels`) can be compared.
     """
 
     levels: Numbers
@@ -106,7 +106,7 @@ class Pairs:
 
     Args:
         a: Indices of the first documents; in verified pairs smaller than `b`.
-        shared: Number of shared shingles: an exact count, or the sketches' most likely number.
+        shared: Number of shared shingles: an exact count, or the most likely number, estimated from sketches.
         low, high: Ends of the confidence interval of `shared`, by default 95 %; equal if all shingles were compared.
     """
 
@@ -170,8 +170,8 @@ def verify_pairs(sketches: Sketches, a: Numbers, b: Numbers, pair_options: PairO
     """Return the candidate pairs that reach the threshold.
 
     Two complete sketches are compared exactly. If a sketch is a sample, `reaches` computes how many hashes the pair
-    must share: a pair just at the threshold shares this number with the wanted recall. The number of shared hashes has
-    a hypergeometric distribution, whose population is the smaller document.
+    must share: a pair just at the threshold shares this number with a probability that ensures the recall. The number
+    of shared hashes has a hypergeometric distribution. Its population is the smaller document's shingles.
     """
     a, b = np.minimum(a, b), np.maximum(a, b)
     sizes_a, sizes_b = sketches.sizes[a], sketches.sizes[b]
@@ -207,7 +207,7 @@ _LEAST_THREAD_WORK = 1 << 20
 
 
 def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
-    """Divide items into at most `most` half-open ranges of about equal work; a small amount of work stays together.
+    """Divide items into at most `most` half-open ranges of about equal work, but do not divide a small amount of work.
 
     `totals` has the cumulative work up to and including each item.
 

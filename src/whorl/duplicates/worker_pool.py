@@ -64,7 +64,7 @@ class DivisibleDocuments(Protocol):
 
 
 def start_method(documents: Iterable[Document]) -> str:
-    """Return the fastest safe start method: "fork" or "spawn"; "" if neither works."""
+    """Return the fastest safe method to start worker processes: "fork" or "spawn"; "" if neither works."""
     if sys.platform == "linux" and threading.active_count() == 1:
         return "fork"
     # A spawned process has neither the standard input nor the objects of this process. It can read only portable

@@ -32,13 +32,13 @@ class LabelCounts:
 
 
 def write_ids(engine: Engine, clusters: Iterable[Cluster]) -> LabelCounts:
-    """Write cluster labels into the documents of a store: the cluster's id, and whether the document is its principal.
+    """Write cluster labels into a store's documents: the cluster's id, and whether the document represents the cluster.
 
     If a run was interrupted, the next run completes it, because it writes only missing or changed labels.
 
     Args:
         engine: Engine of the store in which the clusters were found.
-        clusters: All clusters, found with `complete`, so that each document is a duplicate of its principal.
+        clusters: All clusters, found with `complete`, so that each document is a duplicate of its cluster's principal.
 
     Raises:
         SchemaError: The store has no fields for labels; nothing was changed.

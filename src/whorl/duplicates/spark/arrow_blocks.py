@@ -43,7 +43,7 @@ _TYPES = {
     "boolean": pa.bool_(),
 }  # fmt: skip
 _TYPES |= {f"array<{name}>": pa.list_(kind) for name, kind in _TYPES.items()}
-#: Number of integers to try for each part, to find one for each partition (see `Partitioning`).
+#: Number of integers to try per partition, to find a part number for each partition (see `Partitioning`).
 _CANDIDATES_PER_PART = 32
 #: Number of steps that this worker process has run; see `_freeze_imports`.
 _steps = count(1)
@@ -51,7 +51,7 @@ _steps = count(1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partitioning:
-    """Numbers of the parts. Spark's hash puts each of these numbers into a partition of its own."""
+    """Numbers of the parts, chosen so that Spark's hash puts each part into a partition of its own."""
 
     names: npt.NDArray[np.int32]
 
@@ -69,7 +69,7 @@ class Partitioning:
         begin = 0
         while (names < 0).any():
             candidates = np.arange(begin, begin + _CANDIDATES_PER_PART * count, dtype=np.int32)
-            # If several candidates fit a partition, numpy keeps the last, so assign in reverse to keep the first.
+            # If several candidates hash to one partition, numpy keeps the last, so assign in reverse to keep the first.
             at = _hashes_of(candidates).astype(np.int64) % count
             names[at[::-1]] = np.where(names[at[::-1]] < 0, candidates[::-1], names[at[::-1]])
             begin += candidates.size
@@ -168,7 +168,7 @@ def partition_by_part(frame: DataFrame, parts: Partitioning) -> DataFrame:
 
 
 def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: str, parts: Partitioning) -> DataFrame:
-    """Apply a function to each block and the rows sent to it; both frames are partitioned by the column `part`."""
+    """Apply `step` to each block and the rows sent to it. Both frames are partitioned by the column `part`."""
     _limit_batches(blocks)
     arrow = arrow_schema(schema)
 
@@ -237,7 +237,7 @@ def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) ->
 
 
 def repeated(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int) -> Numbers:
-    """Return each row's value of column `name`, once for each element (`size` bytes) of the row's column `other`."""
+    """Repeat each row's value of column `name` for every element (of `size` bytes) in the row's column `other`."""
     values, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
         values.append(whole_numbers(batch[name]))
@@ -342,7 +342,7 @@ class BlockMembers:
 
     @classmethod
     def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table) -> tuple[BlockMembers, Numbers]:
-        """Decode rows of MEMBERS; return each pair of id and key once, and the number of its occurrences."""
+        """Decode rows of MEMBERS; return each distinct pair of id and key, with the number of its occurrences."""
         batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
         names = "members identities worths runs digests"
         keys, identities, worths, runs, digests = joined(batches, names, "i8 u8 f8 u4 u8")

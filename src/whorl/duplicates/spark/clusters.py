@@ -62,7 +62,7 @@ _PARTS, _SLACK = 1_000_000, 1e-9
 
 
 def clustered(members: DataFrame, keep: Keep, parts: Partitioning) -> DataFrame:
-    """Group members into clusters, as input for `with_shares`; leave out clusters whose members all stay.
+    """Group members into clusters, as input for `with_shares`. Omit clusters whose members are all kept (`stays`).
 
     Members that stay, such as reference documents, are never removed. Members with the same root form a cluster. The
     column cluster has its name, which is the id of its first member. The column is_unknown is true if no member of the
@@ -150,7 +150,7 @@ def _loss(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float
 
 
 def loss_of(keep: Keep) -> Column:
-    """Return `_loss` as a Spark column, with minus infinity for members that stay."""
+    """Return the loss by the retention policy (see `_loss`) as a Spark column; minus infinity for members that stay."""
     loss = f.lit(0.0)
     if keep.by == "longest":
         loss = -f.col("size").cast("double")
@@ -217,7 +217,7 @@ _PORTION = 1 << 20
 
 
 def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS) -> DataFrame:
-    """Return the columns key and root: for each node, the smallest node of its connected component.
+    """Map each node (column key) to the smallest node of its connected component (column root).
 
     Links have the columns a and b. One worker merges at most `most` links.
     """
@@ -232,7 +232,7 @@ def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS
 
 
 def _forest(batches: Batches) -> Batches:
-    """Replace the links of a partition: link each node to the smallest node of its component in the partition."""
+    """Reduce the links of a partition: link each node to the smallest node of its component within the partition."""
     nodes, to = np.empty(0, np.int64), np.empty(0, np.int64)
     waiting: list[tuple[Numbers, Numbers]] = []
     for batch in batches:

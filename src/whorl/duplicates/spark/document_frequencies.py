@@ -2,9 +2,9 @@
 
 The document frequency of a hash is the number of documents with it. A round is one pass of the prefix filter; each
 round uses more hashes of a document than the previous one. A level is a bound of hash values: documents of similar size
-are compared by their hashes below one bound. The hashes of a document to examine depend only on its sketch and the
-round (`whorl.duplicates.prefix_lengths`). So each step computes them again instead of storing them.
-The frequencies are counted in two passes. The first pass counts the smallest hashes of all documents. The second pass
+are compared by their hashes below one bound. Which hashes of a document are examined depends only on its sketch and the
+round (`whorl.duplicates.prefix_lengths`). So each step computes this selection again instead of storing it. The
+frequencies are counted in two passes. The first pass counts the smallest hashes of all documents. The second pass
 counts the other hashes of the documents that can still reach the threshold.
 """
 
@@ -46,8 +46,8 @@ IS_INDEXED, IS_PROBED, HAS_MORE_HASHES, IS_NEW = 1, 2, 4, 8
 _LEVEL_SHIFT = 58
 #: Odd factor, from the golden ratio, that spreads numbers evenly without loss.
 SCATTERED = np.uint64(0x9E3779B97F4A7C15)
-#: The second pass counts the share `_OF_THRESHOLD` * threshold of the hashes, and the first pass the rest. If the rest
-#: is more than `_MOST_AT_FIRST`, the first pass counts all hashes.
+#: The second pass counts the fraction `_OF_THRESHOLD` * threshold of the hash values, and the first pass counts the
+#: rest. If the rest is at least `_MOST_AT_FIRST`, the first pass counts all hashes.
 _OF_THRESHOLD, _MOST_AT_FIRST = Fraction(4, 5), Fraction(3, 4)
 #: Size of a table that quickly excludes hashes of only one document. For n hashes, its index is the top
 #: log2(n) + `_SPARE_BITS` bits of a hash, but at most `_MOST_HEAD_BITS`.
@@ -156,7 +156,7 @@ class FrequencyCounter:
 
     @property
     def first(self) -> Fraction:
-        """Share of the hash values, from 0 on, that the first pass counts; 1 for all hashes."""
+        """Fraction of the range of hash values, from 0 upwards, that the first pass counts; 1 for all hashes."""
         if not self.one.is_jaccard:
             # With other metrics, one shared hash can be enough for a pair, so the first pass could not prune any
             # document.
@@ -304,5 +304,5 @@ def _packed(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> np
 
 
 def _mixed(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Mix level and hash into the number that determines the part."""
+    """Combine level and hash into one number; it determines the part that owns the hash."""
     return tokens + levels.astype(np.uint64) * SCATTERED

@@ -110,7 +110,7 @@ def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> Data
 
 
 def _comparable(frame: DataFrame, name: str) -> Column:
-    """Convert a column to numbers, or strings and dates to strings."""
+    """Cast a column for comparisons: dates to strings, numbers to floats."""
     kind = frame.schema[name].dataType.typeName()
     return frame[name].cast("string" if kind in ("string", "date") else "double").alias(name)
 

@@ -55,13 +55,13 @@ class SparkDuplicates:
 
     Args:
         documents: Rows of `documents.read` or `documents.documents_of`.
-        options: Folder, dates, boilerplate and workers have no effect.
-        reference: Documents to compare with `documents`, but not with each other. They have the same columns and other
-            ids. Cannot be combined with a state.
+        options: Options of the search. The options for folder, dates, boilerplate and workers have no effect.
+        reference: Documents to compare with `documents`, but not with each other. They have the same columns and
+            different ids. Cannot be combined with a state.
         state: Folder of earlier runs, on any of Spark's file systems. The result covers the documents of all runs. None
             for a single run.
-        new: Return only pairs and clusters with a new or changed document. Earlier documents stay, like reference
-            documents.
+        new: Return only pairs and clusters with a new or changed document. Earlier documents are always kept, like
+            reference documents.
 
     Raises:
         StoreError: The state folder holds other files, or is not usable.
@@ -140,7 +140,7 @@ class SparkDuplicates:
     def pairs(self) -> DataFrame:
         """Return each pair once, including pairs of equal documents, in any order.
 
-        Two documents that stay are never a pair.
+        Two documents that are always kept (reference documents, or earlier ones with `new`) are never a pair.
 
         Returns:
             Columns a and b (ids, where a is the smaller one), jaccard, a_in_b, b_in_a (fractions), exact (whether all
@@ -170,9 +170,9 @@ class SparkDuplicates:
         )
 
     def clusters(self, *, complete: bool = False) -> DataFrame:
-        """Return the clusters, one row for each member; omit clusters of documents that all stay.
+        """Return the clusters, one row for each member; omit clusters that consist of reference and earlier documents.
 
-        Documents that stay come first, and one of them is the principal.
+        Reference and earlier documents come first, and one of them is the principal, which represents the cluster.
 
         Args:
             complete: Return clusters in which any two members are a pair. With a retention policy, every member is a
@@ -218,7 +218,8 @@ class SparkDuplicates:
     def _members(self, roots: DataFrame) -> DataFrame:
         """Return the documents with the keys in `roots`, and all documents with exact copies, as rows of MEMBERS.
 
-        `roots` has the columns key and root. A document that is not in `roots` is its own root.
+        `roots` has the columns key and root: the key that identifies the document's cluster. A document that is not in
+        `roots` is its own root.
         """
         documents = self._documents
         rows = group_by_part(roots, documents.parts, part_of="key", key="key", root="root")
@@ -261,7 +262,7 @@ class SparkDuplicates:
         return most.where(f.col("outside") > _PIVOTS).select("hash_block")
 
     def _complete(self, members: DataFrame) -> DataFrame:
-        """Return a new root for each key: a root's documents are a complete group, or duplicates of a kept document."""
+        """Map each key to a new root. The keys of a root are a complete group, or duplicates of a kept document."""
         loss = loss_of(self._keep) if self._is_kept else f.lit(0.0)
         firsts = members.groupBy("key").agg(
             f.min(f.struct(loss.alias("loss"), "run", "id")).alias("first"),
@@ -293,7 +294,10 @@ def _shares() -> tuple[Column, ...]:
 
 
 def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
-    """Yield the wanted documents of a block as rows of MEMBERS. Documents of runs before number `before` stay."""
+    """Yield a block's documents with keys in `roots`, and its exact copies, as rows of MEMBERS.
+
+    Documents of runs before number `before` are marked to stay.
+    """
     members, _ = BlockMembers.of(block)
     keys, of_keys = joined(roots, "keys roots", "i8 i8")
     sizes = sizes_in(block, members.keys)

@@ -1,4 +1,4 @@
-"""The job of `whorl duplicates --engine spark`: reads texts and writes pairs or clusters."""
+"""Runs `whorl duplicates --engine spark`: reads texts with Spark, and writes pairs or clusters of near-duplicates."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Summary:
         repeated: Number of repeated ids.
         unfit: Number of rows that could not be read; `problems` has examples.
         written: Pairs, or documents in clusters, that were written.
-        left: Number of rows written without duplicates; None if `filtered` is not given.
+        left: Number of rows in the copy without duplicates; None if `filtered` is not given.
     """
 
     documents: int

@@ -1,9 +1,9 @@
 """Prepares the documents of a search on Spark: reads them, and computes their sketches.
 
 If an id occurs several times, only the largest of its documents is kept. A document's key is a hash of its sketch. The
-key determines the part, and so the block: the documents of one partition. Every step computes from a key which block to
-send data to. Sketches are sent to their blocks once. Later steps send numbers, and sketches only to compare documents
-of two blocks.
+key determines the document's block: the documents of one partition. So every step can compute from a key the block that
+data must be sent to. Sketches are sent to their blocks once. Later steps send numbers, and send sketches only to
+compare documents of two blocks.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ class LoadedDocuments:
         too_short: Number of documents with fewer words than a shingle.
         repeated: Number of ids that occur more than once. Only the largest document with an id is used.
         largest: Number of hashes in the largest sketch.
-        removed: Column `key` with the keys of removed documents: documents of earlier runs had these keys, and no
-            document has them now. None if no key was removed.
+        removed: Column `key` with keys that documents of earlier runs had, and that no document has now. None if no key
+            was removed.
     """
 
     blocks: DataFrame
@@ -247,7 +247,7 @@ def _redivided(batches: Batches, scheme: SketchScheme, parts: Partitioning, sinc
 
 
 def _added_up(batches: Batches) -> Batches:
-    """Yield the sum of a partition, so that no shuffle is needed and few rows are collected."""
+    """Yield the number of rows in a partition, so that few rows are collected, without a shuffle."""
     yield batch_of({"rows": np.array([sum(int(whole_numbers(batch["rows"]).sum()) for batch in batches)])})
 
 
@@ -290,7 +290,7 @@ def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
 def _without_replaced(
     block: pa.Table, losers: pa.Table, scheme: SketchScheme, parts: Partitioning, since: int
 ) -> Batches:
-    """Yield the block as one row, without the documents in `losers` and the sketches that no document uses any more.
+    """Yield the block as one row, without the documents in `losers` and the sketches that no document uses now.
 
     Then yield the block's rows of problems. Sketches of documents from run `since` or later are marked as new.
     """

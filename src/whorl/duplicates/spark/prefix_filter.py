@@ -89,7 +89,7 @@ Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class LocalRemainder:
-    """The remaining documents, if one worker can compare them with each other in all remaining rounds.
+    """The remaining documents of a search: few enough for one worker to compare in all remaining rounds.
 
     After the last round, the worker repeats that round, which returns hash blocks.
     """
@@ -229,7 +229,7 @@ def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict
 
 
 def _kinds_in(batches: Batches) -> Batches:
-    """Yield the distinct kinds of each batch, so that no shuffle is needed and few rows are collected."""
+    """Yield the distinct values of column `kind` in each batch, so that few rows are collected, without a shuffle."""
     for batch in batches:
         yield batch_of({"kind": np.unique(whole_numbers(batch["kind"]))})
 
@@ -269,7 +269,7 @@ class _PairFinder:
         groups[run_starts(levels, tokens)[1:]] = 1
         groups = np.cumsum(groups)
         is_same = (groups[1:] == groups[:-1]) & (keys[1:] == keys[:-1])
-        # A document may have a hash twice. Do not pair it with itself.
+        # A document may have a hash twice. Do not pair the document with itself.
         first = np.maximum.accumulate(np.where(np.append(False, is_same), 0, np.arange(order.size)))
         indexed = np.flatnonzero(flags & IS_INDEXED)
         probed = np.flatnonzero(flags & IS_PROBED)

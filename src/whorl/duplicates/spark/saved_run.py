@@ -112,7 +112,8 @@ class SearchState:
 def drop_removed(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -> tuple[LoadedDocuments, DataFrame]:
     """Drop the stored pairs of removed documents; mark the documents whose pairs may now be incomplete as new.
 
-    With `links`, the pairs only connect clusters. If a cluster has lost a member, all its documents are then marked.
+    With `links`, the pairs only connect clusters. In this case, if a cluster has lost a member, all of its documents
+    are marked.
     """
     if documents.removed is None:
         return documents, pairs

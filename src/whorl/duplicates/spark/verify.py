@@ -70,7 +70,7 @@ def _compared(pairs: DataFrame, documents: LoadedDocuments, compare: _Compare) -
 
 
 def _sent_sketches(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: Partitioning) -> Batches:
-    """Yield the sketches of a block that other parts compare, in one or more rows for each receiving part."""
+    """Yield the sketches of a block that other parts need, in one or more rows for each receiving part."""
     senders, receivers = joined(pairs, "senders receivers", "i8 i8")
     if not senders.size:
         return
