@@ -28,7 +28,7 @@ class BackfillReport:
     Args:
         total: Documents to process, counted at the beginning.
         sent: Documents that got whorl's fields from their text.
-        removed: Documents without a text that lost their empty sketch.
+        removed: Documents without a text, whose empty sketch the run has removed.
         kept: Documents that keep their empty sketch, because their text is shorter than a shingle.
         textless: Documents without a stored text, which searches do not find.
         refused: Ids of refused documents, each with the server's reason.

@@ -16,7 +16,7 @@ _Value = TypeVar("_Value")
 class TtlCache(Generic[_Value]):
     """Caches a value, and fetches it again after its time to live.
 
-    One thread fetches the value while the others wait. `fetch` gets the previous value as its argument, None at first.
+    One thread fetches the value while the others wait. The argument of `fetch` is the previous value, or None at first.
     """
 
     def __init__(self, fetch: Callable[[_Value | None], _Value], seconds: float) -> None:

@@ -119,7 +119,7 @@ class ServerConnections:
     Args:
         url: URL of the server without credentials, for messages.
         name: The server's name in messages: "Solr".
-        default_ca: File or folder of CA certificates that is used if the options name none.
+        default_ca: File or folder of CA certificates, if the options have no `ca`.
     """
 
     def __init__(self, url: str, name: str, ca_setting: str, access: ServerAccess, default_ca: str | None) -> None:

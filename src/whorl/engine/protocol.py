@@ -265,7 +265,7 @@ class ClusterLabels(Protocol):
     """Cluster labels of a store's documents, in the fields CLUSTER and IS_PRINCIPAL of `whorl.model`."""
 
     def prepare(self) -> None:
-        """Prepare the store for labels, and for collapsing hits by label.
+        """Prepare the store for labels, and for searches that collapse hits by label.
 
         Raises:
             SchemaError: The store cannot have labels; the message gives the reason and a remedy.
@@ -345,7 +345,7 @@ class Engine(Protocol):
 
     @property
     def sketch_scheme(self) -> SketchScheme | None:
-        """Scheme of the sketches; None if the documents of this store have none."""
+        """Scheme of the sketches; None if the documents of this store have no sketches."""
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
@@ -361,8 +361,8 @@ class Engine(Protocol):
 
         Args:
             counts: Document count of each passage hash, from `passage_counts`.
-            most: Hashes in at most this number of documents are looked up in all documents. More frequent hashes are
-                looked up only in the documents that were found by rarer hashes, and in `among`.
+            most: Maximum document count of the hashes that are looked up in all documents. More frequent hashes are
+                looked up only in the documents that rarer hashes have found, and in `among`.
             among: Ids of more documents to look up the frequent hashes in.
         """
 
@@ -376,7 +376,7 @@ class Engine(Protocol):
 
     @property
     def costs(self) -> Costs | None:
-        """Costs for planning calibrated searches; None if look-ups cost too little to plan for."""
+        """Costs for planning calibrated searches; None if look-ups are too cheap to need planning."""
 
     def largest_size(self) -> int | None:
         """Return the number of distinct shingles of the largest document, cached for some seconds; None if unknown."""
@@ -388,13 +388,13 @@ class Engine(Protocol):
         """Return the numbers of distinct shingles of documents by id; omit documents without a sketch."""
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
-        """Resolve references to documents; return by reference each document's id and its signature or None.
+        """Map references to pairs: the id and the signature of their document. The signature may be None.
 
         `wanted` maps each reference to True if the order of the document's tokens matters.
         """
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        """Resolve references to documents; return by reference each document's id and its sketch or None."""
+        """Map references to pairs: the id and the sketch of their document. The sketch may be None."""
 
     def recalled_sketch(self, reference: str) -> RecalledSketch | None:
         """Return the cached sketch of a source, without a request to the server; None if it is not cached.
@@ -421,7 +421,10 @@ class Engine(Protocol):
         """Return the signature that a text would have in this store."""
 
     def fields(self, *, latest: bool = False) -> Fields:
-        """Return the fields of the searchable documents, at most some seconds old, or one second with `latest`."""
+        """Return the fields of the searchable documents.
+
+        The result may be some seconds old; with `latest`, at most one second.
+        """
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the stored names and properties of documents by id; omit missing documents."""
@@ -461,7 +464,7 @@ class Engine(Protocol):
         return 0
 
     def verify(self) -> bool:
-        """Compare all files with their checksums; raise StoreError if one differs.
+        """Compare all files with their checksums; raise StoreError for a difference.
 
         Return False if the files belong to a server and could not be checked.
         """
@@ -473,7 +476,7 @@ class Engine(Protocol):
 def lag_warnings(engine: Engine) -> tuple[str, ...]:
     """Return a warning if the index lacks stored documents.
 
-    Call this before the search, because the engine then tries to update its index.
+    Call this before the search, because the call makes the engine try to update its index.
     """
     lag = engine.index_lag()
     return (f"{lag_message(lag)}; this answer leaves them out",) if lag else ()

@@ -64,11 +64,11 @@ MOST_LOOK_UPS = 100
 MOST_STATES = 8192
 #: Maximum number of terms to compare one by one if tantivy cannot build an automaton.
 MOST_TERMS = 100_000
-#: Maximum length of a regular expression for tantivy. A longer one compiles slowly, and has more states than tantivy
-#: allows.
+#: Maximum length of a regular expression for tantivy. A longer expression would compile slowly and exceed tantivy's
+#: limit.
 _LONGEST_EXPRESSION = 4000
-#: The estimated size of a pattern doubles with each ? that doubles the states (`state_doublings`), at most this number
-#: of times. A larger automaton usually exceeds tantivy's limit anyway.
+#: The estimated size of a pattern is its length times 2**`state_doublings`, with at most this exponent. A larger
+#: automaton usually exceeds tantivy's limit.
 _MOST_DOUBLINGS = 4
 #: Number of look-ups that need no trial run (`IndexReader.rehearse`), because they take at most some tenths of a
 #: second.
@@ -86,7 +86,7 @@ class ClauseQueries:
         self._look_ups, self._states, self._terms = 0, 0, 0
 
     def query(self, test: Test) -> Query | str:
-        """Return a clause's query, or the reason why it matches nothing; raise UnsupportedQueryError beyond a limit."""
+        """Return a clause's query, or the reason why it matches nothing; raise UnsupportedQueryError above a limit."""
         match test:
             case Words(text=text, field="id"):
                 return _value_query("id", Kind.KEYWORD, text) if text == well_formed(text) else Query.empty_query()
@@ -153,7 +153,7 @@ class ClauseQueries:
         return query if is_match is None else self._filtered(query, fields, is_match)
 
     def _superset(self, field: str, patterns: Sequence[Pattern], slop: int) -> Query:
-        """Match documents that have all words, and each pair of neighbouring words within the slop.
+        """Return a query for documents with all words of a phrase, and each pair of neighbouring words within the slop.
 
         These documents include all matches of the phrase. tantivy's own phrases with a slop would miss matches of three
         or more words.
@@ -219,13 +219,13 @@ class ClauseQueries:
     def _matching_terms(
         self, place: tuple[str, str], regex: str, literal: str, fits: Callable[[str], bool], clause: str, size: int
     ) -> Query:
-        """Match the terms of a field that fit an expression.
+        """Return a query for documents with a term that fits an expression.
 
         Args:
-            place: tantivy's field and the prefix of the field's terms.
+            place: tantivy's field, and the prefix of the terms.
             regex: Expression for the part of a term after the prefix; "" if there is no expression.
-            literal: First characters of that part, the same in all matching terms.
-            fits: Checks whether that part matches the expression.
+            literal: First characters of this part, the same in all matching terms.
+            fits: Checks whether this part matches the expression.
             clause: The clause in words, for error messages.
             size: Size of the clause, for the limit `MOST_STATES`.
         """
@@ -243,7 +243,7 @@ class ClauseQueries:
     def _listed_terms(
         self, reader: IndexReader, field: str, prefix: str, literal: str, fits: Callable[[str], bool], clause: str
     ) -> Query:
-        """Match a field's terms that begin with `literal` and pass `fits`; raise an error if there are too many."""
+        """Return a query for the terms that begin with `literal` and pass `fits`; raise an error above a limit."""
         terms = reader.terms(field, prefix + literal, MOST_TERMS - self._terms)
         self._terms += len(terms)
         if self._terms > MOST_TERMS:
@@ -256,7 +256,7 @@ class ClauseQueries:
         return Query.term_set_query(SCHEMA, field, matching)
 
     def _look_up(self, build: Callable[[IndexReader], Query], clause: str, size: int) -> Query:
-        """Build a query of many terms; raise UnsupportedQueryError if the plan exceeds a limit.
+        """Build a query of many terms (a look-up); raise UnsupportedQueryError if the plan exceeds a limit.
 
         From the fifth look-up on, schedule a trial run of each query.
         """
@@ -274,7 +274,7 @@ class ClauseQueries:
         return query
 
     def _filtered(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> Query:
-        """Match the hits of a query that have a field whose stored values pass `is_match`."""
+        """Return a query for the hits of `query` that have a field whose stored values pass `is_match`."""
         if self._reader is None:
             return query
         return Query.term_set_query(SCHEMA, "id", self._reader.filter_hits(query, fields, is_match))
@@ -286,7 +286,7 @@ def _unsupported(clause: str, reason: str) -> UnsupportedQueryError:
 
 
 def _term_place(field: str, kind: Kind) -> tuple[str, str]:
-    """Return the tantivy field that holds a field's whole values, and the prefix of that field's terms."""
+    """Return tantivy's field for whole (not tokenized) values, and the prefix of the terms of one field and type."""
     return ("id", "") if field == "id" else ("values", value_prefix(field, kind))
 
 
@@ -313,7 +313,7 @@ def _is_word(pattern: Pattern) -> bool:
 
 
 def _is_close(field: str, other: str) -> bool:
-    """Check whether a fuzzy search in one field could match terms of the other.
+    """Check whether a fuzzy search in one field could match terms of the other field.
 
     Terms begin with the name of their field, and a fuzzy search may edit the name.
     """
@@ -321,7 +321,7 @@ def _is_close(field: str, other: str) -> bool:
     return is_beginning or (abs(len(field) - len(other)) <= 2 and distance(field, other) <= 2)
 
 
-#: Words of each value of a field, in order.
+#: Values of a field, each as a list of words.
 Values: TypeAlias = Sequence[Sequence[str]]
 
 
@@ -387,7 +387,7 @@ class IndexReader:
             raise StoppedError("the time left is too short for the patterns of this query; ask for fewer of them")
 
 
-#: Positions between two values of a field in Solr's text types (positionIncrementGap).
+#: Number of positions between two values of a field, as in Solr's text types (positionIncrementGap).
 GAP = 100
 
 
@@ -443,7 +443,7 @@ def is_ordered_span(values: Sequence[Sequence[str]], wanted: Sequence[re.Pattern
     for first in pattern_positions[0]:
         at: int | None = first
         for later_positions in pattern_positions[1:]:
-            # Later words have the most room if each word takes the nearest following position.
+            # Take the nearest following position for each word, because it leaves the most room for later words.
             following = bisect_left(later_positions, (at or 0) + 1)
             at = later_positions[following] if following < len(later_positions) else None
             if at is None:

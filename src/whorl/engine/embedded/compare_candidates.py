@@ -33,8 +33,8 @@ class StoredCandidates(Candidates):
 
     Args:
         found: Numbers of the candidates, ascending, with their scores.
-        changed: Numbers of documents whose records are newer than the snapshot of the index.
-        require_deleted: Raises StoreError if a document is missing but was not deleted.
+        changed: Numbers of the documents that changed after the snapshot of the index.
+        require_deleted: Raises StoreError if any of the given documents is missing but was not deleted.
     """
 
     def __init__(

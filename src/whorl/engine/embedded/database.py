@@ -1,4 +1,4 @@
-"""SQLite database of an embedded store: the documents, and a journal of changes.
+"""Reads and writes the SQLite database of an embedded store: the documents, and a journal of changes.
 
 The database is the source of truth. One transaction writes documents and their journal entries. The journal lists the
 changes that the index may lack. Every blob ends with a checksum of its content and its label: the part of the document,
@@ -60,10 +60,10 @@ CREATE INDEX IF NOT EXISTS handle_id ON handle (id);
 CREATE TABLE IF NOT EXISTS field (entry BLOB PRIMARY KEY, documents BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, entry BLOB NOT NULL);
 """
-_CHUNK = 500  # number of ids in one statement; older SQLite libraries take 999
+_CHUNK = 500  # number of ids in one statement; older SQLite libraries allow 999
 _SEAL_BYTES = 4
 _MOST_REMEMBERED = 100_000  # number of documents whose ids and names are kept in memory; about 20 MB
-# Size of a page in bytes. Larger pages waste more space after a long row; smaller pages waste more with short rows.
+# Size of a page in bytes. Larger pages waste more space after long rows; smaller pages waste more space on short rows.
 _PAGE_BYTES = 2048
 # The inner pages of a million documents take 10 MB. SQLite's default cache of 2 MB would read them again and again.
 _CACHE_KB = 16_384
@@ -148,7 +148,7 @@ class Records:
     Args:
         path: The file; created if it is missing or empty.
         wait_seconds: Maximum time to wait for the locks of other processes.
-        is_read_only: Whether the file and its folder must not be written.
+        is_read_only: Whether to open the file for reading only; then the folder is not written either.
 
     Raises:
         StoreError: The file has another type or format, or is not usable.
@@ -172,7 +172,7 @@ class Records:
         self._last_sketch: tuple[str | bytes, Sketch] | None = None
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
         self._remembered = _Remembered(-1, {}, {})
-        # For each field, the change in its number of documents in the current transaction.
+        # For each field, by how much the current transaction changes its number of documents.
         self._field_changes: Counter[str] = Counter()
         connected = connect_read_only if is_read_only else connect
         with sqlite_errors(path):
@@ -337,7 +337,7 @@ class Records:
             else:
                 self._writer.execute("DELETE FROM field WHERE entry = ?", (entry,))
 
-    # The following methods are called only within `writing`.
+    # Callers use the following methods only within `writing`.
 
     def put(self, records: Sequence[Record]) -> list[int]:
         """Store or replace documents with distinct ids, add journal entries, and return the documents' numbers."""
@@ -412,7 +412,7 @@ class Records:
         self._writer.executemany("INSERT INTO journal (entry) VALUES (?)", entries)
 
     def forget_changes(self, through: int) -> None:
-        """Delete the journal's entries up to a number."""
+        """Delete the journal's entries up to and including the number `through`."""
         self._writer.execute("DELETE FROM journal WHERE number <= ?", (through,))
 
     # Any thread may call the following methods at any time.
@@ -427,7 +427,7 @@ class Records:
         rows = self._read("SELECT entry FROM journal WHERE number > ? ORDER BY number", (number,))
         entries = (self._unseal("journal", entry).decode().partition(" ") for (entry,) in rows)
         changed = {int(own): document_id for own, _, document_id in entries}
-        # The numbers have no gaps. If entries are missing, the index is older or newer than the journal.
+        # Journal numbers have no gaps. If entries are missing, the index is older or newer than the journal.
         return changed if number + len(rows) == self.last_change() else None
 
     def documents(self, ids: Iterable[str]) -> Iterator[NumberedDocument]:
@@ -457,7 +457,7 @@ class Records:
                 yield NumberedDocument(number, known.document(), passages)
 
     def _head(self, number: int, document_id: str, head: object) -> Head:
-        """Return the document of a row, without its text."""
+        """Decode the head of a document from a database row."""
         raw = self._decompress(_label("head", number, document_id), head)
         # The JSON contains no line break.
         own, is_short, text = raw.partition("\n")
@@ -481,7 +481,7 @@ class Records:
         return [made[raw] for raw in raws]
 
     def _sketch_source(self, head: Head, sketch: object) -> str | bytes:
-        """Return the data of a document's sketch: the text of a short document, or the encoded sketch."""
+        """Return the data for a document's sketch: the text of a short document, or the encoded sketch."""
         if sketch is None and head.short_text is not None:
             return head.short_text
         return self._unseal(_label("sketch", head.number, head.id), sketch)
@@ -502,8 +502,8 @@ class Records:
         return int(self._read("SELECT count(*) FROM document")[0][0])
 
     def fields(self) -> list[tuple[str, Kind]]:
-        """Return the names of all fields with whole values, and the types of the values."""
-        # Read the number of the last change first: the fields are then at least as new.
+        """Return the names of all fields with whole (not tokenized) values, and the types of these values."""
+        # Read the number of the last change before the fields, so that the fields are at least as new.
         change = self.last_change()
         if self._fields is None or self._fields[0] != change:
             entries = [json.loads(self._unseal("field", entry)) for (entry,) in self._read("SELECT entry FROM field")]
@@ -526,7 +526,7 @@ class Records:
 
         First clear it if the store has changed, or if `wanted` would overfill it.
         """
-        # Read the number first: the documents are then at least as new.
+        # Read the number of the last change before the documents, so that the documents are at least as new.
         change, remembered = self.last_change(), self._remembered
         if remembered.change == change and len(wanted) + remembered.size <= _MOST_REMEMBERED:
             return remembered
@@ -577,7 +577,7 @@ class Records:
         return {row[0]: sketch for row, sketch in zip(rows, self._read_sketches(raws), strict=True)}
 
     def scan(self, after: str, rows: int) -> list[tuple[str, str, Sketch]]:
-        """Return the ids, names and sketches of `rows` documents after an id, ordered by the code points of the id."""
+        """Return the ids, names and sketches of the next `rows` documents after an id, sorted by id (code points)."""
         wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
         found = self._read(wanted, (after, rows))
         heads = [self._head(*row[:3]) for row in found]
@@ -595,7 +595,7 @@ class Records:
         return None if document_id is None else str(document_id)
 
     def _select(self, columns: str, key: _Key, values: Iterable[str] | Iterable[int]) -> Iterator[tuple[Any, ...]]:
-        """Yield number, id and the given columns of existing documents, by numbers or ids, in any order."""
+        """Yield the number, the id and the given columns of existing documents, by numbers or ids, in any order."""
         known = [value for value in values if isinstance(value, int) or value == well_formed(value)]
         for chunk in batches(known, _CHUNK):
             require_time()
@@ -729,7 +729,7 @@ class TextCodec:
         self._sampled = 0
         self._dictionary: zstandard.ZstdCompressionDict | None = None
         self._compressor = self._without_dictionary = zstandard.ZstdCompressor(compression_params=_parameters())
-        #: Decompressors that no thread uses now, with the dictionary.
+        #: Decompressors with the dictionary that no thread uses at the moment.
         self._idle: list[zstandard.ZstdDecompressor] = []
 
     def begin(self, texts: Iterable[str]) -> bytes | None:
@@ -774,7 +774,7 @@ class TextCodec:
         try:
             return zstandard.train_dictionary(_DICTIONARY, samples, **_TRAINING)
         except zstandard.ZstdError:
-            # Training fails if the texts have nothing in common. Then compress without a dictionary.
+            # Training fails if the texts have nothing in common, so compress without a dictionary.
             return None
 
     def text(self, compressed: bytes) -> str:

@@ -1,4 +1,4 @@
-"""The embedded engine: a store in a folder, with documents in SQLite and an index of words and tokens.
+"""Embedded search engine: stores documents in a folder, in SQLite and an index of words and fingerprint tokens.
 
 The database is the source of truth. A write first stores its documents and journal entries in the database, in one
 transaction, and then updates the index. Each commit of the index has a journal number. After a crash, the engine
@@ -90,7 +90,7 @@ _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
 #: Clause for documents with a cluster label. It tests `whorl_is_principal`, which is always boolean, because a cluster
 #: id can have any type.
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
-#: Version of the passage hashes of a text. Version 3 also marks texts that have words broken at line ends.
+#: Version of the way to compute passage hashes. Version 3 also marks texts with words broken at line ends.
 _PASSAGE_LAYOUT = "3"
 _DEFAULT_SCHEME = Scheme()
 _Result = TypeVar("_Result")
@@ -106,10 +106,10 @@ class EmbeddedEngine:
 
     Args:
         wait_seconds: Maximum time to wait for a writer in another process.
-        passages: Passage scheme; True means the store's scheme or the default. If the store has no passages yet, it is
-            indexed again.
+        passages: Passage scheme; True means the store's scheme, or the default scheme. If the store has no passages
+            yet, all documents are indexed again.
         omit: Parts to omit from the store. "minhash" permanently removes the MINHASH tokens, a fifth of the store; only
-            FINGERPRINT uses them. "texts" is for a new store: it keeps the passage hashes of texts, but not the texts.
+            FINGERPRINT uses them. "texts" makes a new store keep the passage hashes of texts, but not the texts.
 
     Raises:
         StoreError: The folder has no store, has other files, or is not usable.
@@ -135,7 +135,7 @@ class EmbeddedEngine:
         self._writers = WriterRegister()
         # Journal number of the index when this engine last released the write lock.
         self._finished_at = -1
-        # Describes the damage that the last rebuild of the index has repaired.
+        # Damage that the last rebuild of the index has repaired, as text.
         self._repaired = ""
         self._writer: IndexWriter | None = None
         self._merged = threading.Event()
@@ -201,10 +201,10 @@ class EmbeddedEngine:
         return keeps_texts and wanted
 
     def _with_passages(self, wanted: PassageScheme | bool | None, *, keeps_texts: bool) -> PassageScheme | None:
-        """Return the scheme of the store's passages. If the store has none yet, save the wanted scheme."""
+        """Return the scheme of the store's passages. If the store has no passages yet, save the wanted scheme."""
         chosen = wanted if isinstance(wanted, PassageScheme) else None
         if not keeps_texts:
-            # In a store without texts, the hash alone must prove a passage, so it needs more bits.
+            # In a store without texts, no text can confirm a match of hashes, so the hashes need more bits.
             chosen, wanted = chosen and replace(chosen, bits=PROOF_BITS), True
         if name := self._records.option("passages"):
             stored = PassageScheme.named(name)
@@ -235,9 +235,9 @@ class EmbeddedEngine:
     # Writing.
 
     def index(self, documents: Iterable[Document]) -> None:
-        """Store all documents, replacing documents with the same ids; after an error, none is stored.
+        """Store all documents, replacing documents with the same ids; after an error, store none.
 
-        The documents are safe when this method returns. All of them are in memory at once, so split a large collection
+        The documents are safe when this method returns. It keeps all documents in memory, so split a large collection
         into several calls.
         """
         self._store(documents)
@@ -486,7 +486,7 @@ class EmbeddedEngine:
         if not has_index:
             self._note_damage()
         try:
-            # Another writer also applies the journal, so wait for the lock only if there is no index.
+            # Another writer would apply the journal too, so wait for the lock only if there is no index.
             if self._begin(0.0 if has_index else self._wait_seconds):
                 self._make_searchable()
             elif not has_index:
@@ -659,7 +659,7 @@ class EmbeddedEngine:
     def _with_repair(self, search: Callable[[], _Result]) -> _Result:
         """Run a search; if the index is broken, refresh or rebuild it and try again."""
         self._require_usable()
-        # Refresh first: another process may have just replaced the index.
+        # Try a refresh first, because another process may have just replaced the index.
         for repair in (self.refresh, self._rebuild):
             try:
                 return search()
@@ -786,9 +786,9 @@ class WriterRegister:
 
     @contextmanager
     def registered(self) -> Iterator[None]:
-        """List the current thread as a writer until the `with` block ends, even with an error."""
+        """List the current thread as a writer during the `with` block."""
         ticket = object()
-        # Ctrl-C may come at any moment. If the ticket stayed, `wait_for_current` would wait for it for ever.
+        # Ctrl-C may come at any moment. If the ticket stayed in the list, `wait_for_current` would wait for ever.
         try:
             with self._changed:
                 self._registered.add(ticket)

@@ -29,7 +29,7 @@ def count_facets(
 
 
 def _places(facets: Sequence[Facet]) -> list[tuple[Kind, str]]:
-    """Return the types and names of the fields that facets count, including facets within facets."""
+    """Return the types and names of the fields that facets count, including sub-facets."""
     places = [(facet.kind, facet.place) for facet in facets if isinstance(facet, ValueFacet | StatisticsFacet)]
     return places + [place for facet in facets if isinstance(facet, ValueFacet) for place in _places(facet.within)]
 

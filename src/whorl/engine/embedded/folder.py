@@ -43,7 +43,7 @@ def prepare_folder(path: Path, *, create: bool) -> None:
             raise StoreError(f"{path} is a file; a store is a folder: name another path")
         if RECORDS in names and (path / RECORDS).stat().st_size > 0:
             return
-        # A process that creates the store, or was stopped while creating it, leaves an empty database.
+        # An empty database is allowed: another process may be creating the store, or was stopped while creating it.
         if any(name != LOCK and not name.startswith(RECORDS) for name in names):
             raise StoreError(f"{path} holds other things and no store ({names[0]}, …); name an empty or a new folder")
         if not create:
@@ -78,7 +78,7 @@ def file_base(path: Path, current: Path | None) -> Path | None:
 def folder_size(path: Path) -> int:
     total = 0
     for file in path.rglob("*"):
-        # Ignore a missing file, because a merge of the index may delete it at any time.
+        # Ignore a missing file, because a merge of index segments may delete files at any time.
         with suppress(OSError):
             total += file.stat().st_size if file.is_file() else 0
     return total
@@ -214,7 +214,7 @@ def _log(path: Path) -> Path:
 
 
 def file_state(path: Path) -> list[tuple[int, int, int]]:
-    """Return values that change with every commit: inode, mtime in ns, and size of the file and its log in bytes."""
+    """Return numbers that change with every commit: inode, mtime (ns) and size (bytes) of the file and its log."""
     values = []
     for file in (path, _log(path)):
         with suppress(OSError):

@@ -144,7 +144,7 @@ class IndexWriter:
         self.pending = self.pending_characters = 0
 
     def close(self) -> Callable[[], None] | None:
-        """Release the folder like `TextIndexWriter.close`; a background thread merges the tokens."""
+        """Release the folder like `TextIndexWriter.close`; a background thread merges token segments."""
         with index_errors(self._folder):
             self._token_index.finish()
         return self._text_writer.close()

@@ -28,7 +28,7 @@ from whorl.model import Document
 from whorl.query.plan.fields_and_values import split_name
 from whorl.query.plan.nodes import Kind, Value
 
-#: tantivy's field for the words of all properties except OWN_FIELDS.
+#: Name of tantivy's field for the words of all properties except OWN_FIELDS.
 _OTHER_WORDS = "words"
 #: Number of bits of a MinHash token, in an index with MinHash tokens and in an index without.
 _BITS_OF_MINHASH, _BITS_WITHOUT_MINHASH = 64, 8
@@ -85,7 +85,7 @@ class DocumentPreparation:
 
     @property
     def _has_minima_in_hashes(self) -> bool:
-        """Whether the MinHash tokens of a text can be computed from its distinct hashes alone."""
+        """Whether the MinHash tokens of a text can be computed from its distinct shingle hashes alone."""
         return self.scheme.fills_every_bucket
 
     def _hash(self, documents: Sequence[Document]) -> Iterator[Hashed]:
@@ -153,7 +153,7 @@ class IndexEntry(NamedTuple):
 
     Args:
         values: Pairs of a field's name and the terms of a value, from `engine.index_terms.joined_terms`.
-        wholes: Whole values, each with its field and type.
+        wholes: Whole (not tokenized) values, each with its field and type.
     """
 
     tokens: DocumentTokens

@@ -68,7 +68,8 @@ class PlanRunner:
         snapshot = self._index.tokens()
         matches = match_tokens(plan.root, snapshot) if has_only_tokens(plan.root) else None
         if matches is not None and min(matches.numbers.size - start, rows) > FEW:
-            # The records are at least as new as the index; they lack only documents deleted since its snapshot.
+            # The records are at least as new as the index. They lack only documents that were deleted since the
+            # snapshot.
             changed = self._records.changed_since(snapshot.applied)
             if changed is not None:
                 return self._many_candidates(snapshot, plan, matches, (start, rows), changed)
@@ -153,7 +154,7 @@ class PlanRunner:
         return _ids(self._all_matches(plan)[1])
 
     def _all_matches(self, plan: BoundPlan) -> tuple[int, list[ScoredId], tuple[str, ...]]:
-        """Return the number of matching documents, the ids and scores of all of them, and warnings."""
+        """Return the number of matching documents, the ids and scores of all these documents, and warnings."""
         if not has_only_tokens(plan.root):
             return self._match_page(plan, 0, self._records.count())
         matches = match_tokens(plan.root, self._index.tokens())
@@ -169,7 +170,7 @@ class PlanRunner:
         rows_read: dict[int, _Row] = {}
 
         def ids(numbers: Sequence[int]) -> Mapping[int, str]:
-            # If more documents than fit the page have the same score, read only their ids.
+            # The number of documents with equal scores may exceed the page, so read only their ids at first.
             if len(numbers) > rows:
                 return self._records.ids(numbers)
             rows_read.update((row.number, row) for row in read("number", numbers))

@@ -33,11 +33,12 @@ from whorl.engine.embedded.segments import Segment, Tokens, merge_segments, writ
 SMALLEST_SEGMENT, FANOUT = 64, 4
 LARGEST_SEGMENT = 1 << 19
 #: Number of segments to merge at once, instead of `FANOUT`, if they are large (more than `MOST_AT_ONCE` documents) and
-#: the writer has not finished. A merge reads and writes all of their tokens, so fewer merges save time.
+#: the writer is still active. A merge reads and writes all tokens of the segments, so fewer merges save time.
 FANOUT_WHILE_WRITING = 16
-#: At the end of a write, merge the youngest segments up to this multiple of the number of written documents.
+#: At the end of a write, merge the youngest segments into a segment of at most this multiple of the written documents.
 FINAL_MERGE_FACTOR = 4
-#: Maximum number of documents to merge during a write. A thread does larger merges, at about 20,000 documents a second.
+#: Maximum number of documents to merge in the writing thread. A background thread does larger merges, at about 20,000
+#: documents a second.
 MOST_AT_ONCE = 8192
 #: Number of tokens in memory after which the writer writes a segment.
 MOST_BUFFERED = 1 << 22
@@ -75,7 +76,7 @@ class TokenSnapshot:
 
     @cached_property
     def largest_size(self) -> int | None:
-        """Number of distinct shingles in the largest document; None if there are no documents."""
+        """Number of distinct shingles in the largest document; None for an empty index."""
         pairs = zip(self.segments, self.alive, strict=True)
         return max((int(segment.sizes[mask].max()) for segment, mask in pairs if mask.any()), default=None)
 
@@ -125,7 +126,7 @@ class TokenIndex:
         """
         with self._lock:
             while True:
-                # Compare the bytes: a new manifest may have the same inode and times as the previous one.
+                # Compare the bytes, because a new manifest may have the same inode and times as the previous manifest.
                 raw = self._read_manifest()
                 if self._cached and self._cached[0] == raw:
                     return self._cached[1]
@@ -166,7 +167,7 @@ class TokenIndex:
         known_segments = set(self._cached[1].segments) if self._cached else set()
         alive = []
         for at, segment in enumerate(segments):
-            # Start from the mask of the last snapshot, because an overridden document stays overridden.
+            # Start from the mask in the last snapshot, because an overridden document stays overridden.
             mask = known[segment].copy() if segment in known else np.ones(len(segment), np.bool_)
             for younger in segments[at + 1 :]:
                 if segment not in known or younger not in known_segments:
@@ -179,7 +180,7 @@ class TokenIndex:
         with self._lock:
             self._cached = None
 
-    # The caller of the following methods holds the write lock.
+    # Callers of the following methods must hold the write lock.
 
     def make(self) -> None:
         self._folder.mkdir(parents=True)
@@ -197,7 +198,7 @@ class TokenIndex:
         """Add, replace or delete (None) documents by number; readers see the changes after `commit`."""
         self._buffered.update(documents)
         self._documents_written += len(documents)
-        # If a document is replaced again, its tokens are counted again.
+        # This counts the tokens of a document again if the document is replaced again.
         self._tokens_buffered += sum(own.size for document in documents.values() if document for own in document.kinds)
         if self._tokens_buffered > MOST_BUFFERED:
             self._flush()

@@ -139,8 +139,8 @@ def block_checksums(blocks: Packed) -> npt.NDArray[np.uint32]:
 Numbers = npt.NDArray[np.int64]
 Tokens = npt.NDArray[np.uint64]
 
-#: Kinds of tokens, in the order of a segment's postings: MinHash bucket minima, look-up hashes of sketches, and
-#: optional passage hashes.
+#: Kinds of tokens, in the order of a segment's postings: MinHash tokens, look-up hashes of sketches, and optional
+#: passage hashes.
 MINHASH, SKETCH, PASSAGES = 0, 1, 2
 _MAGIC = b"whorlrun"
 _HEAD_BYTES = 1024
@@ -201,7 +201,7 @@ class SegmentDocuments:
 
 
 class _BitLayout(NamedTuple):
-    """Sizes in bits of the parts of a posting, for one kind of token, and the number of postings."""
+    """Layout of the postings of one kind of token: the number of postings, and the number of bits of each part."""
 
     token_bits: int
     bucket_bits: int
@@ -210,7 +210,7 @@ class _BitLayout(NamedTuple):
 
     @classmethod
     def smallest(cls, token_bits: int, postings: int, documents: int) -> _BitLayout:
-        """Return the layout with the fewest bytes."""
+        """Return the layout that needs the fewest bytes."""
         ordinal_bits = max(1, (documents - 1).bit_length())
         # A segment has at least one whole skip block of buckets, and a posting has at most 64 bits.
         least = max(_SKIP_BITS, token_bits + ordinal_bits - 64)
@@ -287,7 +287,7 @@ class _Blocks:
 
 
 class Segment:
-    """Reader of a segment.
+    """Reader of a segment file.
 
     Args:
         path: File of the segment; it may be deleted while the segment is in use.
@@ -352,7 +352,7 @@ class Segment:
         return _join_small(self._look_up_originals(kind, tokens))
 
     def with_copies(self, values: Numbers, ordinals: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
-        """Yield pairs of a value (such as a token's index) and a document, then pairs of the value and each copy."""
+        """Yield pairs of a value (such as a token's index) and a document; then the same for the documents' copies."""
         yield values, ordinals
         is_copied = self._is_copied[ordinals]
         if is_copied.any():
@@ -372,7 +372,7 @@ class Segment:
                 yield token_indices[is_shared], ordinals[is_shared]
 
     def token_keys(self) -> Tokens:
-        """Return a 64-bit hash of each document's size and tokens, so that a merge finds copies.
+        """Return a 64-bit hash of each document's size and tokens. A merge finds copies by equal hashes.
 
         The hash is a sum over postings, so the method reads each posting once, in order.
         """
@@ -493,7 +493,7 @@ class PostingsReader:
         return positions
 
     def _require_sound(self, first_bucket: Numbers, last_bucket: Numbers, start: Numbers, end: Numbers) -> None:
-        """Verify the blocks that hold the ranges of buckets, and the postings from each start to each end."""
+        """Verify the blocks with the given ranges of buckets, and with the postings from each start to each end."""
         width, is_any = self._layout.width, end > start
         if not is_any.all():
             start, end = start[is_any], end[is_any]
@@ -563,7 +563,7 @@ def write_segment(
 
 
 def _write_postings(file: BinaryIO, at: int, layout: _BitLayout, postings: Iterable[Postings]) -> list[Numbers]:
-    """Write the buckets and postings of one kind of token at an offset; return its tables without the counts."""
+    """Write the buckets and postings of one kind of token at offset `at`; return their tables without the counts."""
     in_buckets = np.zeros(layout.buckets, np.uint32)
     file.seek(at + layout.bytes[0])
     pending = np.empty(0, np.uint64)
@@ -640,7 +640,7 @@ def sorted_postings(tokens: Tokens, ordinals: Numbers) -> Postings:
 
 
 class _TokensOfDocuments(NamedTuple):
-    """Tokens of one kind of several documents, concatenated; ascending and distinct for each document."""
+    """One kind of tokens of several documents, concatenated; ascending and distinct within a document."""
 
     tokens: Tokens
     counts: Numbers
@@ -654,7 +654,7 @@ class _TokensOfDocuments(NamedTuple):
         return np.arange(self.counts.size).repeat(self.counts)
 
     def among(self, is_retained: npt.NDArray[np.bool_]) -> _TokensOfDocuments:
-        """Return only the tokens that a mask retains."""
+        """Return the tokens that a mask retains, with the new counts."""
         return _TokensOfDocuments(self.tokens[is_retained], counts_in_groups(is_retained, self.counts))
 
 
@@ -721,7 +721,7 @@ def write_documents(
 def merge_segments(
     path: Path, segments: Sequence[Segment], alive: Sequence[npt.NDArray[np.bool_]], tombstones: Numbers
 ) -> Tokens:
-    """Merge segments with the same kinds of token into a new one; return its `token_keys`.
+    """Merge segments with the same kinds of tokens into a new segment; return its `token_keys`.
 
     `alive` has for each segment a mask of the documents to keep. At most one segment keeps a document number.
     """

@@ -25,9 +25,9 @@ from whorl.query.plan.nodes import (
 )
 from whorl.request_context import require_time
 
-#: Maximum number of parts of a plan to match at a time, to limit the memory.
+#: Maximum number of clauses to match at a time, to limit the memory.
 _PARTS_AT_ONCE = 64
-#: Function that combines several parts of a plan into one.
+#: Function that combines several clauses of a plan into one clause.
 Combine: TypeAlias = Callable[[tuple[BoundNode, ...]], BoundNode]
 _NO_NUMBERS, _NO_SCORES = np.empty(0, np.int64), np.empty(0, np.float32)
 
@@ -70,7 +70,7 @@ _COUNTABLE = SharedTokens | SharedBands | SketchTokens | PassageNumbers | Nothin
 
 
 def has_only_tokens(plan: BoundNode) -> bool:
-    """Check whether all clauses of a plan look up fingerprint tokens, so that counting tokens is enough to run it."""
+    """Check whether the token index alone can run a plan, because all clauses look up fingerprint tokens."""
     if isinstance(plan, Bool):
         return all(map(has_only_tokens, chain(plan.must, plan.should, plan.must_not)))
     return isinstance(plan, _COUNTABLE)
@@ -119,7 +119,7 @@ def regroup(
     """Return a plan with the same hits and scores, after `group` has combined some of its clauses."""
     return Bool(
         group(plan.must, lambda nodes: Bool(must=nodes)),
-        # A group does not count how many of its parts match, so do not group parts if more than one must match.
+        # A group matches once, even if several of its clauses match, so do not group clauses if several must match.
         group(plan.should, lambda nodes: Bool(should=nodes)) if plan.min_should_match <= 1 else plan.should,
         group(plan.must_not, lambda nodes: Bool(should=nodes)),
         plan.min_should_match,
@@ -201,7 +201,7 @@ def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQ
         _distinct_tokens(_token_array(query.tokens if query.minimum <= len(query.tokens) else ())) for query in queries
     ]
     tokens = distinct[0][0] if len(distinct) == 1 else sorted_distinct([own for own, _ in distinct])
-    # Leave out tokens with more bits, which come from other collections: no document of this store has them.
+    # Leave out tokens with too many bits. They come from other collections, and no document of this store has them.
     largest = np.uint64((1 << snapshot.segments[0].kinds[kind].token_bits) - 1)
     tokens = tokens[: int(np.searchsorted(tokens, largest, "right"))]
     multiplicities = [_multiplicities(*own, tokens) for own in distinct]
@@ -239,7 +239,7 @@ def _with_copies(segment: Segment, counts: Numbers, ordinals: Numbers) -> tuple[
 
 
 def _token_array(tokens: Sequence[int]) -> Tokens:
-    """Return tokens as an array, without tokens of more than 64 bits, which no document has."""
+    """Return tokens as an array. Leave out tokens of more than 64 bits, because no document has them."""
     try:
         return np.array(tokens, np.uint64)
     except OverflowError:
@@ -247,7 +247,7 @@ def _token_array(tokens: Sequence[int]) -> Tokens:
 
 
 def _distinct_tokens(tokens: Tokens) -> tuple[Tokens, Numbers]:
-    """Return the distinct tokens, ascending, and how often each occurs."""
+    """Return the distinct tokens, ascending, and the number of occurrences of each token."""
     if (tokens[1:] > tokens[:-1]).all():
         return tokens, np.ones(tokens.size, np.int64)
     ordered = np.sort(tokens)
@@ -267,16 +267,16 @@ def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers
     return multiplicities
 
 
-#: Counts are added up in an array for the whole range of ordinals if the range is smaller than this multiple of the
-#: number of ordinals. Otherwise, the ordinals are sorted.
+#: If the range of the ordinals is smaller than this multiple of their number, an array for the whole range adds up the
+#: counts. Otherwise, the ordinals are sorted.
 _DENSE = 8
-#: Distinct ordinals of documents, ascending, and the current count of each.
+#: Distinct ordinals of documents, ascending, and the count of each document so far.
 _Totals: TypeAlias = tuple[Numbers, Numbers]
 _NO_TOTALS: Final[_Totals] = (_NO_NUMBERS, _NO_NUMBERS)
 
 
 def _add_counts(total: _Totals, ordinals: Numbers, counts: Numbers) -> _Totals:
-    """Add the counts of documents, given by their ordinals in a segment, to their totals; counts of 0 are dropped."""
+    """Add counts of documents, by ordinal in a segment, to the totals; drop counts of 0."""
     if not counts.all():
         is_any = counts > 0
         ordinals, counts = ordinals[is_any], counts[is_any]
@@ -335,7 +335,7 @@ def _match_bands(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight
 
 
 def _band_keys(token_indices: Numbers, ordinals: Numbers, listed: Numbers, lengths: Numbers, bands: int) -> Numbers:
-    """Return a key `ordinal * bands + band` for each pair of a document and a token, and each band with this token.
+    """Return the keys `ordinal * bands + band` of the pairs of a document and a band that share a token.
 
     Args:
         token_indices: Indices of tokens; int64 array of shape (n,).
@@ -377,7 +377,7 @@ def _combine_matches(
 def best_page(
     counted: ScoredDocuments, start: int, rows: int, ids: Callable[[list[int]], Mapping[int, str]]
 ) -> list[RankedDocument]:
-    """Return one page of documents, the best score first; documents with equal scores are ordered by id.
+    """Return one page of documents, sorted by descending score, then by id.
 
     `ids` returns the ids of existing documents by number. It is called for all documents whose scores lie between the
     highest and the lowest score of the page.

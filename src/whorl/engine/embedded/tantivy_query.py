@@ -143,7 +143,7 @@ class _NodeTranslator:
         needed = plan.min_should_match if must else max(plan.min_should_match, 1)
         if should:
             described["min_should_match"] = needed
-        # The score is constant only if optional parts add nothing.
+        # The score is constant only if optional clauses add nothing.
         optional = should if needed < len(should) else []
         certain = must if optional else must + should
         is_constant = all(part.score is not None for part in certain) and all(part.score == 0 for part in optional)
@@ -174,7 +174,7 @@ def _unless_counting(weight: float) -> float | None:
 
 
 def _number_queries(numbers: list[int]) -> list[Query]:
-    """Return the fastest queries that match documents by number: one query for all, or one for each."""
+    """Return the fastest queries that match documents by number: one for all documents, or one per document."""
     if len(numbers) > _FEW_NUMBERS:
         return [Query.term_set_query(SCHEMA, "number", numbers)]
     return [Query.term_query(SCHEMA, "number", number, "basic") for number in numbers]

@@ -1,4 +1,4 @@
-"""Indexes the words and whole values of documents in tantivy: most documents in one index, recent ones in another.
+"""Indexes the words and whole values of documents in tantivy, with a separate small index for recent changes.
 
 tantivy may merge 16,000 documents for a single new document, because no setting prevents it from merging a small
 segment with a large segment. So the text index has two tantivy indexes, in separate folders. The main part has all
@@ -89,12 +89,12 @@ class TextIndex:
 
     def _snapshot(self) -> TextSnapshot:
         with index_errors(self._folder):
-            # Compare the bytes: a new file may have the same inode and times as the previous one.
+            # Compare the bytes, because a new file may have the same inode and times as the previous file.
             raw = self._read_metas()
             if self._cached and self._cached[0] == raw:
                 return self._cached[1]
             snapshot = self._read_snapshot()
-            # Do not cache a snapshot if another process has committed while this one was reading.
+            # Do not cache a snapshot if another process has committed during the read.
             self._cached = (raw, snapshot) if raw == self._read_metas() else None
             return snapshot
 
@@ -237,7 +237,7 @@ def _best_first(hit: ScoredId) -> tuple[float, str]:
 
 
 def _all_ids(searcher: tantivy.Searcher, query: Query, known: dict[int, str]) -> list[str]:
-    """Return the ids of all matching documents; `known` has ids by address, and receives new ids."""
+    """Return the ids of all matching documents. `known` is a cache of ids by tantivy's address of the document."""
     limit = _FEW_IDS
     while True:
         count, hits = _search(searcher, query, limit)
@@ -339,7 +339,7 @@ class TextIndexWriter:
 
     @property
     def _part(self) -> str:
-        """Name of the part to write to. After the first write to the main part, it is always the main part."""
+        """Name of the part to write to: after the first write to the main part, always the main part."""
         return _MAIN if self._is_new or _MAIN in self._writers else _RECENT
 
     def replace(self, changes: Sequence[Change]) -> None:

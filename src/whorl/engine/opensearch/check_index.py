@@ -228,7 +228,7 @@ def _scripts(client: IndexClient) -> Iterator[Finding]:
 
 
 def _foreign_fields(client: IndexClient, fields: Sequence[MinHashField]) -> Iterator[Finding]:
-    """Report properties of the cluster's MinHash fields that may surprise users."""
+    """Report unexpected properties of the cluster's MinHash fields."""
     for field in fields:
         yield Finding.warning(
             "match-any",

@@ -42,12 +42,12 @@ RESULT_WINDOW = 10_000
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
 logging.getLogger("opensearch").propagate = False
 _SCHEMES = re.compile(r"(?:(opensearch|elasticsearch)\+)?(https?)")
-#: Statuses of temporary failures.
+#: HTTP statuses of temporary failures.
 _PASSING = frozenset({429, 502, 503, 504})
 _NO_INDEX = "index_not_found_exception"
 #: Number of documents per read request. It is small, because some requests include whole texts.
 _READ_AT_ONCE = 500
-#: Request for term vectors that leaves out everything except the terms.
+#: Options of a request for term vectors: return only the terms.
 _TERMS_ALONE = dict.fromkeys(("positions", "offsets", "payloads", "field_statistics", "term_statistics"), False)
 _Result = TypeVar("_Result")
 #: Python's errors for a missing member, a wrong type, an unreadable value, or too deeply nested JSON.
@@ -72,7 +72,7 @@ def guard_responses(cls: _Class) -> _Class:
 
 
 def guard_response(function: _Function) -> _Function:
-    """Wrap a method: errors that a malformed response causes become EngineResponseError."""
+    """Decorate a method: turn errors from malformed responses into EngineResponseError."""
     if inspect.isgeneratorfunction(function):
 
         @wraps(function)
@@ -226,7 +226,7 @@ class IndexClient:
         return documents
 
     def bulk(self, changes: Sequence[tuple[Json, Json | None]]) -> list[tuple[str, int, str]]:
-        """Send changes, retry after temporary failures, and return id, status and reason of each refused change.
+        """Send changes, with retries after temporary failures; return the id, status and reason of each refused change.
 
         Raises:
             EngineUnavailableError: The cluster has no capacity for some of the changes; it has stored the others.
@@ -301,7 +301,7 @@ class IndexClient:
         self.send("PUT", self._path(), body)
 
     def add_fields(self, fields: Json, about: Json | None = None) -> None:
-        """Add fields to the mapping. `about` is the metadata for its `_meta`."""
+        """Add fields to the mapping, and the metadata `about` to its `_meta`."""
         self.send("PUT", self._path("_mapping"), {"properties": fields, **({"_meta": about} if about else {})})
 
     def scroll(self, body: Json, keep: str = "10m") -> Iterator[list[Json]]:

@@ -44,7 +44,7 @@ from whorl.fingerprint.winnowing import PassageScheme
 #: if the mapping has them.
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
 
-#: Key in the mapping's `_meta` of the folder that the ids of files are relative to.
+#: Key in the mapping's `_meta` for the folder that the ids of files are relative to.
 _FILE_BASE = "whorl_file_base"
 #: Maximum number of fields to count in one request.
 _COUNTED_AT_ONCE = 100
@@ -62,7 +62,7 @@ def initialise(
     """Create an index, or add missing fields to an existing index; yield a line for each step.
 
     Args:
-        content: Field of the texts, if not the one in `names`.
+        content: Field of the texts, if it is not the field in `names`.
 
     Raises:
         SchemaError: One of whorl's fields exists with another definition, or the texts are in another field.
@@ -111,7 +111,7 @@ def stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> list[
         for name in _text_names(mapping.get("properties", {}))
         if (name != names.name or name == names.content) and not source_trap(mapping, name)
     ]
-    # Make the last documents searchable, if the user may refresh.
+    # Make the last documents searchable, if the user has the right to refresh.
     with suppress(EngineResponseError):
         client.refresh()
     texts = []
@@ -261,7 +261,7 @@ def differences(mapping: Json) -> Iterator[str]:
 
 
 def described(mapping: Json, name: str) -> Json:
-    """Return a field's entry in a mapping, or {} if it is missing; `a.b` is the member b of the object a."""
+    """Return the definition of a field in a mapping, or {} if it is missing; `a.b` is the member b of the object a."""
     field: Json = {"properties": mapping.get("properties", {})}
     for part in name.split("."):
         field = field.get("properties", {}).get(part, {})

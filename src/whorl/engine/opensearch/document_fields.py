@@ -6,16 +6,14 @@ document does not contain these fields; sketch, scheme and digest are stored fie
 
     whorl_id      the id, to sort by and to look up
     whorl_words   words in the order of the text, prefixed with the name of their field; has positions, for phrases
-    whorl_values  whole values, prefixed with field and type, in an encoding that sorts like the values
-    whorl_fields  names of the document's fields, each with its type
-    whorl_handles the properties that can identify the document, in addition to its id
-    whorl_minhash the distinct MinHash tokens
-    whorl_sample  the look-up tokens of the sketch, whorl_size its number of distinct shingles
-    whorl_sketch  the sketch; missing if a short document has its text in the source, to compute the sketch from it
-    whorl_scheme  the schemes that tokens and sketch depend on
-    whorl_passages the passage hashes, preceded by their scheme; optional
-    whorl_cluster the id of its cluster, or its own id, and whorl_is_principal whether it represents the cluster
-    whorl_digest  the first letters of the document's digest, so that unchanged documents are not indexed again
+    whorl_values  whole (not tokenized) values, prefixed with field and type, encoded in the order of the values
+    whorl_fields  names of the document's fields, each with its type whorl_handles the properties that can identify the
+    document, in addition to its id whorl_minhash the distinct MinHash tokens whorl_sample  the look-up tokens of the
+    sketch, whorl_size its number of distinct shingles whorl_sketch  the sketch; missing in a short document with a
+    stored text, which replaces it whorl_scheme  the schemes that tokens and sketch depend on whorl_passages the passage
+    hashes, preceded by their scheme; optional whorl_cluster the id of the document's cluster, or its own id;
+    whorl_is_principal says if it represents the cluster whorl_digest  the first letters of the document's digest, so
+    that unchanged documents are not indexed again
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ from whorl.query.plan.fields_and_values import split_name
 
 
 def source(document: Document, names: FieldNames) -> Json:
-    """Return a document's source; names with dots create nested objects."""
+    """Return a document's `_source`; names with dots create nested objects."""
     made: Json = {PROPERTIES: {name: list(values) for name, values in document.contents().items()}}
     for place, text in ((names.name, document.name), (names.content, document.text)):
         *path, last = place.split(".")
@@ -217,7 +215,7 @@ OWN = "whorl_*"
 PROPERTIES = "properties"
 
 _WHOLE: Json = {"type": "keyword"}
-#: Each matching token scores 1 with this similarity, so one query can look up many tokens.
+#: With the similarity `boolean`, each matching token scores 1, so one query can count many tokens.
 _TOKENS: Json = {"type": "keyword", "doc_values": False, "similarity": "boolean"}
 #: Analyser that does not change whorl's terms; all servers have it.
 WHITESPACE = "whitespace"
@@ -305,8 +303,8 @@ _AFTER_FIELD, _AFTER_BEGINNING, _SPACE, _BLANK = "\x01", "\x02", "\x03", "\x04"
 #: The analyser cuts terms at `_LONGEST_TERM` UTF-16 units. So a longer term, and a field name of more than
 #: `_LONGEST_FIELD` units, becomes a prefix of at most `_BEGINNING` characters and a digest.
 _LONGEST_TERM, _LONGEST_FIELD, _BEGINNING = 255, 80, 40
-#: White space for the analyser (Java's Character.isWhitespace). Names of fields may contain all of these characters,
-#: words only blanks: folding turns a narrow no-break space (U+202F) into a blank.
+#: White space for the analyser (Java's Character.isWhitespace). Names of fields may contain all these characters. Words
+#: may contain only blanks, because folding turns a narrow no-break space (U+202F) into a blank.
 _WHITE_SPACE = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a"
     "\u2028\u2029\u205f\u3000"
@@ -355,7 +353,7 @@ def _units(text: str) -> int:
 
 
 def field_term(name: str, kind: str) -> str:
-    """Return the term that a document has if it has a value of this type in the field."""
+    """Return the term that marks documents with a value of this type in the field."""
     return f"{name}\x1f{kind}"
 
 

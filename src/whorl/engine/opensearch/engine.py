@@ -81,7 +81,8 @@ from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind
 _AT_ONCE = 200
 #: Cache time in seconds for the field names, the size of the largest document, and the state of the passages.
 _CACHE_SECONDS = 30.0
-#: Maximum age of `fields(latest=True)` in seconds; every query with a misspelt field name calls it.
+#: Maximum age of the result of `fields(latest=True)`, in seconds. Every query with a misspelt field name calls this
+#: method.
 _LATEST_SECONDS = 1.0
 #: Cache time in seconds for the description of the tokens that the cluster makes.
 _TOKENS_SECONDS = 300.0

@@ -26,7 +26,7 @@ from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import Kind
 
 _ANALYZER, _FILTER = "index.analysis.analyzer.", "index.analysis.filter."
-#: Sample text that fills every bucket, so that the number of its tokens identifies the scheme.
+#: Sample text that fills every MinHash bucket, so that the number of its tokens identifies the scheme.
 LONG_PROBE = " ".join(f"word{number}" for number in range(3000))
 #: Encodings of whole and truncated tokens, by the token's length in UTF-16 units.
 _SPELLINGS = {8: Spelling.UNITS_8, 4: Spelling.UNITS_4}
@@ -40,7 +40,7 @@ class MinHashField:
 
     Args:
         name: The field's name, with dots after names of objects and parent fields.
-        place: Field that the text is sent in: the field itself, or its parent.
+        place: Field of a document that contains the text: the token field itself, or its parent.
         shingle_size: Number of words in a shingle; 1 if the filter gets single words.
         rotation: Whether the filter fills empty buckets.
         has_vectors: Whether the index stores term vectors. If not, the cluster makes them from the source.
@@ -91,7 +91,7 @@ class TokenField:
 
 
 def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashField]:
-    """Return the fields of an index whose analyzer makes MinHash tokens.
+    """Return the MinHash fields of an index: fields with an analyzer that makes MinHash tokens.
 
     `settings` has values by full names with dots, as `IndexClient.settings` returns them.
     """
@@ -106,7 +106,7 @@ def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashFi
 
 
 def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | None:
-    """Return the field that FINGERPRINT uses: the configured field, or the only one; None if there is no field.
+    """Return the MinHash field that FINGERPRINT uses: the configured field, or the only field, or None.
 
     Raises:
         SchemaError: Several fields exist, and none is configured.
@@ -148,7 +148,7 @@ def _sorts_by_id(client: IndexClient) -> bool:
 
 
 def token_count(scheme: Scheme) -> int:
-    """Return the number of distinct tokens of the long sample under a scheme."""
+    """Return the number of distinct tokens of the long sample text under a scheme."""
     return len(set(sign(LONG_PROBE, scheme).integers))
 
 
@@ -197,7 +197,7 @@ def field_names(mapping: Json) -> list[str]:
 
 
 def _flat(mapping: Json, prefix: str = "") -> Iterator[tuple[str, tuple[str, Json]]]:
-    """Yield the full name of each field and subfield, with its mapping and the field that the text is sent in."""
+    """Yield the full name of each field and subfield, with its mapping and the document field that has its text."""
     for key, field in mapping.get("properties", {}).items():
         name = f"{prefix}{key}"
         yield name, (name, field)
@@ -220,8 +220,8 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
             return None
         mapping, settings = client.mapping() or {}, client.settings()
     except (EngineResponseError, SchemaError) as error:
-        # Searches do not need the mapping. It is unreadable for an alias of several indexes, or if the user lacks
-        # rights.
+        # Searches do not need the mapping. It is unreadable for an alias of several indexes, or for a user without the
+        # right.
         if isinstance(error, SchemaError) or error.status == 403:
             return None
         raise

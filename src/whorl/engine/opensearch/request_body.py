@@ -220,7 +220,8 @@ class _Translator:
         """Return tokens as terms of the token field."""
         if self._tokens:
             return spell_integers(numbers, self._tokens.spelling)
-        # Leave out tokens of more than 64 bits, which come from other collections: no document of this index has them.
+        # Leave out tokens of more than 64 bits. They come from other collections, and no document of this index has
+        # them.
         return spelled_minhash(np.array([number for number in numbers if not number >> 64], dtype=np.uint64))
 
     def _sketched(self, node: SketchTokens) -> Json:
@@ -270,12 +271,12 @@ def _at_least(queries: Sequence[Json], minimum: int) -> Json:
 
 
 def _weighed(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, weight: float) -> Json:
-    """Return the query for hits of `superset` whose matches of the counted queries add up to at least `minimum`.
+    """Return the query for documents of `superset` with enough matches of the counted queries.
 
     Args:
         counted: Queries, each with the number that a match adds to the count.
-        minimum: Minimum count of a hit.
-        weight: The score is the count times this weight.
+        minimum: Minimum sum of the numbers for a hit.
+        weight: The score is the sum times this weight.
     """
     if not weight:
         return _constant(_weighed(superset, counted, minimum, 1.0), 0.0)

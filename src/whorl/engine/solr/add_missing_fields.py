@@ -57,7 +57,7 @@ def initialise(
     """Add missing definitions to a collection; return a line for each added, kept or different definition.
 
     Args:
-        content: Field of the texts, if not the one in `wanted`.
+        content: Field of the texts, if it is not the field in `wanted`.
         repair: Also undo mistakes of an earlier run: tokens from an unused field, or a single-valued token field for
             texts with several values.
         without_minhash: Do not add the token field, which only FINGERPRINT queries need.
@@ -108,7 +108,7 @@ def initialise(
 
 
 def _require_possible(client: SolrClient, schema: Schema, wanted: FieldNames, passages: PassageScheme) -> None:
-    """Raise an error if the collection's passages have another scheme, or its shingles are longer than passages."""
+    """Raise an error if the collection has passages of another scheme, or shingles longer than passages."""
     if schema.passage_scheme:
         schema.passage_scheme.require(passages, client.url)
     # A text without shingles counts as too short for passages (see `lacks_passages`). So a passage must not be shorter
@@ -151,8 +151,8 @@ def _next(
 def _fields(wanted: FieldNames, schema: Schema) -> list[Json]:
     """Return the field definitions under the user's names.
 
-    The token field needs term vectors if whorl cannot make the tokens: if the text is not stored, or if it has several
-    values, because Solr makes the tokens of each value separately.
+    The token field needs term vectors if whorl cannot make the tokens. This is the case if the text is not stored, or
+    if it has several values, because Solr makes the tokens of each value separately.
     """
     names = {"name": wanted.name, "content": wanted.content, "MINHASH": wanted.minhash, "DBID": wanted.dbid}
     names["LID"] = wanted.noderef
@@ -169,7 +169,7 @@ def _merged(fields: list[Json], schema: Schema) -> dict[str, Json]:
 
 
 def _repairs(client: SolrClient, schema: Schema, wanted: FieldNames) -> Iterator[tuple[str, _Step]]:
-    """Yield the steps that repair mistakes of an earlier run, each with its reason."""
+    """Yield the steps that undo mistakes of an earlier run, each with the reason."""
     field = schema.fields.get(wanted.minhash, {})
     if field.get("type") != "text_min_hash":
         return
@@ -233,7 +233,7 @@ def _differences(schema: Schema, fields: list[Json]) -> Iterator[str]:
 
 
 def _change(client: SolrClient, steps: list[_Step]) -> None:
-    """Change the schema in a single request, which fails as a whole; then change the configuration."""
+    """Change the schema in a single request, so that an error leaves it unchanged; then change the configuration."""
     for path in ("schema", "config"):
         commands: dict[str, list[Json]] = {}
         for _, command, body in (step for step in steps if step[0] == path):

@@ -62,14 +62,14 @@ def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> 
         )
     _require_text(client, collection, wanted, repair=repair)
     require_safe(client, collection)
-    # Count by several queries, like `backfill`, because a combined query would be slow for every page.
+    # Count with the separate queries of `backfill`. A combined query would be slow for each page.
     return collection, sum(map(client.count, _queries(collection, repair=repair)))
 
 
 def _require_text(client: SolrClient, collection: Collection, wanted: FieldNames, *, repair: bool) -> None:
     """Raise SchemaError if no document has a stored text in the configured field.
 
-    With `repair`, a collection may have no texts at all, because the repair removes its empty sketches.
+    With `repair`, a collection may have no texts at all: the run then only removes empty sketches.
     """
     content = collection.content
     if content is not None:
@@ -157,7 +157,7 @@ def _fill(client: SolrClient, collection: Collection, documents: list[SolrRespon
 
 
 def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bool) -> Iterator[list[SolrResponse]]:
-    """Yield the documents to process with their texts, sizes and versions, roughly ordered by id."""
+    """Yield batches of the documents to process, with their texts, sizes and versions, roughly ordered by id."""
     key = collection.names.key
     fields = listed([*filter(None, (key, collection.content)), SIZE, SCHEME, "_version_"])
     for query in _queries(collection, repair=repair):
@@ -169,7 +169,7 @@ def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bo
 
 
 def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
-    """Return the queries for documents without a sketch, without its tokens or passages, or with an empty sketch."""
+    """Return one query for each reason to process a document: no sketch, no tokens, no passages, or an empty sketch."""
     name = stored_name(collection.scheme, SketchScheme())
     queries = [without_sketch(name, collection.searchable_text), lost_sketches(name)]
     if scheme := collection.passage_scheme:
@@ -180,7 +180,7 @@ def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
 
 
 def _unreadable(client: SolrClient, collection: Collection, documents: Sequence[SolrResponse]) -> set[str]:
-    """Return the ids of documents that may have a text that Solr does not return."""
+    """Return the ids of documents that may have a text, although Solr returns none."""
     key, content = collection.names.key, collection.content
     bare = [str(document[key]) for document in documents if not whole_text(document.get(content or ""))]
     if not bare or content is None:
@@ -234,7 +234,7 @@ _MOST_SUSPECTS = 1000
 def require_safe(client: SolrClient, collection: Collection) -> None:
     """Raise SchemaError if the schema has no `_version_`, or if an atomic update of any document would lose fields.
 
-    The check has a gap: a copyField destination may have values of its own in addition to the copied values.
+    The check has a gap: a copyField destination may have other values in addition to the copied values.
     """
     if "_version_" not in collection.schema.fields:
         raise SchemaError(
@@ -285,7 +285,7 @@ class _Losses:
         sources = self._source_fields(destination)
         unreadable = [name for name in sources if not self._is_readable(self._describe(name) or {})]
         if not _has_values(field) or "*" in destination:
-            # No query can count the destination's own values, so check its sources.
+            # No query can count values that were not copied, so check the sources.
             if unreadable:
                 yield f"{destination!r} is copied from {unreadable[0]!r}, which is not stored"
         elif unreadable:
@@ -310,7 +310,7 @@ class _Losses:
         return [name for pattern in self._sources[destination] for name in self._matching(pattern)]
 
     def _nested(self) -> Iterator[str]:
-        """Describe nested documents, because an atomic update would break their blocks."""
+        """Describe nested documents, because an atomic update would separate them from their parents."""
         root, key = "_root_", self._collection.names.key
         if not self._collection.schema.fields.get(root, {}).get("indexed"):
             return

@@ -148,7 +148,7 @@ def _texts(
 
 
 def _no_minhash(client: SolrClient, collection: Collection) -> Iterator[Finding]:
-    # Tokens are optional, so warn only if the user has configured their field.
+    # The token field is optional, so warn only if the user has configured it.
     is_named = collection.names.minhash != FieldNames().minhash
     yield Finding(
         Severity.ERROR if is_named else Severity.NOTE,
@@ -280,7 +280,7 @@ def _analysis(collection: Collection) -> Iterator[Finding]:
 def _filters(collection: Collection, chain: list[Json], minhash: Json) -> Iterator[Finding]:
     name = collection.names.minhash
     normalizer = find_filter(chain, _NORMALIZER)
-    # Solr 8 calls this parameter `name`. Its default is nfkc_cf.
+    # The parameter is `name` in Solr 8, and `form` in later versions. Its default is nfkc_cf.
     forms = {normalizer.get(parameter, "nfkc_cf") for parameter in ("form", "name")} if normalizer else {None}
     if not forms <= {"nfkc_cf", *_NORMALIZER}:
         yield Finding.warning(
@@ -484,7 +484,7 @@ def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Findin
     """Compute the MinHash tokens of the first texts of a collection, and compare them with the indexed tokens.
 
     Args:
-        count: Number of documents to compare, by id, at least 1.
+        count: Number of documents to compare, at least 1; the first by id.
 
     Raises:
         SchemaError: The collection has neither a field of tokens nor the fields of sketches.
@@ -545,7 +545,7 @@ def _sample_finding(
 
 
 def _sampled(client: SolrClient, collection: Collection, count: int) -> Iterator[tuple[SolrResponse, set[str] | None]]:
-    """Yield documents, each with its distinct indexed tokens; None if these are unreadable."""
+    """Yield documents, each with its distinct indexed tokens, or None if the tokens are unreadable."""
     names, source = collection.names, collection.sources[0]
     has_vectors = source is TokenSource.TERM_VECTORS
     handler, parameters = "select", {}

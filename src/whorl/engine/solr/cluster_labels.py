@@ -1,4 +1,4 @@
-"""Labels clusters of near-duplicates in a Solr collection, by atomic updates of two fields.
+"""Stores the cluster labels of near-duplicates in two fields of a Solr collection, by atomic updates.
 
 In an atomic update, Solr rebuilds the whole document from stored fields and docValues. The tokens of the sketch and of
 the passages are in neither. So the update includes these tokens, computed again from the stored sketch and text.

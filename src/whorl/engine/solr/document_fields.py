@@ -104,7 +104,7 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | Non
 
 
 def whole_values(values: list[tuple[str, Kind, Value]], collection: Collection) -> dict[str, list[Any]]:
-    """Return a document's values for the dynamic fields of whole values, by name of the field."""
+    """Return the contents of a document's dynamic fields for whole values, by name of the field."""
     fields: dict[str, list[Any]] = {}
     for name, kind, value in values:
         if f"{WHOLE_PREFIXES[kind]}*" not in collection.schema.dynamic:
@@ -117,7 +117,7 @@ def whole_values(values: list[tuple[str, Kind, Value]], collection: Collection) 
 
 
 def as_typed(name: str, text: str, collection: Collection) -> str:
-    """Return a property's text for its field; in a date field, the date in Solr's format."""
+    """Return a property's value as text for its field; for a date field, in Solr's date format."""
     described = collection.schema.describe(name)
     moment = date_of(text)
     if moment is not None and described is not None and kind_of(described, collection.schema.types) is Kind.DATE:
@@ -176,7 +176,7 @@ _MOST_SCHEMES = 1000
 def sketch_fields(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> Json:
     """Return the values of a sketch's four fields; None for a field without a value.
 
-    `stored_text` is the document's text if Solr returns exactly this text.
+    `stored_text` is the document's text, or None if Solr may return another text.
 
     Raises:
         ParameterError: The document has 2**32 shingles or more.
@@ -262,12 +262,11 @@ class Coverage:
 
 
 def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
-    """Count the documents by the scheme of their sketches; the four fields of a sketch must exist.
+    """Count the documents by the scheme of their sketches. The collection must have the four fields of a sketch.
 
     Args:
         scheme: The `stored_name` of the collection's own schemes.
-        text: The text field if it is searchable. Then documents without a text do not count as documents without a
-            sketch.
+        text: The text field if it is searchable. Then `Coverage.without` does not count documents without a text.
     """
     filled = {"type": "query", "q": f"{SIZE}:[1 TO *]"}
     schemes = {"type": "terms", "field": SCHEME, "limit": _MOST_SCHEMES, "facet": {"filled": filled}}

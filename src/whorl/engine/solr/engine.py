@@ -1,6 +1,6 @@
 """Engine for Solr: a standalone core or a SolrCloud collection.
 
-Both work in the same way: queries resolve references, and Solr merges the hits, stored fields and term vectors of the
+Both work in the same way. Queries resolve references, and Solr merges the hits, stored fields and term vectors of the
 shards.
 """
 
@@ -105,7 +105,8 @@ _SAMPLE_SCHEME = SketchScheme()
 #: Cache times in seconds, for the description of the collection and for counts of documents: other clients may change
 #: both.
 _DESCRIPTION_SECONDS, _COUNTS_SECONDS = 60.0, 30.0
-#: Maximum age of `fields(latest=True)` in seconds; every query with a misspelt field name calls it.
+#: Maximum age of the result of `fields(latest=True)`, in seconds. Every query with a misspelt field name calls this
+#: method.
 _LATEST_SECONDS = 1.0
 #: Microseconds for a token look-up in one segment, and for a candidate, measured by benchmarks/similar_costs.py. Only
 #: the ratio matters.
@@ -149,8 +150,8 @@ class SolrEngine(Engine):
         return self.collection.scheme
 
     def index(self, documents: Iterable[Document]) -> None:
-        # A document that does not fit the schema raises an error before any document is fingerprinted. If documents
-        # share an id, store only the last one.
+        # If documents share an id, store only the last one. If a document does not fit the schema, raise an error
+        # before fingerprinting any document.
         distinct = {document.id: document for document in documents}.values()
         prepared = [(document.text, self._solr_document(document)) for document in distinct]
         if not prepared:
@@ -251,7 +252,7 @@ class SolrEngine(Engine):
 
     @property
     def sketch_scheme(self) -> SketchScheme | None:
-        """Scheme of the sketches; None if only the tokens are searchable."""
+        """Scheme of the sketches; None if only MinHash tokens are searchable."""
         if not self.collection.has_sketches:
             return None
         is_searched = not self.collection.has_minhash or self._sketch_name in self._coverage().searchable
@@ -305,7 +306,8 @@ class SolrEngine(Engine):
         named = {
             reference: (str(document[key]), document) for reference, document in self._match_references(wanted, ask)
         }
-        # Two references may name the same document. The order then matters if it matters for one of them.
+        # Two references may name the same document. Then the order of its tokens matters if it matters for one
+        # reference.
         order_matters = {document_id: False for document_id, _ in named.values()}
         for reference, (document_id, _) in named.items():
             order_matters[document_id] |= wanted[reference]
@@ -464,7 +466,7 @@ class SolrEngine(Engine):
 
         Args:
             documents: Documents from `_sources`, by id.
-            repeats: The documents' tokens with frequencies, if they come from term vectors.
+            repeats: Frequencies of the documents' tokens, if the tokens come from term vectors.
             wanted: Maps each document id to True if the order of its tokens matters.
         """
         collection = self.collection
@@ -503,7 +505,7 @@ class SolrEngine(Engine):
 
     @property
     def _sketch_name(self) -> str:
-        """Value of the field SCHEME in documents with searchable sketches."""
+        """Name of the scheme of searchable sketches, in the field SCHEME."""
         return stored_name(self.collection.scheme, _SAMPLE_SCHEME)
 
     def _sketches(self, documents: Sequence[Json]) -> Sequence[Sketch | None]:
@@ -533,17 +535,17 @@ class SolrEngine(Engine):
         return documents[0].count(SIZE) if documents else None
 
     def _segments_now(self) -> int:
-        """Return the number of segments in one shard. Only one shard counts, because shards work in parallel."""
+        """Return the number of segments in one shard, because shards work in parallel."""
         try:
             return self._client.get("admin/luke", show="index").object("index").count("segmentCount")
         except EngineResponseError:
-            # Solr may refuse this to users with read access only, so assume the usual number.
+            # Solr may refuse this request to users with read access only, so assume the usual number.
             return _SEGMENTS
 
     def _sources(
         self, values: Mapping[str, list[str]], fields: list[str], *, with_text: bool
     ) -> tuple[list[SolrResponse], dict[str, dict[str, int]]]:
-        """Fetch documents; also fetch their term vectors if the tokens are read from them."""
+        """Fetch documents, and also their term vectors if these are the source of the tokens."""
         collection, source = self.collection, self._token_source
         minhash = collection.names.minhash
         if source in (TokenSource.STORED, TokenSource.DOC_VALUES):
@@ -697,8 +699,8 @@ class SolrEngine(Engine):
 def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result]) -> list[_Result]:
     """Call `send` for each portion of the work in parallel threads; return the results in order.
 
-    If requests fail, the error of the first failed portion is raised after all running requests have ended. The
-    caller's thread prepares the portions. If there is only one portion, this thread also sends it.
+    If requests fail, wait for all running requests, and raise the error of the first failed portion. The caller's
+    thread prepares the portions. It also sends a portion if there is no other portion.
     """
     remaining = iter(portions)
     first = list(islice(remaining, 2))
@@ -707,7 +709,7 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
     results, pending = list[_Result](), deque[Future[_Result]]()
     with ThreadPoolExecutor(CONNECTIONS, "whorl-solr") as pool:
         for portion in chain(first, remaining):
-            # Keep one more request waiting than connections, so that no connection is idle.
+            # Keep one request waiting in addition to the running requests, so that no connection is idle.
             if len(pending) > CONNECTIONS:
                 results.append(pending.popleft().result())
             # The copied context carries the request's deadline and trace.

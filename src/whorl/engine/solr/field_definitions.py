@@ -32,7 +32,7 @@ PASSAGES, NEEDED_OF_PASSAGES = "whorl_passages", ("indexed", "multiValued")
 _OF_PASSAGES = "passages"
 #: Field for a digest of the document, to skip unchanged documents.
 DIGEST = "whorl_digest"
-#: Solr's own field. Every update of a document gives it a new number from the clock.
+#: Solr's field for the version of a document, a new number from the clock after every update.
 VERSION = "_version_"
 #: Prefixes of the dynamic fields for whole (not tokenized) values of properties in text fields.
 WHOLE_PREFIXES: Mapping[Kind, str] = {
@@ -42,7 +42,7 @@ WHOLE_PREFIXES: Mapping[Kind, str] = {
     Kind.DATE: "whorl_date_",
     Kind.BOOLEAN: "whorl_boolean_",
 }
-#: Pattern of the character filter that splits names at `_` and `.`; Unicode's word-break rules would not.
+#: Pattern of the character filter that splits names at `_` and `.`, because Unicode's word-break rules do not.
 SPLIT_PATTERN = "[_.]"
 
 #: Additional properties of the token field if whorl cannot compute the tokens, for example without stored texts.
@@ -58,7 +58,7 @@ VECTOR_HANDLER: Json = {
 
 @cache
 def definitions(tag: Literal["field", "dynamicField", "fieldType"]) -> Mapping[str, Json]:
-    """Return the definitions in whorl's configset by name, in the JSON of Solr's Schema API."""
+    """Return the definitions in whorl's configset by name, in the JSON format of Solr's Schema API."""
     # Searches do not need this module, so import it here.
     from whorl.engine.local.solr import configset_directory
 
@@ -100,7 +100,7 @@ def passage_scheme(field: Mapping[str, Any]) -> PassageScheme | None:
     if not all(field.get(part) for part in NEEDED_OF_PASSAGES):
         return None
     kind = str(field["type"])
-    # An older field has the type of the look-up tokens, and the default scheme.
+    # A field from an older version of whorl has the type of the look-up tokens, and the default scheme.
     return PassageScheme.named(kind) if kind.startswith(_OF_PASSAGES) else PassageScheme()
 
 

@@ -96,7 +96,7 @@ class Schema:
         return passage_scheme(self.fields.get(PASSAGES, {}))
 
     def shingle_size(self, minhash: str) -> int:
-        """Return the number of words per shingle in the token field; whorl's number if there is no such field."""
+        """Return the number of words per shingle in the token field, or whorl's default if the field does not exist."""
         field = self.fields.get(minhash)
         return _scheme(minhash_chain(self.types[field["type"]]) if field else [], DEFAULT_PROFILE).shingle_size
 
@@ -142,7 +142,7 @@ class Collection:
     Args:
         dbid, noderef: Fields of Alfresco's node numbers and node references; None if the schema lacks them.
         content: Field of the texts; None if Solr does not return it.
-        sources: Where a document's tokens can be read; the cheapest and most exact source first.
+        sources: Sources of a document's tokens, the cheapest and most exact source first.
         spelling: Encoding of the tokens.
         vector_handler: Path of a request handler that returns term vectors; None if there is none.
     """
@@ -186,10 +186,10 @@ class Collection:
 
 
 def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = None) -> Collection:
-    """Read the description of a collection.
+    """Read the schema and the configuration of a collection, and describe how to search it by fingerprint.
 
     Args:
-        known: Previous description; its word-break profile stays valid while the type of the token field is the same.
+        known: Previous description. Its word-break profile is kept if the type of the token field has not changed.
 
     Raises:
         SchemaError: Solr is too old, or the collection has neither a field of tokens nor the fields of sketches.
@@ -303,7 +303,7 @@ def described(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]
 
 
 def _offered(name: str, schema: Schema) -> str | None:
-    """Return a field's name if the schema has the field, or a dynamic field other than `*` that matches it."""
+    """Return the name if the schema has this field, or a dynamic field other than `*` that matches it; else None."""
     named = {pattern: field for pattern, field in schema.dynamic.items() if pattern != "*"}
     return name if described(name, schema.fields, named) else None
 
@@ -356,19 +356,19 @@ def profile_of(version: str) -> str:
 
 
 def analyzer(field_type: Json, side: Literal["index", "query"]) -> Json:
-    """Return a type's analysis for the index or for queries. Both may be the same."""
+    """Return a field type's analysis for the index or for queries, which may be the same."""
     analysis: Json = field_type.get(f"{side}Analyzer") or field_type.get("analyzer") or {}
     return analysis
 
 
 def minhash_chain(field_type: Json) -> list[Json]:
-    """Return the filters of a type's index analysis; an empty list if it makes no MinHash tokens."""
+    """Return the filters of a field type's index analysis; an empty list if it makes no MinHash tokens."""
     filters = list(analyzer(field_type, "index").get("filters", []))
     return filters if find_filter(filters, MINHASH) is not None else []
 
 
 def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:
-    # In Solr 8, `name` may also be a parameter of a filter that is given by its class.
+    # Check both, because in Solr 8 a filter with a class may also have a parameter `name`.
     return next(
         (options for options in filters if {options.get("class"), options.get("name")}.intersection(names)), None
     )
@@ -468,9 +468,8 @@ _SHINGLES = "ShingleFilter"
 def seen_profile(client: SolrClient, key: str, field: str, shingle_size: int, expected: str) -> str | None:
     """Find the word-break profile that splits text into the same words as a field's analysis; try `expected` first.
 
-    The sample is sent in texts shorter than a shingle: Solr returns the tokens of all stages, and MinHash would add
-    hundreds of tokens for one shingle. Return None if no profile gives the same words, or if the handler is not
-    available.
+    Return None if no profile gives the same words, or if the handler is not available. The sample consists of texts
+    shorter than a shingle: Solr returns the tokens of all stages, and MinHash would add hundreds of tokens per shingle.
     """
     texts = list(_short_texts(shingle_size))
     documents = "".join(
@@ -488,7 +487,7 @@ def seen_profile(client: SolrClient, key: str, field: str, shingle_size: int, ex
 
 
 def _short_texts(shingle_size: int) -> Iterator[str]:
-    """Cut the sample into texts shorter than a shingle, unless a single piece is longer."""
+    """Cut the sample text into texts shorter than a shingle, if possible."""
     text = ""
     for piece in PROBE.split():
         longer = f"{text} {piece}".strip()
@@ -501,7 +500,7 @@ def _short_texts(shingle_size: int) -> Iterator[str]:
 
 def _words(answer: SolrResponse, document: str, field: str, text: str) -> list[str]:
     """Return the words of a text: the result of the last analysis stage before the shingles."""
-    # The class of each stage, followed by its tokens.
+    # List of the class of a stage, its tokens, the class of the next stage, and so on.
     stages: Sequence[object] = answer["analysis"][document][field]["index"][text]
     shingles = [at for at, stage in enumerate(stages) if isinstance(stage, str) and stage.endswith(_SHINGLES)]
     output = stages[shingles[0] - 1]

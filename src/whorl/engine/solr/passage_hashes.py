@@ -49,9 +49,11 @@ _BITS = 24
 def held_hashes(
     client: SolrClient, body: Json, key: str, numbers: Sequence[int], scheme: PassageScheme
 ) -> Iterator[tuple[str, list[int]]]:
-    """Yield each hit's id, with the positions in `numbers` of its passage hashes; `key` is the field of the ids.
+    """Run a search; yield each hit's id and the positions in `numbers` of its passage hashes.
 
-    The requested fields in `body` are replaced.
+    `key` is the field of ids.
+
+    This replaces the requested fields in `body`.
     """
     body["fields"] = [*listed([key]), *_held_fields(numbers, scheme)]
     for document in client.select(body).documents:
@@ -68,7 +70,7 @@ def _held_fields(numbers: Sequence[int], scheme: PassageScheme) -> list[str]:
 
 
 def _held_positions(document: SolrResponse, numbers: int) -> list[int]:
-    """Decode the fields of `_held_fields`: return the positions of the document's hashes in the request."""
+    """Decode the computed fields of `_held_fields` in a document; return the positions of its hashes in the request."""
     positions: list[int] = []
     for at, first in enumerate(range(0, numbers, _BITS)):
         value = int(document.number(f"held{at}"))

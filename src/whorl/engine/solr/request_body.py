@@ -71,7 +71,7 @@ _SORTABLE = re.compile(r"\w[\w.:-]*", re.ASCII)
 _IDENTIFIER, _NO_IDENTIFIER = re.compile(r"[^\W\d]\w*", re.ASCII), re.compile(r"\W", re.ASCII)
 #: Characters that need no escape in a regular expression.
 _MARKS = "~%@=!,;:"
-#: Separator of ids. Ids contain no control characters.
+#: Separator of ids, which contain no control characters.
 _BETWEEN_IDS = "\x1f"
 
 #: Parameter that stops Solr from replacing ${…} in ids, words and tokens.
@@ -121,7 +121,7 @@ def search_request(
         ParameterError: The query has too many clauses, or Solr cannot name a field to sort by.
     """
     roots = {"": plan.root, **(counted or {})}
-    # Lucene limits the number of clauses of each query separately, so check each query.
+    # Lucene limits the number of clauses of each query separately, so check each query alone.
     apart = [
         fingerprints_to_move(
             root, lambda node: _leaves(node, names), movable=_FINGERPRINTS, count_apart=_LEAVES_APART, server="Solr"
@@ -158,7 +158,7 @@ def contents_request(key: str, ids: Sequence[str], fields: Sequence[str]) -> Jso
 
 def stored_request(ids: Sequence[str], fields: Sequence[str]) -> Json:
     """Return the JSON body that requests documents by id from Solr's real-time get."""
-    # Escape commas, because Solr splits the list at unescaped ones.
+    # Escape commas, because Solr splits the list at unescaped commas.
     escaped = (document_id.replace("\\", "\\\\").replace(",", "\\,") for document_id in ids)
     return {"params": {"ids": ",".join(escaped), "fl": ",".join(listed(fields)), **_LITERALLY}}
 
@@ -178,7 +178,7 @@ EVERYTHING: Mapping[str, Any] = {"bool": {"must": ["*:*"]}}
 
 
 def without_sketch(scheme: str, text: str | None = None) -> Json:
-    """Return the query for documents without a sketch of a scheme.
+    """Return the query for documents without a sketch of the given scheme.
 
     If the text field is searchable (`text`), match only documents with a text or another sketch.
     """
@@ -203,7 +203,7 @@ def lost_sketches(scheme: str) -> Json:
 
 
 def one_of(field: str, values: Sequence[str]) -> Json:
-    """Return a query of one clause for documents with any of the values; every hit scores 1."""
+    """Return a query for documents with any of the values. It counts as one clause, and every hit scores 1."""
     return {"terms": {"f": field, "separator": _BETWEEN_IDS, "query": _BETWEEN_IDS.join(values)}}
 
 
@@ -339,7 +339,7 @@ class _Builder:
         if id(node) not in self._apart:
             query = _min_hash(SAMPLE, *joined(tokens), overlap_similarity(len(tokens), minimum), 1.0)
             return {"bool": {"must": [query], "filter": filters}}
-        # The scores of all parts together must reach the minimum.
+        # Split the tokens into parts; the sum of the parts' scores must reach the minimum.
         parts = [_min_hash(SAMPLE, *joined(tokens[at : at + _PART]), 1.0, 1.0) for at in range(0, len(tokens), _PART)]
         return self._in_functions(parts, [*filters, one_of(SAMPLE, tokens)], least=minimum)
 
@@ -377,7 +377,7 @@ class _Builder:
 
 
 def _min_hash(field: str, text: str, separator: str, similarity: float, probability: float) -> Json:
-    """Return a query for tokens in a text, separated by `separator`."""
+    """Return a `{!min_hash}` query for the tokens in a text, which are separated by `separator`."""
     return {
         "min_hash": {"field": field, "sep": separator, "sim": repr(similarity), "tp": repr(probability), "query": text}
     }
@@ -431,7 +431,8 @@ def band_parameters(bands: int, rows: int) -> tuple[float, float]:
     """
     count = bands * rows
     first = next(number for number in range(1, bands + 1) if count // number == rows)
-    # At a similarity for which a band matches with probability 1 / `first`, the two probabilities differ clearly.
+    # Choose the similarity that gives a band a match probability of 1 / `first`: then the two probabilities differ
+    # clearly.
     similarity = 1.0 if first == 1 else (1.0 / first) ** (1.0 / rows)
     below = 0.0 if first == 1 else band_match_probability(similarity, first - 1, count // (first - 1))
     reached = band_match_probability(similarity, first, rows)
@@ -480,7 +481,7 @@ def _in_field(test: WordClause, field: str) -> Json:
         case InOrder(words=(pattern,)):
             return {"lucene": {"df": field, "query": _pattern(pattern)}}
         case InOrder(words=words, slop=slop):
-            # Solr parses the words of the phrase as separate queries.
+            # Solr parses each word of the phrase as a query, so encode the whole phrase once more.
             phrase = _coded(" ".join(map(_pattern, words)))
             return {"complexphrase": {"df": field, "inOrder": "true", "query": f'"{phrase}"~{slop}'}}
         case FuzzyWord(word=word, edits=edits):
