@@ -79,7 +79,7 @@ class SharedCommit:
         self._error: EngineError | None = None
 
     def __call__(self) -> None:
-        """Wait until a commit that began after this call has ended; raise its error if it failed."""
+        """Wait until a commit that began after this call has ended; raise the commit's error if it failed."""
         # Reading `_begun` needs no lock: a commit that another thread begins now is either counted already, or begins
         # after this call.
         wanted = self._begun + 1

@@ -1,4 +1,4 @@
-"""Findings of `whorl solr check` and `whorl opensearch check`, and the messages that both commands can report."""
+"""Defines the findings of `whorl solr check` and `whorl opensearch check`, and the findings that both can report."""
 
 from __future__ import annotations
 

@@ -41,14 +41,14 @@ class TextField(NamedTuple):
         return f"{self.name} ({self.documents:,} document{'' if self.documents == 1 else 's'})"
 
 
-#: Number of texts per field to read, to compare their lengths.
+#: Number of texts to read per field, to estimate the amount of text.
 SAMPLED = 10
 #: Maximum number of fields to read texts from: the fields with the most documents.
 _FIELDS_SAMPLED = 20
 
 
 def longest_first(fields: Sequence[TextField], sample: Callable[[str], list[str]]) -> list[TextField]:
-    """Sort fields by the amount of their text, so that whole texts come before titles.
+    """Sort fields by the amount of their text, the largest first, so that whole texts come before titles.
 
     `sample` returns the texts of a few documents in a field. It is called only if there are several fields.
     """
@@ -62,7 +62,7 @@ def longest_first(fields: Sequence[TextField], sample: Callable[[str], list[str]
 
 
 def listing(texts: Sequence[TextField]) -> str:
-    """List the first ten fields with their counts, for a sentence."""
+    """Return the first ten fields with their counts as text, for a sentence."""
     return ", ".join(map(str, texts[:10])) + (f" and {len(texts) - 10} more" if len(texts) > 10 else "")
 
 
@@ -89,7 +89,7 @@ def init_command(command: str, texts: Sequence[TextField], names: FieldNames, li
         names: Configured names.
         likely: Result of `likely_name`.
     """
-    # A field of titles counts as the text field only if no other field has texts.
+    # Choose the likely name field as the text field only if no other field has texts.
     content = text_elsewhere(texts, replace(names, name=likely or names.name)) or text_elsewhere(texts, names)
     options = {"--content": content, "--name": None if likely == content else likely}
     return " ".join([command, *(f"{option} {field}" for option, field in options.items() if field)])

@@ -248,13 +248,13 @@ def _prefixed(letter: str, alternatives: Iterable[str]) -> list[str]:
 
 
 def _above(low: str, *, is_included: bool) -> list[str]:
-    """Return expressions that together match all strings above `low`; `is_included` adds `low` itself."""
+    """Return expressions that together match all strings above `low`, and `low` itself if `is_included`."""
     greater = [_literal(low[:at]) + more for at, letter in enumerate(low) for more in _one_of(_next(letter), _LAST)]
     return [*greater, _literal(low) + (_ANY if is_included else _ONE + _ANY)]
 
 
 def _below(high: str, *, is_included: bool, has_empty: bool) -> list[str]:
-    """Return expressions that together match all strings below `high`; `has_empty` adds the empty string."""
+    """Return expressions that together match all strings below `high`, and the empty string if `has_empty`."""
     less = [_literal(high[:at]) + more for at, letter in enumerate(high) for more in _one_of(_FIRST, _previous(letter))]
     beginnings = [_literal(high[:at]) for at in range(0 if has_empty else 1, len(high))]
     is_there = is_included and (has_empty or high)
@@ -286,7 +286,7 @@ def _literal(text: str) -> str:
 def state_doublings(pattern: Pattern) -> int:
     """Count how often a pattern doubles the number of states of its automaton.
 
-    A ? after a * and a letter doubles the states: the letter may have matched at any earlier position.
+    A ? after a * and a letter doubles the states, because the letter may have matched at any earlier position.
 
     >>> state_doublings(("a", *map(WildcardCharacter, "?*"), "b", *map(WildcardCharacter, "??")))
     2
@@ -304,7 +304,7 @@ def state_doublings(pattern: Pattern) -> int:
 
 @contextmanager
 def explain_refusals(plan: BoundPlan) -> Iterator[None]:
-    """If Lucene refuses a pattern, raise UnsupportedQueryError with the pattern that has the most states."""
+    """If Lucene refuses a plan's patterns, raise UnsupportedQueryError with the pattern that has the most states."""
     try:
         yield
     except EngineResponseError as error:

@@ -58,7 +58,7 @@ def bits_of(mask: int) -> list[int]:
 
 
 def blocks_of(mask: int, count: int) -> list[int]:
-    """Split the set bits of a mask into blocks of nearly equal size; return a mask for each, the lowest bits first.
+    """Split the set bits of a mask into blocks of nearly equal size; return the blocks' masks, the lowest bits first.
 
     If all 64 bits are set, the blocks are those of simhash-py and simhash-cpp, which cut at ``i * 64 // count``.
     """
@@ -68,7 +68,10 @@ def blocks_of(mask: int, count: int) -> list[int]:
 
 
 class Permutation:
-    """Permutation of the 64 bits of a code. `order` lists the old position of each new bit, the highest first."""
+    """Permutation of the 64 bits of a code.
+
+    `order` has the old positions of the bits, from the highest new bit down.
+    """
 
     def __init__(self, order: Sequence[int]) -> None:
         moved = sorted((place - source, source) for place, source in zip(range(BITS - 1, -1, -1), order, strict=True))
@@ -99,7 +102,7 @@ class Permutation:
         return moved
 
 
-#: If more objects than this were created since the last garbage collection, they are marked as old.
+#: If Python has created more objects than this since the last garbage collection, mark them as old.
 _MANY_OBJECTS = 10_000
 
 
@@ -151,7 +154,7 @@ class Groups:
 def in_ranges(
     starts: NDArray[np.int64], ends: NDArray[np.int64], at_once: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield all indices within ranges in batches of about `at_once`: the numbers of their ranges, and the indices."""
+    """Yield batches of about `at_once` indices within ranges: the number of each index's range, and the indices."""
     live = np.flatnonzero(starts < ends)
     starts, sizes = starts[live], ends[live] - starts[live]
     before = np.concatenate(([0], np.cumsum(sizes)))
@@ -182,7 +185,7 @@ def as_codes(values: CodesLike, called: str = "codes") -> Codes:
     if isinstance(values, bytes | bytearray):
         raise CodeTypeError(f"{allowed}, got bytes; numpy.frombuffer(values, 'uint64') makes numbers of them")
     try:
-        # This is faster than numpy for a list, and rejects all but 64-bit numbers.
+        # `array` is faster than numpy for a list, and rejects all values except 64-bit numbers.
         return np.frombuffer(array("Q", values), np.uint64)
     except TypeError as problem:
         raise CodeTypeError(f"{allowed}: {problem}") from problem
@@ -205,12 +208,12 @@ def as_code(code: int) -> int:
 Hashes = NDArray[np.uint64]
 Tally = NDArray[np.int64]
 
-#: The bits of each byte value, the lowest bit first; shape (256, 8).
+#: Bits of each byte value, the lowest bit first; shape (256, 8).
 _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float64)
 
 
 def tally(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) -> Tally:
-    """For each text and bit, return the votes for the bit minus the votes against it, the lowest bit first.
+    """Return the votes for minus the votes against each bit of each text, the lowest bit first.
 
     The hashes are grouped by text; `sizes` has the number of hashes of each text. Each hash has one vote or an integer
     weight. All votes together are at most 2**53.
@@ -243,8 +246,8 @@ _spent_seconds = 0.0
 def loops(plain_seconds: float) -> Any:
     """Return the module of compiled loops, or None to use numpy.
 
-    The loops are loaded once the process has spent about as much time in numpy as loading takes. So a process takes at
-    most twice as long as with the better choice. `plain_seconds` is the estimated time of the current work with numpy.
+    `plain_seconds` is the estimated time of the current work with numpy. The loops are loaded once the process has
+    spent as much time in numpy as loading takes. So a process takes at most twice as long as with the better choice.
     """
     global _spent_seconds
     loaded = sys.modules.get(_LOOPS)

@@ -97,7 +97,7 @@ def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> N
 
 @cached
 def bucket_ends(codes: Any, low: int, width: int, ends: Any) -> None:
-    """Write the index of each bucket's first code, and the end of the last bucket, to `ends`.
+    """Write to `ends` the index of each bucket's first code, and the end of the last bucket.
 
     The codes of a bucket have equal values of `width` bits from bit `low` on. The codes are sorted by these bits.
     `ends` has room for 2**width + 1 numbers.
@@ -186,13 +186,13 @@ def find(
 
 @cached
 def pairs(codes: Any, begin: int, numbers: Any, differing: Any, output: Any, state: Any) -> Any:
-    """Find the near pairs within runs of codes that agree on some bits; return where the next call begins.
+    """Find near pairs within runs of codes that agree on some bits; return the `begin` of the next call.
 
     Args:
         codes: Codes, with the codes of a run next to each other, and PADDING additional codes.
         begin: First code to pair with later codes.
         numbers: Mask of the bits that the codes of a run agree on; distance; maximum length of a run.
-        differing: Masks; only pairs that differ in at least one bit of each mask are found.
+        differing: Masks. A pair must differ in at least one bit of each mask.
         output: Receives the pairs, the smaller code first; at least as many rows as codes in the longest run.
         state: Receives the number of pairs, and 1 if longer runs were skipped.
     """

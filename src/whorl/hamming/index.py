@@ -192,14 +192,14 @@ class HammingIndex:
         except OSError as error:
             raise StoreError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
         except Exception as error:
-            # Catch all exceptions: for a damaged file, numpy raises one of a dozen.
+            # Catch all exceptions, because numpy raises a dozen different exceptions for damaged files.
             raise StoreError(f"{os.fspath(path)} is no index that was saved: {error}") from error
 
 
 class _Recent:
     """Codes inserted one by one since the tables were built. Each table has its own hash chains of these codes.
 
-    Insertions and queries move no data. For more than some thousand codes, `Tables` are faster and smaller.
+    Insertions and queries move no data. For many thousand codes, `Tables` are faster and smaller.
     """
 
     def __init__(self, layout: Layout, capacity: int) -> None:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from whorl.arrays import ascending_distinct
 from whorl.hamming.codes import BITS, Codes, Groups, Permutation, bits_of, in_ranges, loops
 
-#: The compiled loops read this number of codes at a time, so they may read past the end.
+#: Additional codes at the end of arrays: the compiled loops read this number of codes at a time, maybe past the end.
 PADDING = 8
 #: Maximum number of bits of a bucket number: the first positions of a table's buckets then fit into the processor
 #: cache.
@@ -31,7 +31,7 @@ _WIDEST = 22
 _LARGEST_RADIUS = 2
 #: Time in nanoseconds to visit a bucket, and to compare a code in it. The choice of the layout uses both.
 _PROBE, _CODE = 25.0, 0.3
-#: Times in nanoseconds without numba: per code in a batch, per query in a batch, and to sort a code into a table.
+#: Times in nanoseconds without numba: to compare a code, to answer a query, and to sort a code into a table.
 _PLAIN_CODE, _PLAIN_QUERY, _PLAIN_SORT = 15, 500, 60
 #: Time in seconds to visit four buckets for a single query, without numba.
 _PLAIN_LOOK = 8e-6
@@ -91,7 +91,7 @@ class Layout:
 
 
 def sort_codes(codes: Codes) -> Codes:
-    """Sort codes and remove repeated ones; the argument may be modified."""
+    """Sort codes and remove duplicates; this may modify the argument."""
     compiled = loops(codes.size * _PLAIN_SORT * 1e-9)
     if compiled:
         codes = codes if codes.flags.writeable else codes.copy()

@@ -136,7 +136,7 @@ def _rolling(words: Sequence[Sequence[bytes]]) -> Hashes:
     hashes = lookup3(list(numbers))[np.array(order, np.intp)]
     index = np.arange(hashes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     rolled = hashes.copy()
-    # Each following word rotates a word's hash by one bit. Windows at the beginning of a text are shorter.
+    # Each later word in the window rotates a word's hash by one bit. Windows at the beginning of a text are shorter.
     for back in range(1, min(_ROLLED, hashes.size)):
         earlier = hashes[:-back]
         turned = (earlier << np.uint64(back)) | (earlier >> np.uint64(64 - back))
@@ -161,7 +161,7 @@ def lookup3(strings: Sequence[bytes], primary: int = 0, secondary: int = 0) -> n
     '17770551ce7226e6'
     """
     lengths = np.array([len(string) for string in strings], np.int64)
-    # The last block is not mixed, even if it is complete.
+    # The last block gets only the final mixing, even if it is complete.
     blocks = (lengths + _BLOCK - 1) // _BLOCK
     hashes = np.empty(len(strings), np.uint64)
     for count in np.unique(blocks).tolist():

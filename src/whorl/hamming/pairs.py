@@ -1,9 +1,9 @@
 """Finds all pairs of codes within a Hamming distance, and clusters (connected components of the pairs).
 
 The bits are split into more than `distance` blocks, so near codes agree on at least `blocks - distance` blocks. For
-each choice of this number of blocks, the search sorts the codes by the chosen blocks, and compares codes that agree on
-them. It reports a pair only once, for the first choice of blocks that its codes agree on. If too many codes agree for a
-comparison of all pairs, the search splits their other bits into blocks again.
+each choice of `blocks - distance` blocks, the search sorts the codes by the chosen blocks, and compares codes that
+agree on these blocks. It reports a pair only once, for the first choice of blocks that its codes agree on. If too many
+codes agree for a comparison of all pairs, the search splits their other bits into blocks again.
 
 Source: G. S. Manku, A. Jain, A. Das Sarma, Detecting Near-Duplicates for Web Crawling (WWW 2007), section 3.
 """
@@ -156,7 +156,7 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iter
 
 
 def _run_starts(codes: Codes, lead: int) -> NDArray[np.int64]:
-    """Return the start of each run of adjacent codes that are equal in the bits of `lead`, then the number of codes."""
+    """Return the start of each run of adjacent codes with equal bits in the mask `lead`, then the number of codes."""
     changes = np.flatnonzero((codes[1:] ^ codes[:-1]) & np.uint64(lead)) + 1
     return np.concatenate(([0], changes, [codes.size])) if codes.size else np.zeros(1, np.int64)
 
@@ -189,7 +189,7 @@ def _pairs_in_runs(
     starts = _run_starts(codes[:count], lead)
     long += _long_runs(starts, longest)
     sizes = np.diff(starts)
-    # The end of each code's run; 0 in long runs.
+    # The end of each code's run, or 0 in long runs.
     ends = np.repeat(np.where(sizes > longest, 0, starts[1:]), sizes)
     for first, second in in_ranges(np.arange(1, count + 1), ends, _AT_ONCE):
         one, other = codes[first], codes[second]

@@ -149,7 +149,7 @@ class _WordCodes:
     def __call__(self, texts: Sequence[str]) -> Hashes:
         words, pairs = self._hashes(texts)
         if len(texts) == 1:
-            # Process a long text in pieces: the whole text is never in memory.
+            # Count the pairs of a long text in pieces, so that their hashes are never all in memory.
             votes = sum((tally(hashes, [hashes.size]) for _, hashes in pairs), np.zeros((1, BITS), np.int64))
         else:
             votes = tally(*_together(pairs, len(texts)))
@@ -186,7 +186,7 @@ def _together(pieces: _Pieces, texts: int) -> tuple[Hashes, npt.NDArray[np.int64
 
 
 def _damped_votes(hashes: Hashes, sizes: npt.NDArray[np.int64]) -> Tally:
-    """Return the votes of each text's words for and against each bit; a word's weight grows slower than its frequency.
+    """Return the tally of each text's words. A word has less than proportionally more votes if it is repeated.
 
     The hashes are grouped by text; this function sorts them in place.
     """

@@ -25,7 +25,7 @@ _SHOWN = 60
 
 
 def read_codes(stream: BinaryIO, name: str, ahead: bytes = b"") -> Codes:
-    """Read one decimal number per line; blanks around it are ignored.
+    """Read one decimal number per line; ignore blanks around it.
 
     Args:
         name: Name of the file in error messages.
@@ -127,7 +127,7 @@ def read_labelled(lines: Iterable[bytes], name: str) -> tuple[Codes, dict[int, l
 
 
 def chained(first: bytes, stream: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of a stream whose beginning `first` was already read."""
+    """Yield all lines of a stream, whose beginning `first` has already been read."""
     return chain([first + (b"" if first.endswith(b"\n") else stream.readline())] if first else [], stream)
 
 

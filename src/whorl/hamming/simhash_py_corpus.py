@@ -117,7 +117,7 @@ class Corpus:
         return answers
 
     def find_all(self, query: int) -> list[int]:
-        """Return all matches, table by table."""
+        """Return all matches, in the order of the tables."""
         near = self._index.find_all(query)
         shown = [code for table in self.tables for code in table.select(query, near)] if near else []
         return shown if self._repeats else list(dict.fromkeys(shown))
@@ -149,7 +149,7 @@ class Table:
         self._index = index
         #: Mask of the leading blocks' bits in a code.
         self.lead = sum(leading)
-        #: Mask of the same bits in a permuted code: they are the highest bits.
+        #: Mask of the same bits in a permuted code, where they are the highest bits.
         self.search_mask = LARGEST >> BITS - self.lead.bit_count() << BITS - self.lead.bit_count()
         self.permutation = Permutation([bit for mask in (*leading, *others) for bit in bits_of(mask)])
 
@@ -192,7 +192,7 @@ class _Hits:
         return np.flatnonzero(self._differing & np.uint64(table.lead) == 0)
 
     def fill(self, answers: list[list[int]], tables: list[Table], *, repeats: bool) -> None:
-        """Add the codes near each query to its answer, table by table."""
+        """Add the codes near each query to its answer, in the order of the tables."""
         times = np.zeros(self.codes.size, np.int64)  # Number of tables with the hit, for queries with a single hit.
         parts: list[_Places] = []
         for table in tables:

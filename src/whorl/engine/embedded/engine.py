@@ -287,7 +287,7 @@ class EmbeddedEngine:
         # first.
         self._writers.wait_for_current()
         with self._writing:
-            # Leave it to a later writer, if there is one, to make the documents searchable and release the lock.
+            # A later writer makes the documents searchable and releases the lock, if there is one.
             is_idle = self._writer is not None and self._finished_at == self._records.last_change()
             if self._finished_at < wanted or is_idle:
                 self._make_searchable()

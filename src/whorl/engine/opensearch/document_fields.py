@@ -7,13 +7,15 @@ document does not contain these fields; sketch, scheme and digest are stored fie
     whorl_id      the id, to sort by and to look up
     whorl_words   words in the order of the text, prefixed with the name of their field; has positions, for phrases
     whorl_values  whole (not tokenized) values, prefixed with field and type, encoded in the order of the values
-    whorl_fields  names of the document's fields, each with its type whorl_handles the properties that can identify the
-    document, in addition to its id whorl_minhash the distinct MinHash tokens whorl_sample  the look-up tokens of the
-    sketch, whorl_size its number of distinct shingles whorl_sketch  the sketch; missing in a short document with a
-    stored text, which replaces it whorl_scheme  the schemes that tokens and sketch depend on whorl_passages the passage
-    hashes, preceded by their scheme; optional whorl_cluster the id of the document's cluster, or its own id;
-    whorl_is_principal says if it represents the cluster whorl_digest  the first letters of the document's digest, so
-    that unchanged documents are not indexed again
+    whorl_fields  names of the document's fields, each with its type
+    whorl_handles the properties that can identify the document, in addition to its id
+    whorl_minhash the distinct MinHash tokens
+    whorl_sample  the look-up tokens of the sketch, whorl_size its number of distinct shingles
+    whorl_sketch  the sketch; missing in a short document with a stored text, which replaces it
+    whorl_scheme  the schemes that tokens and sketch depend on
+    whorl_passages the passage hashes, preceded by their scheme; optional
+    whorl_cluster the id of the document's cluster, or its own id; whorl_is_principal says if it represents the cluster
+    whorl_digest  the first letters of the document's digest, so that unchanged documents are not indexed again
 """
 
 from __future__ import annotations
