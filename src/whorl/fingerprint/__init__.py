@@ -1,7 +1,7 @@
 """Turns texts into words, shingles, hashes, MinHash signatures and sketches.
 
-It knows no store, file or server. A token is the smallest hash in one bucket of a MinHash signature. The package
-exports four functions:
+This package does not depend on stores or servers. A token is the smallest hash in one bucket of a MinHash signature.
+The package exports four functions:
 
     fingerprint          returns the tokens of one text as an array of numbers
     fingerprints         returns the tokens of many texts as one array, using all processors

@@ -48,7 +48,7 @@ _NO_MINIMA, _NO_HASHES, _NO_WORDS = np.empty((0, 2), np.uint64), np.empty(0, np.
 
 
 class Parts(Flag):
-    """The parts that `hashed` can compute for each text: minima of the buckets (MinHash), shingle hashes, words."""
+    """Selects the numbers that `hashed` computes for each text: bucket minima (MinHash), shingle hashes, words."""
 
     MINIMA = auto()
     HASHES = auto()
@@ -75,8 +75,7 @@ class Hashed(NamedTuple):
 class Together(NamedTuple):
     """The shingle hashes of several texts (high halves), text after text; `sizes` has the number of each text.
 
-    The hashes of a text are distinct and ascending. If the caller wants them in order, they are the hashes of all
-    shingles, in text order.
+    The hashes of a text are distinct and ascending, or with `in_order` the hashes of all its shingles in text order.
     """
 
     hashes: _Row
@@ -116,8 +115,8 @@ def signatures_of(
 ) -> Iterator[_Row]:
     """Return the tokens of each text, in order, like `fingerprint(text, scheme)`.
 
-    Each worker reads about two million characters ahead of the consumed results. Workers are threads, by default one
-    for each processor. With one worker, or without numba, the calling thread does all work.
+    Each worker reads up to about two million characters in advance. Workers are threads, by default one for each
+    processor. With one worker, or without numba, the calling thread does all work.
 
     Raises:
         ParameterError: The profile does not exist, `workers` is less than 1, or `texts` is a single text.
@@ -214,7 +213,7 @@ def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme, *, in
 
 
 def hashes_of_words(words: Sequence[str], scheme: Scheme) -> _Row:
-    """For each shingle of the words, return the high half of its hash, in order, with repetitions."""
+    """Return the high half of the hash of each shingle of the words, in order, with repetitions."""
     return numbered(murmur(join(words), scheme.shingle_size), 0)[0]
 
 
@@ -288,13 +287,13 @@ def _kernel_for(scheme: Scheme) -> Kernel | None:
 
 
 def kernel_for(texts: Sequence[str], scheme: Scheme) -> Kernel | None:
-    """Return a kernel for the compiled loops; None if no kernel is ready, and loading one is not worth it."""
+    """Return a kernel for the compiled loops; None if they are not ready, or not worth loading for so little text."""
     _Amount.seen += sum(map(_work, texts))
     return _kernel_for(scheme)
 
 
 def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -> Iterator[list[Hashed]]:
-    """Yield lists of results: of many texts at a time with the compiled loops, of one text at a time without them."""
+    """Yield lists of results: for many texts at a time with the compiled loops, otherwise for one text at a time."""
     texts = _read_ahead(texts, _work)
     fast, was_compiling = _kernel_for(scheme), is_compiling()
     while not fast:

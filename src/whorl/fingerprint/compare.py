@@ -2,8 +2,8 @@
 
 Words and shingles are numbered, not hashed, so that no result depends on chance.
 
-A *passage* is a longest run of shingles that occurs in both texts. If a text repeats itself, a part of A can correspond
-to several parts of B. Two rules choose the part of B:
+A *passage* is a longest run of shingles that occurs in both texts. If B repeats itself, a part of A can correspond to
+several parts of B. Two rules choose the part of B:
 
 1. A shingle that occurs once in B has one position in B. The passage around the shingle extends to both sides as far
    as the texts agree.
@@ -15,9 +15,9 @@ to several parts of B. Two rules choose the part of B:
 A word broken by a hyphen at the end of a line ("exam-", "ple") counts as one word if the other text has the whole word
 or breaks it too. Tokens of FINGERPRINT and sketches keep both halves, as Lucene does.
 
-So each shared shingle of A is in a passage, and passages contain only shared shingles. A part that only B repeats is
-listed once. The time is linear in the length of the texts, whatever they contain: a run of rule 1 ends at the next
-shingle that occurs once in B, and rule 2 advances by its longest candidate.
+So each shared shingle of A is in a passage, and passages contain only shared shingles. If only B repeats a part, the
+part is listed once. The time is linear in the length of the texts, whatever they contain: a run of rule 1 ends at the
+next shingle that occurs once in B, and rule 2 advances by its longest candidate.
 
 >>> found = compare("Who reads this? The quick brown fox jumps.", "The quick brown fox jumps over.", Scheme())
 >>> found.shares.a_in_b, found.passages[0].a
@@ -45,14 +45,14 @@ from whorl.request_context import require_time, timely
 
 #: If a shingle occurs several times in B, rule 2 tries this number of its positions in B, and also the first one.
 CANDIDATES = 16
-#: Rule 2 follows an agreement of the texts in steps. Most passages are short, so the first step has `_FIRST_STRETCH`
-#: shingles. Later steps are longer, up to `_LONGEST_STRETCH`.
+#: Rule 2 extends a passage in steps. Most passages are short, so the first step has `_FIRST_STRETCH` shingles. Later
+#: steps are longer, up to `_LONGEST_STRETCH`.
 _FIRST_STRETCH, _LONGEST_STRETCH = 8, 4096
 #: Number of elements to sort at a time. The deadline is checked only between sorts.
 _SORTED_AT_ONCE = 1 << 19
 #: Number of words to number between two checks of the deadline.
 _NUMBERED_AT_ONCE = 1 << 16
-#: Maximum number of words that A lacks and that keep their numbers for the next comparison.
+#: Maximum number of words outside A whose numbers are kept for the next comparison.
 _MOST_OTHER_WORDS = 1 << 20
 #: 2^64 divided by the golden ratio. Multiplying keys by it spreads them evenly over the upper bits.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -67,7 +67,7 @@ class TextWords:
 
     Attributes:
         spans: Half-open range of each word in characters, int64 array of shape (words, 2).
-        broken: Indices of the words before a hyphen at the end of a line. They may be first halves of words.
+        broken: Indices of the words before a hyphen at the end of a line, which may be first halves of words.
     """
 
     words: list[str]
@@ -103,9 +103,9 @@ class Passage(NamedTuple):
 
 
 class Passages(Sequence[Passage]):
-    """Sequence of passages, held in one array. Each `Passage` object is made when it is read.
+    """Sequence of passages in one array. A `Passage` object is created when it is read.
 
-    Two long texts may share hundreds of thousands of passages. Making all objects would take longer than finding them.
+    Two long texts may share hundreds of thousands of passages. Creating all objects would take longer than the search.
 
     Args:
         numbers: For each passage: start and end in the first text, start and end in the second text, and number of
@@ -171,8 +171,8 @@ class Size:
 class CommonWords:
     """Masks of the common words (boilerplate) of two texts: True for each common word.
 
-    The detector of boilerplate may miss up to `edge` words at each end of a run of common words. So up to `edge` words
-    next to a run also count as common, in a passage that both texts share.
+    Boilerplate detection may miss up to `edge` words at each end of a run of common words. So in a shared passage, up
+    to `edge` words next to a run also count as common.
     """
 
     a: npt.NDArray[np.bool_]
@@ -180,7 +180,7 @@ class CommonWords:
     edge: int
 
     def with_edges(self, starts_a: _Numbers, starts_b: _Numbers, words: _Numbers) -> CommonWords:
-        """In each shared passage, also mark the words that the other text marks, and a few words at the ends.
+        """Also mark the words of shared passages that the other text marks, and a few words at the ends of passages.
 
         The words between an end of the passage and the nearest mark are marked if they are at most `edge` words.
 
@@ -276,7 +276,7 @@ def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
 
 
 def rejoined_pair(of_a: TextWords, of_b: TextWords) -> tuple[TextWords, TextWords]:
-    """Join the halves of a word broken at a line end, if the other text has the whole word or breaks it too."""
+    """Join the halves of words broken at a line end, if the other text contains the whole word or also breaks it."""
     if not of_a.broken.size and not of_b.broken.size:
         return of_a, of_b
     whole_a, whole_b = set(of_a.whole_words()), set(of_b.whole_words())
@@ -295,8 +295,8 @@ def compare_words(
 
     Args:
         common: Masks of the boilerplate of both texts.
-        min_words: If a shared run has at least this number of words, each of its words is in a passage of at least this
-            length. Shorter passages may be left out. With 0, rule 2 may split a run.
+        min_words: Each word of a shared run of at least this number of words is in a passage of at least this length.
+            Shorter passages may be left out. With 0, rule 2 may split a run.
     """
     return ShingleIndex(of_a, scheme).compare(of_b, common, min_words)
 
@@ -309,7 +309,7 @@ class ShingleIndex:
 
     def __init__(self, text: TextWords, scheme: Scheme = _DEFAULT_SCHEME) -> None:
         self.text, self._scheme = text, scheme
-        #: The words of A get the first numbers, other words the next ones.
+        #: Numbers of words: the words of A get the first numbers, other words the next numbers.
         self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
         self._index = RunIndex(self._numbers_of(text.words), scheme.shingle_size)
         #: Distinct words of A.
@@ -392,8 +392,8 @@ def _are_in_runs(positions: _Numbers, least: int) -> npt.NDArray[np.bool_]:
 def _kept_positions(shared: _Numbers, length: int, size: int) -> _Numbers:
     """Return the positions of the shingles of A that the matcher needs, out of `length` shingles.
 
-    They are the shared shingles, and the shingles that begin inside a shared one (`size` words). The latter separate
-    runs of shared shingles that are not consecutive.
+    The matcher needs the shared shingles, and the shingles that begin inside a shared shingle (of `size` words),
+    because they separate runs that are not consecutive.
 
     >>> _kept_positions(np.array([2, 3, 20, 22]), 30, 3).tolist()
     [2, 3, 4, 5, 20, 21, 22, 23, 24]
@@ -479,7 +479,7 @@ class RunIndex:
     def _number_compiled(
         self, items: _Numbers, known: _Numbers, known_runs: _Numbers, known_slots: _Numbers, kinds: int
     ) -> tuple[_Numbers, int, _Numbers]:
-        """Number runs with the compiled loop; return their numbers, how many numbers are in use, and a hash table."""
+        """Number runs with the compiled loop; return their numbers, the count of numbers in use, and a hash table."""
         assert self._loops
         require_time()
         runs = np.empty(max(0, items.size - self._size + 1), np.int64)
@@ -593,7 +593,7 @@ class Matcher:
         return np.stack((starts, starts + shifts[first], ends - starts), axis=1)
 
     def _reach(self, anchors: _Numbers, shifts: _Numbers) -> tuple[_Numbers, _Numbers]:
-        """For each anchor, count the shingles to both sides that agree in both texts, up to the next anchors.
+        """Count the equal shingles of both texts on either side of each anchor, up to the next anchors.
 
         An anchor is a shingle that occurs once in `b`; it counts on both sides. Its shift is the difference of its
         positions in `a` and `b`. No passage extends beyond an anchor with another shift.
@@ -628,7 +628,7 @@ class Matcher:
         if not left.size:
             return np.empty((0, 3), np.int64)
         by_kind, first = _by_kind(self.b, self.count_b)
-        # Different numbers at the ends of the two texts stop every agreement there.
+        # Different numbers at the ends of the two texts end every run of equal shingles there.
         a = np.append(self.a, np.full(_LONGEST_STRETCH, -1))
         b = np.append(self.b, np.full(_LONGEST_STRETCH, -2))
         require_time()
@@ -647,7 +647,10 @@ class Matcher:
         return np.array(passages, np.int64)
 
     def _longest(self, a: _Numbers, b: _Numbers, start: int, places: _Numbers) -> tuple[int, int]:
-        """Return position in `b` and length of the longest agreement from one of `places`; ties go to the first."""
+        """Return the longest run that is equal in both texts and starts at one of `places`; ties go to the first.
+
+        The result is its position in `b` and its length.
+        """
         length, stretch = 0, _FIRST_STRETCH
         while True:
             require_time()
@@ -710,7 +713,7 @@ def _completed(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words
 
 
 def _nearest(places: _Numbers, expected: int) -> _Numbers:
-    """Return the `CANDIDATES` positions nearest to the expected one, nearest first, then the first of all positions."""
+    """Return the `CANDIDATES` places nearest to the expected position, nearest first, then the first place."""
     middle = int(np.searchsorted(places, expected))
     neighbours = places[max(middle - CANDIDATES, 0) : middle + CANDIDATES]
     # Runs near the end of B are short, so also try the first position.

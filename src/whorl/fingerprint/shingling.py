@@ -24,7 +24,7 @@ from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.words.tokenizer import CHARACTERS, DEFAULT_PROFILE, PROFILES, buffers, segmenter_of
 from whorl.request_context import timely
 
-#: Format of `Scheme.name`. The last three parts are left out if they are the defaults of Lucene's filter.
+#: Format of `Scheme.name`. The name omits the last three parts if they are the defaults of Lucene's filter.
 _NAME = re.compile(r"minhash1-(\w+)-w(\d{1,3})-b(\d{1,5})(?:-h(\d{1,4}))?(?:-s(\d{1,5}))?(-unrotated)?", re.ASCII)
 #: Upper limits of the parameters: far above practical values, but a signature still fits in memory.
 _LARGEST = {"shingle_size": 999, "bucket_count": 65536, "hash_count": 1024, "hash_set_size": 65536}
@@ -68,7 +68,7 @@ class Scheme:
 
     @property
     def fills_every_bucket(self) -> bool:
-        """Whether a signature has exactly one token per bucket, in order, as bands and kernels require."""
+        """Whether a signature has exactly one token per bucket, in order. Bands and the compiled loops require this."""
         return self.hash_count == 1 and self.hash_set_size == 1 and self.rotation
 
     @property
@@ -121,9 +121,9 @@ _MULTIPLIER = np.uint64(37)
 _BLANK = np.uint16(0x20)
 _ENCODED_BLANK = np.array([0x20, 0], np.uint8)
 _WHITE_SPACE = re.compile(r"\s+")
-#: A long text is read in pieces. Number of characters per piece if every character is a word (the profile CHARACTERS).
+#: Number of characters per piece of a long text with the profile CHARACTERS, where every character is a word.
 _CHARACTERS_IN_PIECE = 1 << 18
-#: With the other profiles, number of Lucene's buffers per piece: about a million characters, which limits the memory.
+#: Number of Lucene's buffers per piece with other profiles: about a million characters, which limits the memory.
 _BUFFERS_IN_PIECE = 256
 #: Number of words measured or hashed between two checks of the deadline.
 _WORDS_AT_ONCE = 1 << 16
@@ -133,7 +133,7 @@ _WORDS_AT_ONCE = 1 << 16
 class JoinedWords:
     """The folded words of a text, joined by single blanks into UTF-16LE, with U+FFFD for each lone surrogate.
 
-    `starts` has the byte offset of each word, and the offset where another word would begin. A word ends 2 bytes (a
+    `starts` has the byte offset of each word, and the offset where a further word would begin. A word ends 2 bytes (a
     blank) before the next start.
     """
 
@@ -172,7 +172,7 @@ def join(words: Sequence[str]) -> JoinedWords:
 
 
 def numbered(murmur: npt.NDArray[np.uint64], number: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Compute Lucene's hashes of shingles for hash function `number`, as high halves and low halves.
+    """Return Lucene's hashes of shingles for the hash function with this number, as high halves and low halves.
 
     `murmur` has both halves of each shingle's murmur hash. Lucene combines it with the number (combineOrdered), even
     with 0. The high half determines the bucket and the order; the low half decides ties.
@@ -196,7 +196,7 @@ def _starts(words: Sequence[str], encoded: bytes) -> npt.NDArray[np.int64]:
     blanks = np.flatnonzero(np.frombuffer(encoded, "<u2") == _BLANK)
     if len(blanks) == len(words) - 1:
         return np.concatenate(([0], 2 * (blanks + 1), [len(encoded) + 2]))
-    # Folding puts blanks into some words, for instance Arabic ligatures. So blanks do not show the starts of words.
+    # Folding inserts blanks into some words, for instance Arabic ligatures. So a blank may be inside a word.
     lengths = np.fromiter(map(len, timely(words, _WORDS_AT_ONCE)), np.int64, len(words))
     if 2 * (int(lengths.sum()) + len(words) - 1) != len(encoded):
         # Characters beyond the first plane take two units, so encode each word to get its length.
@@ -206,7 +206,7 @@ def _starts(words: Sequence[str], encoded: bytes) -> npt.NDArray[np.int64]:
 
 
 def java_utf16(text: str) -> bytes:
-    """Encode like Java's UTF-16LE encoder: without a byte-order mark, with U+FFFD for each lone surrogate."""
+    """Encode a text like Java's UTF-16LE encoder: without a byte-order mark, with U+FFFD for each lone surrogate."""
     try:
         return text.encode("utf-16-le")
     except UnicodeEncodeError:

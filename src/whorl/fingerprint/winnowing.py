@@ -1,8 +1,8 @@
-"""Chooses passage hashes by winnowing, so that two texts with the same run of words share at least one hash.
+"""Selects hashes of a text by winnowing, so that two texts with the same run of words share at least one hash.
 
 Each run of `hashed_words` consecutive words has a hash. Winnowing keeps the smallest hash of each window of `window`
-neighbouring hashes. It depends only on the words of the window. So two texts with the same `run_words` consecutive
-words keep the same hash of these words. Random text keeps the fraction 2 / (window + 1) of its hashes.
+neighbouring hashes. The selected hash depends only on the words of the window. So two texts with the same `run_words`
+consecutive words keep the same hash from these words. Random text keeps the fraction 2 / (window + 1) of its hashes.
 
 Source: Schleimer, Wilkerson, Aiken, "Winnowing: Local Algorithms for Document Fingerprinting", SIGMOD 2003.
 """
@@ -31,10 +31,10 @@ _T = TypeVar("_T", bound=np.generic)
 _NAME = re.compile(r"passages1-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
 #: A store can guarantee to find every shared run of this number of words, or more.
 SHORTEST_RUN = 8
-#: A hash of this number of bits proves a passage alone: with ten million stored hashes, only one text in hundreds has a
-#: false match.
+#: A single hash of this number of bits is enough evidence of a shared passage: with ten million stored hashes, only one
+#: text in hundreds has a false match.
 PROOF_BITS = 40
-#: A document with words broken at line ends keeps this number in addition to its passage hashes.
+#: Marks a document with words broken at line ends: this number is stored with its passage hashes.
 BROKEN_WORDS = 0
 #: Multipliers of two polynomial hashes: the hash of a word combines its UTF-16 units, and the hash of a run combines
 #: its words. Multipliers are odd, so that no bit is lost.
@@ -125,9 +125,9 @@ def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_schem
 
 
 def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt.NDArray[np.int64]]:
-    """Return the hashes of all runs of `hashed_words` words, to look up, and the range of words of each hash.
+    """Return the hashes to look up for a text (of all runs of `hashed_words` words), and the words that each covers.
 
-    A document that shares `run_words` words keeps at least one of the hashes, and often hashes of shorter shared runs.
+    A stored document that shares `run_words` words has at least one of these hashes, and often hashes of shorter runs.
 
     Returns:
         Hashes in text order, uint64 array of shape (n,), and for each hash a half-open range of words, int64 array of
@@ -139,13 +139,13 @@ def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt
     hashes = hashes_of_runs(word_hashes([words]), scheme.hashed_words)
     places = np.arange(hashes.size)
     smallest = _across(lambda a, b: np.where(hashes[b] < hashes[a], b, a), places, scheme.window)
-    # The smallest hash of a window is never before that of an earlier window. So `smallest` ascends.
+    # The smallest hash of a window never precedes the smallest hash of an earlier window. So `smallest` ascends.
     first, end = np.searchsorted(smallest, places), np.searchsorted(smallest, places, side="right")
     return _numbers(hashes, scheme), np.stack((first, np.where(end > first, end - 1 + scheme.run_words, first)), axis=1)
 
 
 def kept_places(words: JoinedWords, scheme: PassageScheme) -> tuple[npt.NDArray[np.int64], Numbers]:
-    """Return the positions of the hashes that `winnowed` keeps, and the hashes, including repetitions.
+    """Return the positions and the values of the hashes that `winnowed` keeps, including repetitions.
 
     A position is the index of the first word under a hash. Both arrays have shape (n,): int64, ascending, and uint64.
     """
@@ -176,9 +176,10 @@ def kept_of(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDArray[np
 def _across(
     best: Callable[[npt.NDArray[_T], npt.NDArray[_T]], npt.NDArray[_T]], elements: npt.NDArray[_T], window: int
 ) -> npt.NDArray[_T]:
-    """Return the best element of each window of `window` elements; empty if there are fewer elements.
+    """Return the best element of each window of `window` elements; an empty array if there are fewer elements.
 
-    `best` gets two arrays of the same shape. It returns the better element at each position, or the first if equal.
+    `best` takes two arrays of the same shape, and returns the better element at each position; ties go to the first
+    array.
     """
     width = 1
     while width < window:
@@ -245,7 +246,7 @@ def hashes_of_runs(of_words: Numbers, count: int) -> Numbers:
 
 
 def _polynomials(units: Numbers, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> Numbers:
-    """Return a polynomial hash of each word: its units times ascending powers of a number, modulo 2**64."""
+    """Return a polynomial hash of each word: the sum of its units times ascending powers of a number, modulo 2**64."""
     powers = np.full(int(lengths.max()), _OF_LETTERS)
     powers[0] = 1
     np.multiply.accumulate(powers, out=powers)

@@ -1,8 +1,8 @@
 """Compiled loop that splits Chinese and Japanese text into words.
 
-The result is that of `dictionary.LeastCost`. The loop reads ICU's serialized dictionary. It leaves three kinds of rare
-characters to the Python code: characters that compatibility normalization changes, characters beyond the first Unicode
-plane, and characters of other dictionaries.
+It gives the same result as `dictionary.LeastCost`. The loop reads ICU's serialized dictionary. It leaves three kinds of
+rare characters to the Python code: characters that compatibility normalization changes, characters beyond the first
+Unicode plane, and characters of other dictionaries.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def nothing_known() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     The dictionary is a trie of UTF-16 units. For each first unit of a word, the first cache has the result of
     `_advance` from the root. The second cache has the result for some pairs of a first and a second unit.
     """
-    # -1 marks an empty slot. As a pair of units it would be U+FFFF twice, which no word contains.
+    # -1 marks an empty slot. No word contains the corresponding pair of units, U+FFFF twice.
     return np.full((1 << 16, 4), _UNKNOWN, np.int32), np.full((1 << PAIR_BITS, 4), -1, np.int32)
 
 
@@ -120,7 +120,10 @@ def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
 
 @inlined
 def _lower(cost: Any, before: Any, start: int, length: int, value: int) -> None:
-    """If a word from `start` with the cost `value` lowers the cost up to its end, record it as the last word there."""
+    """Record a word as the last word up to its end, if this gives the cheapest segmentation so far.
+
+    The word begins at `start`, and its cost is `value`.
+    """
     if value >= 0 and cost[start] + value < cost[start + length]:
         cost[start + length] = cost[start] + value
         before[start + length] = start
@@ -130,7 +133,9 @@ def _lower(cost: Any, before: Any, start: int, length: int, value: int) -> None:
 def _reach_by_words(
     units: Any, at: int, start: int, longest: int, trie: Any, known: Any, cost: Any, before: Any
 ) -> Any:
-    """Lower the cost of each position where a dictionary word from `start` ends; return whether one unit is a word.
+    """Lower the cost of each position where a dictionary word from `start` ends.
+
+    Returns whether the first unit alone is a word.
 
     The root has 20,000 children, so look-ups from the root are slow. The caches hold results for units and pairs of
     units.
@@ -167,7 +172,7 @@ def _is_katakana(code: int) -> Any:
 
 @loop
 def _least_cost(units: Any, origin: int, limit: int, trie: Any, known: Any, cost: Any, before: Any) -> None:
-    """Find the cheapest segmentation of a span: write the start of the word that ends at each position to `before`."""
+    """Find the cheapest segmentation of a span: element i of `before` receives the start of the word that ends at i."""
     cost[0] = 0
     for place in range(1, limit + 1):
         cost[place] = _UNREACHED
@@ -217,7 +222,8 @@ def _divide_one(units: Any, start: int, stop: int, engines: Any, trie: Any, work
             end += 1
         if kind & ENGINE == CJK:
             _least_cost(units, place, end - place, trie, work.known, work.cost, work.before)
-            # Write only the word ends inside the span: its first and last word include adjacent parts of the segment.
+            # Write only the word ends inside the span, because its first and last words include adjacent parts of the
+            # segment.
             inner, at = 0, int64(work.before[end - place])
             while at > 0:
                 inner += 1

@@ -21,7 +21,8 @@ LANES = 8
 #: longer shingles.
 LENGTH_CLASSES = 32
 _HASHES = SHINGLE_BATCH + LANES * LENGTH_CLASSES
-#: If a sort takes more moves per number on average, heap sort replaces insertion sort. Only crafted input needs that.
+#: If a sort takes more moves per number on average, heap sort replaces insertion sort. Only crafted input reaches this
+#: limit.
 _MOST_MOVES = 64
 
 #: murmur3 x64 128 (Austin Appleby, public domain).
@@ -176,18 +177,18 @@ def _hash8(
 def _hash_some(
     words: Any, starts: Any, batch: int, batch_end: int, size: int, numbers: Any, masks: Any, scratch: Any
 ) -> Any:
-    """Hash the shingles that begin with the words from `batch` to `batch_end`; return the number of filled slots.
+    """Hash the shingles that begin at the words from `batch` to `batch_end`; return the number of filled slots.
 
     A slot is an index into the arrays of `scratch`. It gets the first word of a shingle, and both halves of its hash.
-    Slots are grouped by length class, not in text order. The slots of each class but the last are a multiple of LANES;
-    the extra slots repeat a shingle. A batch has at most SHINGLE_BATCH words.
+    Slots are grouped by length class, not in text order. Each class but the last has a multiple of LANES slots; the
+    extra slots repeat a shingle. A batch has at most SHINGLE_BATCH words.
     """
     places, lengths, hashes, slots, begins = scratch
     slots[:] = 0
     for i in range(batch, batch_end):
         blocks = (int64(get(starts, i + size)) - 1 - int64(get(starts, i))) >> 3
         slots[uint64(min(blocks, LENGTH_CLASSES - 1) + 1)] += 1
-    # Repeat shingles of each class, so that its number of slots is a multiple of LANES.
+    # Repeat a shingle of each class, so that the class has a multiple of LANES slots.
     for i in range(1, LENGTH_CLASSES + 1):
         slots[i] = slots[i - 1] + ((slots[i] + LANES - 1) & -LANES)
     for i in range(batch, batch_end):
@@ -222,14 +223,15 @@ def reduce(
     Args:
         words: Units of the words, each word followed by a space, and PADDING more units.
         starts: Start of each word, and the end of the last.
-        counts: Number of words before each text, and number of all words.
+        counts: Number of words before each text, and at the end the number of all words.
         size: Words per shingle.
-        numbers: The two numbers that Lucene adds to the halves of every hash; a bucket's size, as a number of values of
-            the hash's top 32 bits; and the right shift from a hash to its bucket (0 if a division is needed).
+        numbers: Four numbers: the two that Lucene adds to the halves of every hash; the size of a bucket, as a number
+            of values of a hash's top 32 bits; and the right shift from a hash to its bucket (0 if a division is
+            needed).
         masks: Masks of the first and of the second eight bytes, for the last 0 to 7 units of a shingle.
         minima: Smallest hash of each text and bucket so far, as high half and low half; updated.
         filled: Whether each bucket of each text is filled.
-        highs: Receives the high half of every hash, unordered and with repeats, unless it is empty.
+        highs: Receives the high half of every hash, unordered and with repetitions, unless this array is empty.
         shingles: The number of shingles of each text is added to it.
         scratch: Result of `make_scratch`.
     """
@@ -262,7 +264,7 @@ def reduce(
 def _hash_in_order(
     words: Any, starts: Any, counts: Any, size: int, numbers: Any, masks: Any, half: int, out: Any, scratch: Any
 ) -> None:
-    """Write the high (0) or the low (1) half of the hash of each shingle to the index of its first word."""
+    """Write one half of each shingle's hash (0 for high, 1 for low) to `out`, at the index of its first word."""
     hashes, begins = scratch[2], scratch[4]
     end = counts[counts.size - 1] - size + 1
     for batch in range(counts[0], end, SHINGLE_BATCH):
@@ -330,7 +332,7 @@ def _bucket(number: Any, lead: int, count: int) -> Any:
 @loop
 def _heap_sort(numbers: Any, at: int, count: int) -> None:
     for end in range(count + count // 2, 0, -1):
-        # Build a heap with the largest number on top. Then move the largest number to the end, again and again.
+        # Build a heap with the largest number on top. Then repeatedly move the largest number to the end.
         root, size = (end - count - 1, count) if end > count else (0, end - 1)
         if end <= count:
             numbers[at], numbers[at + end - 1] = numbers[at + end - 1], numbers[at]
@@ -375,7 +377,7 @@ def distinct(
 
 @cached
 def rotate(minima: Any, filled: Any) -> None:
-    """Copy the hash of the next filled bucket to each empty one, wrapping around; skip texts without any hash."""
+    """Copy the hash of the next filled bucket to each empty bucket, wrapping around; skip texts without any hash."""
     for text in range(minima.shape[0]):
         buckets = minima.shape[1]
         following = 0
@@ -392,7 +394,7 @@ def rotate(minima: Any, filled: Any) -> None:
 
 
 def make_scratch() -> tuple[NDArray[Any], ...]:
-    """Allocate the arrays of `_hash_some`: starts, lengths and hashes of shingles, length classes, and first words."""
+    """Allocate the arrays of `_hash_some`: starts, lengths, hashes and first words of shingles, and length classes."""
     return (
         np.zeros(_HASHES, np.int64),
         np.zeros(_HASHES, np.int64),

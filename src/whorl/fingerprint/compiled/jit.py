@@ -23,11 +23,11 @@ from numba.core import cgutils
 from numba.core.caching import FunctionCache, NullCache
 from numba.extending import intrinsic
 
-#: Options for numba. The loops allocate no arrays, so they need no reference counting (`_nrt`); it would make threads
-#: wait for each other.
+#: Options for numba. The loops allocate no arrays, so they need no reference counting (`_nrt`), which would make
+#: threads wait for each other.
 _OPTIONS = {"_nrt": False, "nogil": True}
 
-#: numpy's types as Any, because mypy and numba infer different types for arithmetic.
+#: numpy's types, declared as Any, because mypy and numba infer different types for arithmetic.
 int64: Any = np.int64
 uint16: Any = np.uint16
 uint32: Any = np.uint32
@@ -37,7 +37,7 @@ _CACHED: list[Any] = []
 
 #: Matches a non-writable mapping in `/proc/self/smaps`: start, end, file name, and the other lines of the mapping.
 _MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) .-.. .*/(.*)\n((?:\w+:.*\n)+)", re.MULTILINE)
-#: Matches a line which states that a mapping has no private pages, in memory or in swap space.
+#: Matches a line that counts 0 kB of private pages, in memory or in swap space.
 _NOTHING_OWN = re.compile(r"^(?:Anonymous|Swap): +0 kB$", re.MULTILINE)
 
 loop = njit(**_OPTIONS)
@@ -69,14 +69,14 @@ class _Cache(FunctionCache):
 
 
 def release_llvm_pages() -> None:
-    """Release the memory of LLVM's code and constants, 45 MB; a later compilation reads the pages again."""
+    """Release the memory of LLVM's code and constants, 45 MB. A later compilation reads the pages again."""
     for address, size in _pages_of_llvm():
         ctypes.CDLL(None).madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), mmap.MADV_DONTNEED)
 
 
 @cache
 def _pages_of_llvm() -> list[tuple[int, int]]:
-    """Return address and size of the memory mappings of LLVM's code and constants; an empty list without /proc."""
+    """Return the address and size of each memory mapping of LLVM's code and constants; an empty list without /proc."""
     try:
         return pages_as_in_file(Path("/proc/self/smaps").read_text(), get_library_name())
     except OSError:
@@ -84,9 +84,9 @@ def _pages_of_llvm() -> list[tuple[int, int]]:
 
 
 def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
-    """Return address and number of bytes of the mappings whose content is still equal to the file.
+    """Return the address and size in bytes of each mapping whose content is still equal to the file.
 
-    The linker has changed other mappings. Releasing them would lose the changes.
+    The linker has changed other mappings, and releasing these would lose the changes.
     """
     return [
         (int(begin, 16), int(end, 16) - int(begin, 16))
@@ -129,7 +129,7 @@ def _cached_functions(package: str) -> list[Any]:
 def _is_on_disk(function: Any) -> bool:
     if isinstance(function._cache, NullCache):
         return False
-    # numba's cache has no public look-up. A key consists of a signature, the processor, and the code's hash.
+    # numba's cache has no public look-up method. A key consists of a signature, the processor, and the code's hash.
     processor = function.targetdescr.target_context.codegen().magic_tuple()
     return any(key[1] == processor for key in function._cache._cache_file._load_index())
 

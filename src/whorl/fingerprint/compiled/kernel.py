@@ -39,8 +39,8 @@ from whorl.request_context import require_time
 if TYPE_CHECKING:
     from subprocess import Popen
 
-#: Number of characters of text to read at a time (a window), which limits the memory. With smaller windows, threads
-#: would compete for the interpreter's lock more often.
+#: Number of characters to read at a time (a window): enough that threads rarely compete for the interpreter's lock, and
+#: few enough to limit the memory.
 WINDOW = 1 << 18
 #: Limits of the cache of slow segments: length of a segment in units, and number of segments.
 LONGEST_CACHED, MOST_CACHED = 64, 1 << 17
@@ -72,8 +72,8 @@ class Work(NamedTuple):
         runs: One bit for each unit of the buffer that may be in a word.
         care: Flags of each block of 64 units of the buffer; 0 if the block has no unusual unit.
         edges: Positions in the buffer where runs of set bits in `runs` begin and end.
-        at: How many units, words and slow segments have been written so far.
-        ends, counts: Ends of the words in slow segments, and their number for each segment, from `cjk_words.divide`.
+        at: Numbers of units, words and slow segments written so far.
+        ends, counts: Ends of the words in slow segments, and number of words of each segment, from `cjk_words.divide`.
         cost, before: Cost of the cheapest segmentation up to each position of a span, and the start of its last word.
         known: Caches of dictionary look-ups, from `nothing_known`.
     """
@@ -185,7 +185,7 @@ class Kernel:
     def many_hashed(
         self, texts: Sequence[str], *, with_words: bool = False
     ) -> tuple[npt.NDArray[np.uint64], list[npt.NDArray[np.uint64]], list[JoinedWords]]:
-        """Return each text's bucket minima, its ascending distinct shingle hashes, and with `with_words` its words."""
+        """Return bucket minima and ascending distinct shingle hashes of each text, and with `with_words` its words."""
         minima, filled = self._nothing(len(texts))
         hashes: list[npt.NDArray[np.uint64]] = []
         texts_words: list[JoinedWords] = []
@@ -255,7 +255,7 @@ class Kernel:
         return np.full((*shape, 2), np.iinfo(np.uint64).max, np.uint64), np.zeros(shape, np.bool_)
 
     def murmur_firsts(self, texts: Sequence[str]) -> Iterator[tuple[int, npt.NDArray[np.uint64]]]:
-        """Yield a text's index and the first halves of the murmur hashes of its shingles, piece by piece."""
+        """Yield pieces of the texts: the index of the text, and the first half of the murmur hash of each shingle."""
         finished, size = 0, self.scheme.shingle_size
         for window, words, starts, before in self._scanned_windows(texts):
             halves = self._ordered_halves(words, starts, before, 1)
@@ -281,7 +281,7 @@ class Kernel:
         return halves
 
     def words_and_spans(self, text: str) -> tuple[list[str], npt.NDArray[np.int64]] | None:
-        """Return a text's words and their character ranges; None if it has surrogates or characters beyond U+FFFF."""
+        """Return the words of a text and their ranges; None for a text with surrogates or characters beyond U+FFFF."""
         if not text.isascii() and tokenizer.SURROGATE_OR_PAIR.search(text):
             return None
         words, spans = list[str](), [np.empty((0, 2), np.int64)]
@@ -305,7 +305,7 @@ class Kernel:
         return words, np.concatenate(spans)
 
     def _scanned_windows(self, texts: Sequence[str]) -> Iterator[tuple[_Window, _Words, _Starts, _Before]]:
-        """Yield windows of the texts, with words, start of each word, and number of words before each text.
+        """Yield the texts in windows, each with its words, their starts, and the number of words before each text.
 
         With shingles of n words, windows of a text overlap by n - 1 words, so that each shingle is in exactly one
         window.
@@ -443,7 +443,7 @@ def _utf_16(text: str) -> bytes:
 
 
 class _SlowWords:
-    """Splits slow segments into folded words with the Python code; all threads share one cache."""
+    """Splits slow segments into folded words with the Python code. All threads share one cache of the results."""
 
     def __init__(self, profile: str) -> None:
         segmenter = tokenizer.segmenter_of(profile)
@@ -451,7 +451,7 @@ class _SlowWords:
         self._known: tuple[dict[bytes, tuple[bytes, bytes]], ...] = ({}, {})
 
     def of(self, raw: bytes, slow: npt.NDArray[np.int32]) -> tuple[_Words, _Before, _Starts, _Before]:
-        """Return the words of slow segments, as the arrays that `words.put_in` takes as `python_words`."""
+        """Return the words of slow segments as arrays: the argument `python_words` of `words.put_in`."""
         words, lengths = [], []
         for _, start, end, bits in slow.tolist():
             segment, machine = raw[2 * start : 2 * end], bits & 1
@@ -557,7 +557,7 @@ def load_loops() -> Loops:
 
 #: Maximum number of idle kernels in memory; each takes some megabytes.
 MOST_IDLE = 4
-#: After this number of similarity searches without the loops, loading the loops would have saved time.
+#: Number of similarity searches without the loops that take longer together than loading the loops.
 WORTH_LOADING = 1000
 _searches = count(1)
 #: The child process that compiles the loops, once started.
@@ -607,8 +607,8 @@ def give_back(one: Kernel) -> None:
 def count_search(scheme: Scheme, weight: int = 1) -> None:
     """Count a search. After every `WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
 
-    If the compiled code cannot be stored, do not load the loops: compiling would take longer than it saves. `weight` is
-    the number of similarity searches that together gain as much from the loops as this search.
+    If the compiled code cannot be stored, do not load the loops: compiling would take longer than it saves. `weight`
+    says how much the search would gain from the loops, in similarity searches.
     """
     is_due = 0 in [next(_searches) % WORTH_LOADING for _ in range(weight)]
     if is_due and is_available() and not is_loaded():
@@ -635,7 +635,7 @@ def _start_compiler() -> None:
     code = f"import sys; sys.path[:] = {sys.path!r}; from whorl.fingerprint.compiled.kernel import Kernel; Kernel()"
     nothing = subprocess.DEVNULL
     with suppress(OSError):
-        # In a session of its own, the child survives Ctrl-C and the end of this process.
+        # In its own session, the child survives Ctrl-C and the end of this process.
         command = [sys.executable, "-c", code]
         _started.append(
             subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)

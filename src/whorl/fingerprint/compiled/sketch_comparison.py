@@ -1,4 +1,4 @@
-"""Compiled loops that compare two sketches: decode them, count shared hashes, and estimate the shared shingles.
+"""Compiled loops that decode sketches, count the hashes that two sketches share, and estimate the shared shingles.
 
 The loops process one pair at a time. For a few candidates, calling numpy would take a hundred times as long as the
 arithmetic.
@@ -11,13 +11,14 @@ from typing import Any
 
 from whorl.fingerprint.compiled.jit import cached, get, inlined, int64, load8, loop, lowest_bit, uint64
 
-#: Size of the head and of the checksum of an encoded sketch, in bytes; see `sketch.sketch`.
+#: Sizes of the header and of the checksum of an encoded sketch, in bytes; see `sketch.sketch`.
 _HEAD, _CHECK = 12, 4
 _ONES = uint64(0xFFFF_FFFF_FFFF_FFFF)
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
-#: Terms below this fraction of the first term are left out. A sum has fewer than 2**41 terms, so they do not matter.
+#: Sums omit terms below this fraction of the first term. A sum has fewer than 2**41 terms, so these terms do not
+#: matter.
 _LEAST_TERM = 1e-30
-#: Number of steps of a merge before it checks again that the pair can still reach its element of `least`.
+#: Number of steps of a merge between two checks whether the pair can still reach its element of `least`.
 _STEPS = 16
 
 
@@ -115,11 +116,11 @@ def upper_tails(population: Any, good: Any, drawn: Any, least: Any, tails: Any) 
 def overlap_intervals(
     total: Any, is_union: Any, drawn: Any, shared: Any, most: Any, tail: float, low: Any, high: Any
 ) -> None:
-    """Find the ends of intervals of the number of shared shingles, like `estimate.overlap_interval`.
+    """Find the ends of intervals of the number of shared shingles, like `overlap_estimates.overlap_interval`.
 
     All arguments except `tail` are arrays of shape (hits,), and `most` is at least `shared`. A number of shingles is
-    compatible with a count of shared hashes if two probabilities exceed `tail`: of at least this count, and of at most
-    this count. `low` and `high` are the output.
+    compatible with a count of shared hashes if two probabilities exceed `tail`: the probability of at least this count,
+    and of at most this count. `low` and `high` are the output.
     """
     for i in range(shared.size):
         low[i] = _least_possible(total[i], is_union[i], drawn[i], shared[i], most[i], tail)
@@ -130,10 +131,10 @@ def overlap_intervals(
 def likeliest(
     sizes_a: Any, sizes_b: Any, alone_a: Any, alone_b: Any, shared: Any, low: Any, high: Any, lost: Any, middle: Any
 ) -> None:
-    """Find the likeliest number of shared shingles of each pair, like `estimate.shared_shingles`.
+    """Find the likeliest number of shared shingles of each pair, like `overlap_estimates.shared_shingles`.
 
-    All arguments are arrays of shape (pairs,). `alone_a` and `alone_b` have the numbers of compared hashes that are in
-    one sketch only. `lost` has the fraction of hashes that the sketches lack. `middle` is the output.
+    All arguments are arrays of shape (pairs,). `alone_a` and `alone_b` have the numbers of compared hashes that only
+    one sketch has. `lost` has the fraction of hashes that the sketches omit. `middle` is the output.
     """
     for i in range(middle.size):
         middle[i] = _last_rise(sizes_a[i], sizes_b[i], alone_a[i], alone_b[i], shared[i], low[i], high[i], lost[i])

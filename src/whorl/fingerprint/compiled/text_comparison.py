@@ -1,8 +1,7 @@
-"""Compiled loops that find the passages shared by two texts, and choose few texts that cover a text (greedy set cover).
+"""Compiled loops that find passages shared by two texts, and select few texts that together cover a text (set cover).
 
-The loops give the same results
-as the numpy code in `fingerprint.compare` and `search.attribution.cover`. They are faster for short texts, because a
-call of numpy takes many times as long as the arithmetic.
+The loops give the same results as the numpy code in `fingerprint.compare` and `search.attribution.cover`. The loops are
+faster for short texts, because a call of numpy takes many times as long as the arithmetic.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _FACTOR = 0x9E3779B97F4A7C15
 def number_runs(
     items: Any, size: int, known: Any, known_runs: Any, known_slots: Any, kinds: int, slots: Any, runs: Any
 ) -> Any:
-    """Give equal runs of `size` consecutive items equal numbers; return how many numbers are in use.
+    """Give equal runs of `size` consecutive items equal numbers; return the count of numbers in use.
 
     Args:
         known: Items of another sequence. Its runs are numbered already, and keep their numbers.
@@ -68,7 +67,8 @@ def matches(a: Any, positions: Any, b: Any, candidates: int, first: Any, places:
     Args:
         positions: Position in the text of each item of `a`.
         candidates: Number of positions to try by rule 2, in addition to the first position.
-        first: Zeros, one more than there are item values; receives the start of each value's range in `places`.
+        first: Receives the start of each value's range in `places`; initially zeros, one more than the number of item
+            values.
         places: Receives the positions of `b`, grouped by value.
         found: Receives the start in `a`, the start in `b` and the length of each passage; it has room for one passage
             per item of `a`. Passages of rule 1 come first, then passages of rule 2; each group is in the order of `a`.
@@ -144,7 +144,7 @@ def _nearest(
 
 @loop
 def _longest(a: Any, at: int, b: Any, places: Any, low: int, high: int, expected: int, candidates: int) -> Any:
-    """Return position in `b` and length of the passage from `at` that rule 2 chooses."""
+    """Return the passage from `at` that rule 2 chooses, as its position in `b` and its length."""
     after, end = low, high
     while after < end:
         middle = (after + end) // 2
@@ -183,9 +183,9 @@ def _agreement(a: Any, at: int, b: Any, place: int) -> Any:
 def greedy_cover(ranges: Any, ends: Any, totals: Any, is_open: Any, gains: Any, chosen: Any) -> Any:
     """Choose a small number of sets that together have all open items of all sets; return the number of chosen sets.
 
-    An open item is an item that no chosen set has. Each step chooses the set with most open items; of equally good sets
-    it chooses the largest, then the first. The number of a set's open items never grows, so most sets are not counted
-    again in each step.
+    An open item is an item that no chosen set has. Each step chooses the set with the most open items; ties go to the
+    largest set, then to the first. The number of a set's open items never grows, so most sets are not counted again in
+    each step.
 
     Args:
         ranges: Ranges of items of all sets, grouped by set; the ranges of a set do not overlap.
@@ -217,7 +217,7 @@ def greedy_cover(ranges: Any, ends: Any, totals: Any, is_open: Any, gains: Any, 
             return count
         chosen[count] = best
         count += 1
-        # Store the number as a negative one, so that the set is not counted again.
+        # Store the number as a negative number, so that the set is not counted again.
         gains[best] = -most
         for at in range(ends[best - 1] if best else 0, ends[best]):
             for item in range(ranges[at, 0], ranges[at, 1]):

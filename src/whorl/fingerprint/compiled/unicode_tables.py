@@ -1,4 +1,4 @@
-"""Unicode tables for splitting text into words and folding the words, as arrays for the compiled loops."""
+"""Builds arrays of Unicode data for the compiled loops, which split text into words and fold the words."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ CATEGORY_SHIFT, FOLD_SHIFT = 8, 16
 SLOW, EMOJI, EMOJI_IF_MARKED, COMBINING, JOINING = 1, 2, 4, 8, 16
 #: Flag of a segment, in addition to SLOW: a dictionary must divide it into words.
 DIVIDED = 2
-#: Flags of a segment from `words.scan`: a Chinese or Japanese word that only the dictionary must divide.
+#: Flags of a segment from `words.scan` that needs nothing but the dictionary: a Chinese or Japanese word.
 DIVIDED_WORD = 1 | DIVIDED << 1 | 8
-#: Bits in an entry of `LoopTables.engines`: the engine's number, whether the unit needs a dictionary, and whether the
-#: compiled loop leaves the unit to the Python code.
+#: Bit masks of an entry of `LoopTables.engines`: the engine's number; the unit needs a dictionary; the compiled loop
+#: leaves the unit to the Python code.
 ENGINE, ASKS, RARE = 7, 8, 16
 #: Flags of a state of the state machine: a segment may end here, and a segment that ends here is a word.
 ACCEPTS, IS_WORD = 1, 2
@@ -44,8 +44,9 @@ class LoopTables(NamedTuple):
         unit_scripts: uint8 array of shape (65536,): script of each unit, 255 for a surrogate.
         joins: Ascending int64 array of `code point << 8 | script`, as in WordBreakTables.
         begins: int64 array of shape (2,): start state of each machine.
-        soft_ends: uint64 array of shape (64,): for each category of the unit after a word, a mask of categories. If the
-            next unit has one of these, the word certainly ends there. Bit 62 means that there is no next unit.
+        soft_ends: uint64 array of shape (64,): for each category of the unit after a word, a bit mask of categories. If
+            the unit after that has a category of the mask, the word certainly ends. Bit 62 stands for the end of the
+            text.
         engines: uint8 array of shape (65536,): dictionary engine of each unit, by the rules of the second machine.
         trie: uint16 array: ICU's dictionary of Chinese and Japanese.
         numbers: int64 array, indexed by STRIDE and the constants after it.
@@ -143,12 +144,12 @@ def tables_for_loops(profile: str) -> LoopTables:
 
 
 class _Kinds:
-    """Sorts character categories into kinds, so that the loops find words without the state machine.
+    """Classifies character categories, so that the loops find most words without the state machine.
 
     Attributes:
         starts: Categories that begin words. Any sequence of their characters is one word.
         inner: Categories that may occur anywhere in such a word except at the start.
-        gaps: Categories whose characters never form a word together, nor a segment with a character of `starts`.
+        gaps: Categories whose characters never form a word with each other, nor a segment with a character of `starts`.
         hard_ends: Categories of `gaps` that never continue a word of `starts` and `inner`.
         soft_ends: As in LoopTables.
     """

@@ -62,7 +62,7 @@ def _buffer_end(units: Any, start: int, end: int, table: Any, size: int) -> Any:
 
 @loop
 def _look_up(units: Any, start: int, end: int, table: Any, folded: Any, runs: Any, care: Any) -> Any:
-    """Fold the units of a buffer, set a bit for each that may be in a word, and return the union of all flags."""
+    """Fold the units of a buffer, set a bit for each unit that may be in a word, and return the union of all flags."""
     together = uint32(0)
     length = end - start
     for block in range((length + 63) >> 6):
@@ -174,8 +174,7 @@ def _by_machine(
 def _by_bits(units: Any, origin: int, start: int, end: int, layout: Any, work: Any, at: Any) -> None:
     """Split a run of one script (not Japanese) into words, and write them.
 
-    The bits of `_look_up` give the ranges that may be words. The state machine decides the boundaries that the bits
-    cannot decide.
+    The bits of `_look_up` give the ranges that may be words. The state machine finds the remaining word boundaries.
     """
     table, words, starts, folded, edges = layout.units, work.words, work.starts, work.folded, work.edges
     firsts = work.firsts
@@ -280,7 +279,7 @@ def scan(units: Any, bounds: Any, is_whole: bool, layout: Any, work: Any, before
         is_whole: Whether `units` has the whole last text. If not, only complete buffers of the last text are read.
         layout: `unicode_tables.LoopTables`.
         work: `kernel.Work`. The loop writes `words`, `starts`, `firsts` and `slow`. Each row of `slow` describes a
-            segment whose words do not follow from the tables alone, by four values:
+            segment that the tables alone cannot split into words:
 
             - number of words before the segment
             - index of its first unit

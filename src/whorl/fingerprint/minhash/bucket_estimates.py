@@ -4,9 +4,9 @@ The index keeps the smallest hash of every bucket of a document, but not the doc
 bucket by bucket. An empty bucket counts as infinity, even if rotation filled it. For any sizes, the number of shared
 buckets then has exactly these distributions:
 
-    given the M buckets of A that are filled and not above B's    shared ~ Hypergeometric(a, I, M)
-    given the M of B that are filled and not above A's            shared ~ Hypergeometric(b, I, M)
-    given the M buckets that either fills                         shared ~ Hypergeometric(a + b - I, I, M)
+    given the M buckets that A fills with a hash not above B's    shared ~ Hypergeometric(a, I, M)
+    given the M buckets that B fills with a hash not above A's    shared ~ Hypergeometric(b, I, M)
+    given the M buckets that A or B fills                         shared ~ Hypergeometric(a + b - I, I, M)
 
 The reason: the smallest hash of each of the M buckets is a uniform choice from the shingles of A, of B, or of their
 union, and is shared if both documents have the shingle. So shared / M is an unbiased estimate of I / a, of I / b, and
@@ -49,7 +49,7 @@ class Buckets:
         minima: Smallest hash of each bucket; 2**64 - 1 for an empty bucket.
         places: Position of each hash within its bucket's range of hash values, in [0, 1]; 1 for an empty bucket.
         is_filled: Mask of the buckets that had a hash before rotation filled the empty ones.
-        is_known: Mask of the buckets with known content; estimates ignore other buckets.
+        is_known: Mask of the buckets whose content is known; estimates ignore the other buckets.
     """
 
     minima: npt.NDArray[np.uint64]
@@ -65,8 +65,8 @@ class Buckets:
 def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) -> Buckets:
     """Return the buckets of a signature that has one hash for each bucket.
 
-    `minima` has 64-bit hashes. The hash of an empty bucket belongs to another bucket, for example because of rotation.
-    `is_known` marks the buckets whose content is known, by default all: an index may have lost some hashes.
+    `minima` has 64-bit hashes. A bucket is empty if its hash belongs to another bucket, for example because of
+    rotation. `is_known` marks the buckets whose content is known, by default all: an index may have lost some hashes.
     """
     if not minima.size:
         raise ParameterError("a text of fewer words than one shingle has no buckets; it cannot be compared")
@@ -131,7 +131,10 @@ def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int |
 
 
 def judge_buckets(overlaps: StockOverlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> Bools:
-    """Return a mask of the candidates to keep. A candidate just at the threshold has a chance of about `recall`."""
+    """Return a mask of the candidates to keep.
+
+    A candidate just at the threshold is kept with a probability of about `recall`.
+    """
     require_fraction("threshold", threshold)
     population, drawn = _law(overlaps, metric)
     needed = np.array(
@@ -141,7 +144,7 @@ def judge_buckets(overlaps: StockOverlaps, metric: Metric, threshold: Fraction, 
 
 
 def estimate_buckets(overlaps: StockOverlaps, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
-    """Estimate the shares of a source and its hits. The sizes and the confidence of the intervals are approximate."""
+    """Estimate the shares of a source and its hits, with intervals. Sizes and confidence are approximate."""
     columns: list[list[list[float]]] = []
     for metric in (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A):
         population, drawn = _law(overlaps, metric)
@@ -160,7 +163,7 @@ def estimate_buckets(overlaps: StockOverlaps, confidence: float = CONFIDENCE) ->
 
 
 def _law(overlaps: StockOverlaps, metric: Metric) -> tuple[Counts, Counts]:
-    """Return population and sample size of the hypergeometric distribution that estimates the metric."""
+    """Return the population and the sample size of the hypergeometric distribution that estimates the metric."""
     if metric is Metric.CONTAINMENT:
         # Containment is the share of the smaller text.
         is_hit = overlaps.sizes < overlaps.source_size

@@ -108,7 +108,7 @@ def _kept_units(
 
 
 def as_indexed(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint64]:
-    """Return hashes as an index keeps them, like `spell` and then `read_tokens`. UNITS_8 keeps both halves."""
+    """Convert hashes to the form that an index keeps (`spell`, then `read_tokens`). UNITS_8 keeps both halves."""
     if spelling is Spelling.HEX or not len(hashes):
         return read_tokens(spell(hashes, spelling), spelling)
     words = _kept_units(hashes, spelling)[0].view(">u8").astype(np.uint64)
@@ -146,7 +146,7 @@ def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...
 
 
 def spelled_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tuple[str, str]:
-    """Convert hashes, given as integers, to tokens, and join these into one string; return the string and separator.
+    """Convert hashes (integers) to tokens, and join the tokens into one string; return the string and the separator.
 
     The separator is the first of `marks` that is in no token. If every mark is in a token, or the spelling is HEX,
     return two empty strings.
@@ -173,7 +173,7 @@ def _hashes(numbers: Sequence[int], spelling: Spelling) -> npt.NDArray[np.uint64
 #: Range of surrogates. An index writes U+FFFD for a lone surrogate.
 _SURROGATES = (0xD800, 0xDFFF)
 _REPLACEMENT = "\ufffd"
-#: If a hash's top 32 bits have this value or a smaller one, the first unit has fewer than four digits in Alfresco.
+#: If a hash's top 32 bits are at most this value, the first unit has fewer than four digits in Alfresco.
 _UNPADDED = 0x0FFF_FFFF
 #: Base of Alfresco's digits, and the shifts that combine the first sixteen digits into a 64-bit number.
 _BASE, _WORD = 16, np.arange(60, -1, -4, dtype=np.uint64)
@@ -189,7 +189,7 @@ class Signature:
             is empty for a text with fewer words than a shingle.
         spelling: Token encoding of the index that the signature comes from or is compared with. An encoding loses parts
             of tokens; None if nothing is lost.
-        is_exact: False if the order or the repetitions of some tokens are guesses.
+        is_exact: False if the order or the repetitions of some tokens are guessed.
     """
 
     scheme: Scheme
@@ -242,7 +242,7 @@ def from_distinct(
 ) -> Signature:
     """Rebuild a document's signature from its distinct tokens in an index, which has lost their order and buckets.
 
-    If `has_repeats`, `repeats` counts each token in the signature (an index with rotation), otherwise each count is 1.
+    `repeats` maps each token to its count in the signature if `has_repeats` (an index with rotation), otherwise to 1.
     If `order_matters`, as for bands, a guessed order makes the signature inexact.
     """
     tokens, is_exact = _in_order(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
@@ -250,7 +250,7 @@ def from_distinct(
 
 
 def smallest_in_buckets(tokens: Iterable[str], scheme: Scheme) -> list[str]:
-    """Combine the tokens of a text's parts into the tokens of the whole text: the smallest of each bucket.
+    """Combine the tokens of the parts of a text into the tokens of the whole text: the smallest token of each bucket.
 
     A token whose bucket is unreadable is kept. If the scheme has several tokens per bucket, all tokens are kept.
     """
@@ -307,7 +307,7 @@ def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[
 
 
 def _ends_of_runs(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Return the bucket of each token of a complete ordered list: the last position of the run of equal tokens."""
+    """Return the bucket of each token in a complete ordered list: the position where its run of equal tokens ends."""
     places = np.arange(len(letters))
     ends = np.flatnonzero((letters != np.roll(letters, -1, axis=0)).any(axis=1))
     # The last run may continue at the start of the list. If all tokens are equal, the bucket is unknown.
@@ -390,7 +390,7 @@ def _in_order(
 def _in_order_of_terms(
     repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
 ) -> tuple[tuple[str, ...], bool]:
-    """Order the tokens of a scheme with several hash functions or several tokens per bucket, by their units."""
+    """Sort tokens by their units, for a scheme with several hash functions or several tokens per bucket."""
     has_all_units = not any(_REPLACEMENT in token for token in repeats)
     if scheme.hash_set_size > 1:
         # Two of a token's four units are the number of the hash function. If the other two are lost, several tokens may
@@ -426,7 +426,7 @@ def _buckets_between(first: int, last: int, bucket_count: int) -> range:
 
 
 def _bucket(token: str, bucket_count: int) -> int | None:
-    """Return the bucket that a token's first units determine, or None if they are unreadable."""
+    """Return the bucket of a token, which its first units determine; None if these units are unreadable."""
     if ALFRESCO_TOKEN.fullmatch(token):
         # If a leading zero is missing, the borders between units are unknown.
         return _bucket_of_bits(int(token[:8], 16), bucket_count) if len(token) == 32 else None
@@ -448,7 +448,7 @@ def _guessed(tokens: list[str], taken: set[int], bucket_count: int) -> dict[str,
 
 
 def _possible(token: str, bucket_count: int) -> list[int]:
-    """Return the buckets that a token with a lost unit may belong to, the likeliest first."""
+    """Return the possible buckets of a token with a lost unit, the likeliest first."""
     if ALFRESCO_TOKEN.fullmatch(token):
         # The first unit has four digits unless a leading zero is missing.
         return [_bucket_of_bits(int(token[:digits], 16) << 16, bucket_count) for digits in (4, 3, 2, 1)]
@@ -501,7 +501,7 @@ def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.N
 
 
 def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np.intp]:
-    """Return the bucket of each hash. Buckets are equal ranges of its top 32 bits; the last may be smaller."""
+    """Return the bucket of each hash. Buckets are equal ranges of the top 32 bits; the last bucket may be smaller."""
     bucket_size = -(-(1 << 32) // bucket_count)
     return ((high >> np.uint64(32)) // np.uint64(bucket_size)).astype(np.intp)
 
@@ -509,7 +509,7 @@ def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np
 def distinct_minima(
     hashes: npt.NDArray[np.uint64], sizes: npt.NDArray[np.int64], bucket_count: int
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """Return the ascending distinct high halves of many texts' bucket minima, and their number in each text.
+    """Return the high halves of the bucket minima of many texts, ascending and distinct, and their number in each text.
 
     The scheme must have one hash per bucket. `hashes` has the ascending distinct high halves of each text's hashes,
     text after text; `sizes` has their number in each text.
@@ -625,7 +625,7 @@ def band_match_probability(similarity: float, bands: int, rows: int) -> float:
 
 @lru_cache
 def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int:
-    """Return the number of tokens per band: the fewest bands that find an `overlap` with more than `probability`.
+    """Return the largest number of tokens per band that finds a given `overlap` with more than `probability`.
 
     Args:
         token_count: Number of the source's tokens, with repetitions, at least 1.

@@ -2,21 +2,21 @@
 
 A sketch holds the hashes in the lowest fraction 2**-level of the hash space. The level depends only on the document's
 number of distinct shingles. The sketch of a document of up to k shingles holds all hashes, so small documents are
-compared exactly. Most larger documents keep the fraction 2**-floor of their hashes, enough to find a short text inside
-a long one. The largest documents keep about `cap` hashes.
+compared exactly. Most larger documents keep the fraction 2**-floor of their hashes, which is enough to find a short
+text inside a long text. The largest documents keep about `cap` hashes.
 
 Two sketches are compared at the larger of their levels: below its bound, both have all hashes of their documents. The
 level does not depend on the hashes, so the hashes below the bound, or the m smallest hashes, are a uniform sample of
 the document's shingles, and the counts have hypergeometric distributions (`statistics.hypergeometric`).
 
-Finding a document takes fewer hashes than estimating its overlap. So the index of a store has fewer hashes of a
-document than its sketch: only hashes below the bound of the document's look-up level. The look-up level is computed
-like the level, but from a smaller k (`lookup_k`).
+Finding a document takes fewer hashes than estimating its overlap. So a store's index has fewer hashes of a document
+than the document's sketch: only hashes below the bound of the look-up level. The look-up level is computed like the
+level, but from a smaller k (`lookup_k`).
 
 A sketch keeps only the top bits of each hash, as a number. Two shingles of a document may have the same number. A
-comparison counts a number twice if it occurs twice in both sketches, so it never misses a shared shingle. By chance, a
-document with n shingles shares the fraction n / 2**bits of another document's hashes: 0.0008 % for 1,024 shingles and
-27 bits, 0.1 % for 131,072.
+comparison counts a number twice if it occurs twice in both sketches, so it never misses a shared shingle. A document
+with n shingles also shares, by chance, the fraction n / 2**bits of another document's hashes: 0.0008 % for 1,024
+shingles and 27 bits, 0.1 % for 131,072.
 
 An encoded sketch takes few bytes, to be stored with each document:
 
@@ -53,13 +53,13 @@ from whorl.fingerprint.compiled.kernel import Loops, loops_at_hand
 from whorl.fingerprint.shingling import differing_fields
 from whorl.request_context import require_time, timely
 
-#: 64 characters in the order of their codes. None has a special meaning in Solr's query syntax.
+#: 64 characters in the order of their codes, without a special meaning in Solr's query syntax.
 _ALPHABET = b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 _LETTER_BITS = 6
 _LETTERS = np.frombuffer(_ALPHABET, dtype=np.uint8)
 #: Number of sketches compared between two checks of the deadline.
 _COMPARED_AT_ONCE = 256
-#: Sketches with fewer hashes are compared together. For larger ones, merging one by one is faster.
+#: Sketches with fewer hashes are compared together. Larger sketches are merged one by one, which is faster.
 _SMALL = 256
 _PARTS = {"k": "k", "floor_level": "f", "cap": "c", "lookup_k": "l", "bits": "b"}
 
@@ -70,7 +70,8 @@ class SketchScheme:
 
     Args:
         k: Largest number of shingles for which a document keeps every hash, at least 1.
-        floor_level: Level of documents with k * 2**floor_level shingles or more, until `cap` is reached, 0 to 20.
+        floor_level: Level of documents with at least k * 2**floor_level shingles, until the sketch has `cap` hashes; 0
+            to 20.
         cap: Approximate maximum number of hashes of a document, at least k.
         lookup_k: Largest number of shingles for which the index holds every hash of a document, 1 to k.
         bits: Number of top bits of each hash that are kept, looked up and compared, 24 to 64.
@@ -168,7 +169,7 @@ class SketchScheme:
 
 
 def level_beyond(sizes: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
-    """For documents of these sizes, return the level with about `most` hashes or fewer: ceil(log2(sizes / most))."""
+    """Return the level at which documents of these sizes have at most about `most` hashes: ceil(log2(sizes / most))."""
     # The exponent of a float is its bit length, exact up to 2**53.
     return np.asarray(np.frexp(np.maximum(sizes - 1, 0) // most)[1], np.int64)
 
@@ -179,8 +180,8 @@ class Sketch:
 
     Args:
         size: Number of distinct shingles of the document.
-        hashes: The top `bits` bits of each hash below the bound of the level, ascending, with rare repetitions; uint64
-            array.
+        hashes: The top `bits` bits of each hash below the bound of the level; ascending uint64 array, rarely with equal
+            elements.
     """
 
     scheme: SketchScheme
@@ -222,7 +223,7 @@ def sketch_of_distinct(hashes: npt.NDArray[np.uint64], scheme: SketchScheme) -> 
 
 
 def lookup_numbers(sketch: Sketch) -> npt.NDArray[np.uint64]:
-    """Return the hashes that a store's index has of a document, ascending and distinct."""
+    """Return the hashes of a document that a store's index contains, ascending and distinct."""
     count = sketch.count_at(sketch.scheme.lookup_level(sketch.size))
     return ascending_distinct(sketch.hashes[:count])
 
@@ -230,7 +231,7 @@ def lookup_numbers(sketch: Sketch) -> npt.NDArray[np.uint64]:
 def lookup_numbers_together(
     hashes: npt.NDArray[np.uint64], sizes: npt.NDArray[np.int64], scheme: SketchScheme
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """Return the `lookup_numbers` of many documents, one after the other, and their number in each document.
+    """Return the `lookup_numbers` of many documents, concatenated, and their number for each document.
 
     `hashes` has the ascending distinct 64-bit hashes of the documents, one after the other; `sizes` has the number of
     hashes of each document.
@@ -286,7 +287,7 @@ class Overlaps:
 
     @classmethod
     def of_complete(cls, source_size: int, sizes: npt.NDArray[np.int64], shared: npt.NDArray[np.int64]) -> Overlaps:
-        """Return the overlaps of a source and hits whose sketches hold all distinct hashes."""
+        """Return the overlaps of a source and hits, given exact counts: all their sketches hold all distinct hashes."""
         return cls(source_size, sizes, np.zeros_like(sizes), np.full_like(sizes, source_size), sizes.copy(), shared)
 
     def of(self, which: npt.NDArray[np.intp]) -> Overlaps:
@@ -320,7 +321,7 @@ def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
     own_levels = source.scheme.levels(sizes)
     levels = np.maximum(own_levels, source.level)
     counts = np.array([len(hit.hashes) for hit in hits], dtype=np.int64)
-    # These hits have hashes above the bound of the source's level. Ignore these hashes.
+    # Ignore the hashes of these hits above the bound of the source's level.
     for at in np.flatnonzero(own_levels < levels).tolist():
         counts[at] = hits[at].count_at(source.level)
     at_level = {level: source.count_at(level) for level in set(levels.tolist())}
@@ -345,7 +346,7 @@ def _count_shared_in_loops(
     counts: npt.NDArray[np.int64],
     loops: Loops,
 ) -> npt.NDArray[np.int64]:
-    """Count the hashes that a source shares with each of several hits, below the bounds of their comparisons."""
+    """Count the hashes that a source shares with each hit, below the bound of the comparison's level."""
     shared = np.zeros(len(hits), np.int64)
     for at in range(0, len(hits), _COMPARED_AT_ONCE):
         require_time()
@@ -360,7 +361,7 @@ def _count_shared_in_loops(
 def _count_shared_with_each(
     source: npt.NDArray[np.uint64], hits: Sequence[npt.NDArray[np.uint64]]
 ) -> npt.NDArray[np.int64]:
-    """Count the hashes that a source shares with each of several hits; all arrays ascend, and no hit is empty."""
+    """Count the hashes that a source shares with each hit. All arrays ascend, and no hit is empty."""
     hashes = np.concatenate(hits)
     starts = np.cumsum([0, *map(len, hits[:-1])])
     is_shared = source.take(np.searchsorted(source, hashes), mode="clip") == hashes if source.size else hashes < 0
@@ -482,7 +483,7 @@ def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SC
 
 
 def _head(raw: bytes, scheme: SketchScheme) -> tuple[int, int, int]:
-    """Check the header of an encoded sketch; return the numbers of low bits, of distinct shingles, and of hashes."""
+    """Check the header of an encoded sketch; return three numbers: low bits per hash, distinct shingles, and hashes."""
     if len(raw) < _HEAD.size + _CHECK.size or _CHECK.unpack_from(raw, len(raw) - 4)[0] != crc32(raw[:-4]):
         raise StoreError(f"a sketch of {len(raw)} bytes is damaged; index its document again")
     version, bits, level, low_bits, size, count = _HEAD.unpack_from(raw)
@@ -497,7 +498,7 @@ def _head(raw: bytes, scheme: SketchScheme) -> tuple[int, int, int]:
 
 
 def _contradiction(raw: bytes) -> StoreError:
-    # The checksum is right, so the bytes are not damaged.
+    # The checksum is right, so the bytes have not changed since they were written.
     return StoreError(f"a sketch of {len(raw)} bytes contradicts itself; index its document again")
 
 

@@ -1,12 +1,12 @@
-"""Computes tails of the hypergeometric and binomial distributions to about 12 digits, and counts with a given tail.
+"""Computes tail probabilities of hypergeometric and binomial distributions, and their inverses, to about 12 digits.
 
 A population has `population` items, and `good` of them are good. `drawn` items are drawn without replacement; X is the
 number of good items drawn. A tail is summed from its first term outwards, and each term is computed from the previous
-term. So even the smallest tail keeps its leading digits. The other tail is the complement.
+term. So even the smallest tail has accurate leading digits. The other tail is the complement.
 
 Source of the first term: C. Loader, Fast and accurate computation of binomial probabilities (2000), the method of R's
-dbinom and dhyper. The relative error is about 1e-12, for populations up to 2**40. If the loops of
-`fingerprint.compiled.sketch_comparison` are loaded, they compute the same tails.
+dbinom and dhyper. The relative error is about 1e-12, for populations up to 2**40. The loops of
+`fingerprint.compiled.sketch_comparison` compute the same tails, if they are loaded.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.A
 
 
 def first_that(holds: Callable[[Counts], Bools], low: Counts, high: Counts) -> Counts:
-    """For each row, return the first number from `low` to `high` that meets a monotonic condition, by bisection.
+    """Bisect each row for the first number from `low` to `high` that meets a monotonic condition.
 
     `high` must meet the condition.
     """

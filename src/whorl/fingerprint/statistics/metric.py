@@ -24,7 +24,7 @@ from whorl.errors import ParameterError
 
 #: A percentage. A number up to 1 is a fraction, as in the query clause FINGERPRINT.
 Percent: TypeAlias = int | float | str | Fraction
-#: Marks numbers that JSON and CSV show with six decimals. Shares are rounded down, intervals outward.
+#: Marks numbers that JSON and CSV show with six decimals. Shares are rounded down, ends of intervals outward.
 SHARE, INTERVAL = "share", "interval"
 #: A share from 0 to 1, and an end of the interval of a share.
 Share: TypeAlias = Annotated[float, SHARE]
@@ -57,10 +57,10 @@ _TYPED = {"similarity": Metric.JACCARD, "contains": Metric.A_IN_B, "within": Met
 
 
 def metric_named(word: Metric | str, choices: Sequence[Metric]) -> Metric:
-    """Return the metric that a user's word names.
+    """Return the metric for a name that a user typed.
 
     Raises:
-        ParameterError: The word does not name one of the choices.
+        ParameterError: The name is unknown, or its metric is not in `choices`.
 
     >>> metric_named("contains", list(Metric))
     <Metric.A_IN_B: 'a_in_b'>
@@ -74,7 +74,7 @@ def metric_named(word: Metric | str, choices: Sequence[Metric]) -> Metric:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Shares of two documents, as fractions of their distinct shingles in [0, 1]; 0 if a document has no shingles.
+    """Shared shingles of two documents, as fractions in [0, 1] of distinct shingles; 0 if a document has no shingles.
 
     Args:
         jaccard: Shared shingles as a fraction of the union.

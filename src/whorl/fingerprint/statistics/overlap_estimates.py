@@ -7,7 +7,7 @@ ratio
 
     L(I) / L(I - 1) = I / (I - x) * (a - I + 1 - ya) / (a - I + 1) * (b - I + 1 - yb) / (b - I + 1) / (1 - r)
 
-The ratio falls as I rises, so the estimate is the last I with a ratio of at least 1. At level 0, r is 1 and I is x.
+The ratio falls as I rises, so the estimate is the largest I with a ratio of at least 1. At level 0, r is 1 and I is x.
 
 Three distributions of x are exact, and give an interval: x ~ Hypergeometric(a, I, x + ya) for the source, the same for
 the hit, and x ~ Hypergeometric(a + b - I, I, x + ya + yb) for the union. The interval from the smaller document is
@@ -25,9 +25,9 @@ shared hashes x are exact, given the number of hashes of one side, which carries
     source   x ~ Hypergeometric(a, I, the source's hashes at the level)
     hit      x ~ Hypergeometric(b, I, the hit's hashes at the level)
 
-The first distribution judges similarity, and hits that contain the source. The second judges hits that are smaller than
-the source and lie within it, because such hits share only a small part of the source's hashes. It holds on average over
-hash functions, so for a single source the recall can differ by some percentage points.
+The first distribution judges similarity, and hits that contain the source. The second judges smaller hits that lie
+within the source, because these hits share only a small part of the source's hashes. The second distribution holds on
+average over hash functions, so for a single source the recall can differ by some percentage points.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def estimate(source: Sketch, hits: Sequence[Sketch], confidence: float = CONFIDE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates(Sequence[Estimate]):
-    """Estimates of a source with several hits, in arrays. An `Estimate` takes microseconds, so it is made when read.
+    """Estimates of a source with several hits, in arrays. An `Estimate` object is created when it is read.
 
     The int64 arrays have shape (hits,).
 
@@ -190,7 +190,7 @@ def shared_shingles(
         return middle, low, high
 
     def falls(overlaps: Counts) -> Bools:
-        """For each pair, check that one more shared shingle would be less likely than `overlaps`."""
+        """Return a mask of the pairs that are less likely to share one shingle more than `overlaps`."""
         in_a, in_b = sizes_a - overlaps, sizes_b - overlaps
         # Cross-multiplied form of the ratio in the module docstring. If the overlap equals a size, 0 / 0 counts as 0.
         gain = (overlaps + 1) * ((in_a - alone_a) / np.maximum(in_a, 1)) * ((in_b - alone_b) / np.maximum(in_b, 1))
@@ -209,7 +209,7 @@ def overlap_interval(
     shared shingles twice. The sample has `drawn` hashes, and `shared` of them are shared.
     """
     _require_confidence(confidence)
-    # Make the tail a little smaller: rounding could otherwise exclude a probability that is equal to it.
+    # Reduce the tail a little: rounding could otherwise exclude a probability that is equal to the tail.
     tail = (1 - confidence) / 2 * (1 - SLACK)
     if loops := loops_at_hand():
         low, high = np.empty((2, *shared.shape), np.int64)
@@ -221,7 +221,7 @@ def overlap_interval(
         np.tile(part, 2).astype(np.int64) for part in (total, drawn, shared, np.maximum(shared, most))
     )
     is_union, is_lower = np.tile(is_union, 2).astype(np.bool_), np.arange(total.size) < total.size // 2
-    # Going inwards from each end, all numbers are impossible up to some number. A bisection finds this number.
+    # From each end inwards, all numbers are impossible up to some number. A bisection finds this number.
     outer, inwards = np.where(is_lower, shared, most), np.where(is_lower, 1, -1)
 
     def is_possible(steps: Counts) -> Bools:
@@ -266,7 +266,7 @@ def population_and_draws(
     source_counts: npt.NDArray[np.int64],
     counts: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """For each hit, return the population and sample size of the distribution of its shared hashes.
+    """Return the population and the sample size of the distribution of each hit's shared hashes.
 
     The module docstring explains the choice.
     """

@@ -1,7 +1,7 @@
 """Splits text in scripts without spaces into words by dictionaries, as ICU4J does.
 
-Chinese and Japanese text is split at minimum cost. Thai, Lao, Khmer and Burmese text is split at the longest word that
-two more words can follow. The dictionaries are ICU's files, compressed.
+Chinese and Japanese text is split at minimum cost. In Thai, Lao, Khmer and Burmese text, the next word is the longest
+word that two more words can follow. The dictionaries are ICU's files, compressed.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class LookAhead:
         return ends[:-1]
 
     def plausible_end(self, words: _Words, roles: Sequence[int], start: int) -> int:
-        """Return the next position where a word may end and a dictionary word may begin, or the end of the span."""
+        """Return the next position where one word may end and a dictionary word begin, or the end of the span."""
         for place in range(start + 1, len(roles)):
             if roles[place - 1] & ENDS_WORD and roles[place] & BEGINS_WORD and words.at(place)[0]:
                 return place
@@ -206,10 +206,10 @@ class LookAhead:
 
 
 def suffixed(span: str, roles: Sequence[int], end: int) -> int:
-    """Return the end of a word with the suffixes at `end`: Thai's sign of abbreviation, then of repetition."""
+    """Return the end of a word including suffixes at `end`: Thai's abbreviation sign, then its repetition sign."""
     if span[end] == PAIYANNOI and not roles[end - 1] & SUFFIX:
         end += 1
-    # Include at most one repetition sign. Include none if a sign of abbreviation is before it, outside the word.
+    # Include at most one repetition sign, and none if an abbreviation sign outside the word precedes it.
     if span[end : end + 1] == MAIYAMOK and span[end - 1] != MAIYAMOK:
         end += 1
     return end
@@ -406,5 +406,5 @@ def load_trie(name: str) -> Trie:
 
 
 def is_katakana(code: int) -> bool:
-    """ICU4J's CjkBreakEngine.isKatakana."""
+    """Check whether a code point is Katakana, like ICU4J's CjkBreakEngine.isKatakana."""
     return (0x30A1 <= code <= 0x30FE and code != 0x30FB) or 0xFF66 <= code <= 0xFF9F

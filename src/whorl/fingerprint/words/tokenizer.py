@@ -57,11 +57,11 @@ _ENCODED_AT_ONCE = 1 << 18
 #: White space where ICUTokenizer.findSafeEnd may cut a buffer, by the definition of ICU4J's UCharacter.isWhitespace.
 SAFE_ENDS = re.compile("[\t-\r\x1c- \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
 _SAFE_END = re.compile(f"(?s:.*){SAFE_ENDS.pattern}")
-#: A hyphen, or a soft hyphen, at the end of a line, up to the first word of the next line. It may be part of the word,
-#: as in `well-known`; the other text of a comparison decides.
+#: A hyphen or soft hyphen at the end of a line, up to the first word of the next line. A hyphen may be part of the
+#: word, as in `well-known`; the other text of a comparison decides.
 _LINE_END_HYPHEN = re.compile("[-\u00ad\u2010][ \t\r]*\n[ \t]*")
-#: Characters that take two UTF-16 units, or may be half of a pair. After them, positions in characters and in units
-#: differ.
+#: Characters that take two UTF-16 units, or may be half of a pair. After these characters, positions in characters and
+#: in units differ.
 SURROGATE_OR_PAIR = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
 #: Maximum number of chunks of text whose words are cached; they take at most about 20 MB.
 _MOST_CACHED = 1 << 16
@@ -118,7 +118,7 @@ def tokens_and_spans(text: str, profile: str = DEFAULT_PROFILE) -> tuple[list[st
 
 
 def shingles(tokens: Sequence[str], size: int = 5) -> list[str]:
-    """Return every window of ``size`` tokens, joined by one space; none if there are fewer tokens.
+    """Return every window of ``size`` tokens, joined by one space; an empty list if there are fewer tokens.
 
     Equivalent to Lucene's ``ShingleFilter`` with outputUnigrams false.
 
@@ -150,7 +150,7 @@ def buffers(text: str) -> Iterator[str]:
 
 
 def _as_typed(spans: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
-    """Convert ranges within the buffers of a text to ranges in the text itself, in place.
+    """Convert ranges in the buffers of a text to ranges in the text itself; changes `spans`.
 
     Positions can differ: a buffer may contain only half of a surrogate pair, and it joins two halves that are separate
     in the string.
@@ -185,7 +185,7 @@ def segmenter_of(profile: str) -> Segmenter:
 
 
 class _Placed:
-    """Words with positions: start of each chunk, number of its words, and ranges of the words relative to its start."""
+    """Words with positions: start and number of words of each chunk, and ranges of the words relative to this start."""
 
     __slots__ = ("counts", "relative", "starts", "words")
 
@@ -315,7 +315,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
         ]
 
     def divide(self, segment: str) -> list[int]:
-        """Return the word ends in a segment that a dictionary may divide."""
+        """Return the positions where words end in a segment that a dictionary may divide."""
         return self.dictionaries.divide(segment, self.machine.asks)
 
 
@@ -341,7 +341,10 @@ class _Places(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
 
 
 def is_emoji(segment: str, kind: int) -> bool:
-    """Check whether a segment is an emoji, by its first character's kind: Lucene's BreakIteratorWrapper.isEmoji."""
+    """Check whether a segment is an emoji, like Lucene's BreakIteratorWrapper.isEmoji.
+
+    `kind` is the entry of `WordBreakTables.emoji` for the first character.
+    """
     return kind == 1 or (kind == 2 and segment[1:2] in ("\ufe0f", "\u20e3"))
 
 
@@ -392,7 +395,7 @@ class _Fold:
 
 
 def compose_hangul(first: str, second: str) -> str | None:
-    """Return the Hangul syllable of two jamo or of a syllable and a last consonant (Unicode Standard, section 3.12)."""
+    """Compose two jamo, or a syllable and a last consonant, to a Hangul syllable (Unicode Standard, section 3.12)."""
     lead, vowel, tail, syllable = (ord(first) - 0x1100, ord(second) - 0x1161, ord(second) - 0x11A7, ord(first) - 0xAC00)
     if 0 <= lead < 19 and 0 <= vowel < 21:
         return chr(0xAC00 + (lead * 21 + vowel) * 28)

@@ -28,7 +28,7 @@ INHERITED, JAPANESE = 1, 105
 STOP, START = 0, 1
 
 TABLES = Path(__file__).with_name("tables")
-#: Maximum length, in characters, of a text whose segments or words are cached.
+#: Maximum length, in characters, of texts whose segments or words are cached.
 LONGEST_CACHED = 32
 
 #: Start and end of a segment, and whether it is a word.
@@ -109,11 +109,11 @@ class StateMachine:
     def separators(self, emoji: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return two masks of the characters of the first plane: separators, and joiners.
 
-        A *separator* is never part of a word. Before it is a boundary, unless another separator precedes it. After it
-        is a boundary, unless a separator or a *joiner* follows. So a text can be cut at these boundaries. Both sets
-        follow from the table: two categories have a boundary between them if no state after the first continues with
-        the second. All characters beyond the first plane count as joiners, because regular expressions are faster
-        within the first plane.
+        A *separator* is never part of a word. It has a boundary before it, unless another separator precedes it, and
+        after it, unless a separator or a *joiner* follows. So a text can be cut at these boundaries. Both sets follow
+        from the table: two categories have a boundary between them if no state after the first continues with the
+        second. All characters beyond the first plane count as joiners, because regular expressions are faster within
+        the first plane.
         """
         following, categories = self.following, range(self.following.shape[1])
         reached = list(reachable(following))
@@ -151,7 +151,7 @@ class WordBreakTables:
         classes: Canonical combining class of each character, if not 0.
         joint: Characters that NFC may combine with a preceding character.
         engine: Dictionary engine of each code point, 0 for none (``dictionary.py`` names them).
-        role: Possible roles of each code point in a word, for the engines that look ahead.
+        role: Possible roles of each code point in a word, for the dictionary engines that look ahead.
         nfkc: NFKC form of each character of the Chinese and Japanese engine that NFKC changes.
         nfkc_joint: Characters of that engine that NFKC may combine with a preceding character.
     """
@@ -258,7 +258,7 @@ class WordBreakTables:
         return array
 
     def _arrays(self, name: str) -> dict[str, NDArray[Any]]:
-        """Return the arrays of one table, named by the second part of their names."""
+        """Return the arrays of one table. Keys are array names without the table's name."""
         with np.load(BytesIO(self._packed)) as archive:
             return {key.removeprefix(f"{name}_"): archive[key] for key in archive if key.startswith(f"{name}_")}
 
