@@ -363,9 +363,9 @@ def fingerprints_to_move(
 
 
 def passage_terms(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> list[str]:
-    """Return a document's terms in the field of passages.
+    """Return a document's terms in the field of passage hashes.
 
-    The first term is the scheme's name. It shows that the passages have been computed, even if the document has none.
+    The first term is the scheme's name. It shows that the hashes have been computed, even if the document has none.
     """
     numbers = passage_numbers(text, words, scheme, passage_scheme)
     return [passage_scheme.name, *spelled(numbers, passage_scheme.bits)]

@@ -142,7 +142,7 @@ class Candidates(ABC):
 
     @abstractmethod
     def compare(self, source: Sketch, left_out: Collection[str]) -> tuple[list[int], Overlaps]:
-        """Compare a source with the candidates; return the positions and overlaps of the compared candidates.
+        """Compare a source with the candidates; return the positions of the compared candidates, and their overlaps.
 
         Candidates without a sketch, and candidates with an id in `left_out`, are not compared.
         """
@@ -299,7 +299,7 @@ class Engine(Protocol):
 
     @property
     def scheme(self) -> Scheme:
-        """Scheme of the tokens in this store."""
+        """Scheme of the MinHash tokens in this store: word-break profile, shingle size, and MinHash parameters."""
 
     @property
     def runs_in_process(self) -> bool:
@@ -349,7 +349,7 @@ class Engine(Protocol):
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """Scheme of the passages; None if some documents have no passage hashes."""
+        """Scheme of the passage hashes (winnowing); None if some documents have no passage hashes."""
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
         """For each passage hash, count the documents that have it, perhaps including a few deleted documents."""
@@ -388,13 +388,13 @@ class Engine(Protocol):
         """Return the numbers of distinct shingles of documents by id; omit documents without a sketch."""
 
     def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
-        """Map references to pairs: the id and the signature of their document. The signature may be None.
+        """Map references to the id and the signature of their documents; the signature may be None.
 
         `wanted` maps each reference to True if the order of the document's tokens matters.
         """
 
     def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        """Map references to pairs: the id and the sketch of their document. The sketch may be None."""
+        """Map references to the id and the sketch of their documents; the sketch may be None."""
 
     def recalled_sketch(self, reference: str) -> RecalledSketch | None:
         """Return the cached sketch of a source, without a request to the server; None if it is not cached.

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from whorl.arrays import ascending_distinct
 from whorl.hamming.codes import BITS, Codes, Groups, Permutation, bits_of, in_ranges, loops
 
-#: Additional codes at the end of arrays: the compiled loops read this number of codes at a time, maybe past the end.
+#: Number of additional codes at the end of arrays, because the compiled loops read this number of codes at a time.
 PADDING = 8
 #: Maximum number of bits of a bucket number: the first positions of a table's buckets then fit into the processor
 #: cache.

@@ -106,14 +106,14 @@ class EmbeddedEngine:
 
     Args:
         wait_seconds: Maximum time to wait for a writer in another process.
-        passages: Passage scheme; True means the store's scheme, or the default scheme. If the store has no passages
-            yet, all documents are indexed again.
+        passages: Passage scheme; True means the store's scheme, or the default scheme. If the store has no passage
+            hashes yet, all documents are indexed again.
         omit: Parts to omit from the store. "minhash" permanently removes the MINHASH tokens, a fifth of the store; only
             FINGERPRINT uses them. "texts" makes a new store keep the passage hashes of texts, but not the texts.
 
     Raises:
         StoreError: The folder has no store, has other files, or is not usable.
-        SchemeMismatchError: The store's signatures or passages have another scheme.
+        SchemeMismatchError: The store's signatures or passage hashes have another scheme.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class EmbeddedEngine:
         return keeps_texts and wanted
 
     def _with_passages(self, wanted: PassageScheme | bool | None, *, keeps_texts: bool) -> PassageScheme | None:
-        """Return the scheme of the store's passages. If the store has no passages yet, save the wanted scheme."""
+        """Return the scheme of the store's passage hashes. If the store has none yet, save the wanted scheme."""
         chosen = wanted if isinstance(wanted, PassageScheme) else None
         if not keeps_texts:
             # In a store without texts, no text can confirm a match of hashes, so the hashes need more bits.
@@ -377,7 +377,7 @@ class EmbeddedEngine:
         return self._index.reached() == (last, last)
 
     def _start_writer(self) -> IndexWriter:
-        """Bring the index up to date, by the journal or by a rebuild, and return a writer."""
+        """Bring the index up to date, from the journal or by a rebuild, and return a writer."""
         reached = self._index.reached()
         is_possible = reached is not None and reached[1] <= self._records.last_change()
         changed = self._records.changed_since(reached[0]) if reached and is_possible else None

@@ -40,7 +40,7 @@ class DocumentPreparation:
     """Computes the stored and indexed data of documents.
 
     Args:
-        passage_scheme: None for a store without passages.
+        passage_scheme: None for a store without passage hashes.
         has_minhash: Whether the store has MinHash tokens, which only FINGERPRINT queries use.
         keeps_texts: Whether the store keeps texts, not only their passage hashes.
     """

@@ -504,7 +504,7 @@ class PostingsReader:
         )
 
     def postings_between(self, low: int, high: int) -> Postings:
-        """Return all postings with tokens from `low` to below `high`."""
+        """Return all postings with tokens of at least `low` and less than `high`."""
         layout = self._layout
         buckets = np.arange(low >> layout.suffix_bits, ((high - 1) >> layout.suffix_bits) + 2)
         bounds = self._first_posting(buckets)

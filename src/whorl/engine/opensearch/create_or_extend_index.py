@@ -150,7 +150,7 @@ def source_trap(mapping: Json, content: str) -> str:
 
 
 def _require_scheme(client: IndexClient, present: Json, wanted: PassageScheme | None) -> PassageScheme | None:
-    """Return the scheme of the index's passages, or None; raise an error if `wanted` is another scheme."""
+    """Return the scheme of the index's passage hashes, or None; raise an error if `wanted` is another scheme."""
     scheme = passage_scheme(described(present, PASSAGES))
     if scheme:
         scheme.require(wanted, client.url)

@@ -253,16 +253,16 @@ def mapping(names: FieldNames, *, passages: PassageScheme | None = None) -> dict
         names.content: {"type": "text", "index": False},
         PROPERTIES: {"type": "object", "enabled": False},
     }
-    # The metadata of the passage field names the scheme of the passages.
+    # The metadata of the passage field names the scheme of the passage hashes.
     of_passages = {PASSAGES: {**OF_PASSAGES[PASSAGES], "meta": {_SCHEME: passages.name}}} if passages else {}
     return {**MAPPING, **OF_CLUSTERS, **of_passages, **source}
 
 
 def passage_scheme(field: Json) -> PassageScheme | None:
-    """Read the scheme of the passages from the mapping of their field; return None for an empty mapping."""
+    """Read the scheme of the passage hashes from the mapping of their field; return None for an empty mapping."""
     if not field:
         return None
-    # The field of an older index has no metadata; its passages have the default scheme.
+    # The field of an older index has no metadata; its passage hashes have the default scheme.
     name = field.get("meta", {}).get(_SCHEME)
     return PassageScheme() if name is None else PassageScheme.named(name)
 

@@ -79,7 +79,7 @@ from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind
 
 #: Maximum number of references or documents in a request.
 _AT_ONCE = 200
-#: Cache time in seconds for the field names, the size of the largest document, and the state of the passages.
+#: Cache time in seconds for the field names, the size of the largest document, and the state of the passage hashes.
 _CACHE_SECONDS = 30.0
 #: Maximum age of the result of `fields(latest=True)`, in seconds. Every query with a misspelt field name calls this
 #: method.
@@ -263,12 +263,12 @@ class OpenSearchEngine(Engine):
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """Scheme of the passages; None if a searchable document has no passages."""
+        """Scheme of the passage hashes; None if a searchable document has no passage hashes."""
         scheme, is_complete = self._passages()
         return scheme if is_complete else None
 
     def _passages_now(self) -> tuple[PassageScheme | None, bool]:
-        """Return the scheme of the passage field, and whether all searchable documents have passages."""
+        """Return the scheme of the passage field, and whether all searchable documents have passage hashes."""
         scheme = passage_scheme(described(self._client.mapping(PASSAGES) or {}, PASSAGES))
         if scheme is None:
             return None, False
@@ -277,7 +277,7 @@ class OpenSearchEngine(Engine):
 
     @property
     def _scheme_of_passages(self) -> PassageScheme:
-        """Scheme of the passage field, even if some documents have no passages yet."""
+        """Scheme of the passage field, even if some documents have no passage hashes yet."""
         scheme, _ = self._passages()
         if scheme is None:
             raise without_passage_field(self._client)
@@ -311,13 +311,13 @@ class OpenSearchEngine(Engine):
         return look_up_holders(counts, most, among, ask)
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Raise an error unless new documents get passages; if `wanted` is given, of this scheme.
+        """Raise an error unless new documents get passage hashes; if `wanted` is given, hashes of this scheme.
 
         Create a missing index.
 
         Raises:
-            SchemaError: The index has no field for passages, or lacks another field of whorl.
-            SchemeMismatchError: The passages have another scheme than the wanted one.
+            SchemaError: The index has no field for passage hashes, or lacks another field of whorl.
+            SchemeMismatchError: The passage hashes have another scheme than `wanted`.
         """
         require_fields(self._client, self._names, passages=wanted or True)
 

@@ -65,7 +65,7 @@ def initialise(
     Raises:
         SchemaError: The schema cannot be changed, Solr is too old or lacks the ICU classes, or the texts are in another
             field.
-        SchemeMismatchError: The collection has passages of another scheme.
+        SchemeMismatchError: The collection has passage hashes of another scheme.
     """
     read_version(client).require()
     wanted = replace(wanted, content=content or wanted.content)
@@ -108,7 +108,7 @@ def initialise(
 
 
 def _require_possible(client: SolrClient, schema: Schema, wanted: FieldNames, passages: PassageScheme) -> None:
-    """Raise an error if the collection has passages of another scheme, or shingles longer than passages."""
+    """Raise an error if the collection has passage hashes of another scheme, or shingles longer than passages."""
     if schema.passage_scheme:
         schema.passage_scheme.require(passages, client.url)
     # A text without shingles counts as too short for passages (see `lacks_passages`). So a passage must not be shorter

@@ -1,7 +1,7 @@
 """`whorl solr backfill`: adds sketches to existing documents, computed from their stored texts.
 
-Atomic updates set only the four fields of the sketch and the field of passages. An update contains the version that
-whorl has read (compare-and-set), so Solr skips a document that has changed since.
+Atomic updates set only the four fields of the sketch and the field of passage hashes. An update contains the version
+that whorl has read (compare-and-set), so Solr skips a document that has changed since.
 
 In an atomic update, Solr rebuilds the whole document. It reads stored fields, and docValues with useDocValuesAsStored,
 and fills copyField destinations from their sources. Any other field would silently become empty, so `require_safe`

@@ -340,13 +340,13 @@ class SolrEngine(Engine):
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """Scheme of the passages; None if some documents with a text have no passages."""
+        """Scheme of the passage hashes; None if some documents with a text have no passage hashes."""
         scheme, is_complete = self._passages()
         return scheme if is_complete else None
 
     @property
     def _scheme_of_passages(self) -> PassageScheme:
-        """Scheme of the passage field, even if some documents have no passages yet."""
+        """Scheme of the passage field, even if some documents have no passage hashes yet."""
         scheme, _ = self._passages()
         if scheme is None:
             raise SchemaError(
@@ -373,8 +373,8 @@ class SolrEngine(Engine):
         """Raise an error unless new documents get passage hashes; if `wanted` is given, hashes of this scheme.
 
         Raises:
-            SchemaError: The collection has no field for passages.
-            SchemeMismatchError: The passages have another scheme than the wanted one.
+            SchemaError: The collection has no field for passage hashes.
+            SchemeMismatchError: The passage hashes have another scheme than `wanted`.
         """
         self._scheme_of_passages.require(wanted, self._client.url)
 
@@ -521,7 +521,7 @@ class SolrEngine(Engine):
         return coverage(self._client, self._sketch_name, self.collection.searchable_text)
 
     def _passages_now(self) -> tuple[PassageScheme | None, bool]:
-        """Return the scheme of the passage field, and whether all documents with a text have passages."""
+        """Return the scheme of the passage field, and whether all documents with a text have passage hashes."""
         scheme = self.collection.passage_scheme
         if scheme is None:
             return None, False

@@ -96,7 +96,7 @@ def passages_definitions(scheme: PassageScheme) -> tuple[Json, Json]:
 
 
 def passage_scheme(field: Mapping[str, Any]) -> PassageScheme | None:
-    """Read the scheme of the passages from the definition of their field; return None if they are not searchable."""
+    """Read the scheme of the passage hashes from the definition of their field; return None if it is not searchable."""
     if not all(field.get(part) for part in NEEDED_OF_PASSAGES):
         return None
     kind = str(field["type"])

@@ -170,7 +170,7 @@ class Collection:
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """Scheme of the passage field, or None without this field. Documents may still lack passages."""
+        """Scheme of the passage field, or None without this field. Some documents may have no passage hashes."""
         return self.schema.passage_scheme
 
     @property

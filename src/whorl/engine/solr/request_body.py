@@ -415,8 +415,8 @@ def joined(tokens: Sequence[str]) -> tuple[str, str]:
 def overlap_similarity(token_count: int, minimum: int) -> float:
     """Return the `sim` for which `{!min_hash}` requires exactly `minimum` tokens.
 
-    The parser computes ceil(count * sim) in 32-bit floats. Half a token less protects the result from rounding. The
-    `sim` is never 1.0, because the parser would then set no minimum.
+    The parser computes ceil(count * sim) in 32-bit floats. Subtracting half a token from the minimum protects the
+    result from rounding. The `sim` is never 1.0, because the parser would then set no minimum.
     """
     return (minimum - 0.5) / token_count
 
