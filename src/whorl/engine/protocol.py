@@ -209,7 +209,7 @@ class CountedPage(CandidatePage):
 
 
 class RecalledSketch(NamedTuple):
-    """The sketch that a document had when it was last read as a source."""
+    """Cached sketch of a document, from the last search with this document as the source."""
 
     document_id: str
     version: int

@@ -213,7 +213,7 @@ _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, b
 
 
 def tally(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) -> Tally:
-    """Return the votes for minus the votes against each bit of each text, the lowest bit first.
+    """Return for each text the votes for each bit minus the votes against it, the lowest bit first.
 
     The hashes are grouped by text; `sizes` has the number of hashes of each text. Each hash has one vote or an integer
     weight. All votes together are at most 2**53.

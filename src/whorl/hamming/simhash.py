@@ -186,7 +186,7 @@ def _together(pieces: _Pieces, texts: int) -> tuple[Hashes, npt.NDArray[np.int64
 
 
 def _damped_votes(hashes: Hashes, sizes: npt.NDArray[np.int64]) -> Tally:
-    """Return the tally of each text's words. A word has less than proportionally more votes if it is repeated.
+    """Return the tally of each text's words. A word's votes grow more slowly than its frequency.
 
     The hashes are grouped by text; this function sorts them in place.
     """

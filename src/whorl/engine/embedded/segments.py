@@ -165,7 +165,7 @@ _BLOCK_BITS = BLOCK.bit_length() - 1
 _COLUMNS, _COLUMNS_OF_KIND = 6, 4
 #: Odd factor that mixes the bits of a token.
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
-#: For each number of shared bits (see `SegmentDocuments`), the limit below which look-up hashes may lack postings.
+#: Limit for each number of shared bits (see `SegmentDocuments`); look-up hashes below the limit may lack postings.
 _BOUNDS = np.append(np.uint64(0), np.uint64(2) << np.arange(63, dtype=np.uint64))
 _Narrow = npt.NDArray[np.unsignedinteger[Any]]
 

@@ -482,7 +482,7 @@ def _aggregation(facet: Facet, query: Callable[[BoundNode], Json]) -> Json:
 
 
 def _field(facet: ValueFacet) -> Json:
-    """Return the members of an aggregation that select a facet's values: field, and regular expression for terms."""
+    """Return the options of an aggregation that select a facet's values: a field, and a pattern for its terms."""
     is_id = facet.place == "id"
     if is_id and not facet.beginning:
         return {"field": ID}
