@@ -13,6 +13,7 @@ from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.errors import (
+    DocumentError,
     EngineUnavailableError,
     ParameterError,
     SchemaError,
@@ -63,6 +64,16 @@ def test_a_misspelt_argument_is_an_error(store: Store, ask: str) -> None:
     first: Any = [] if ask == "index" else "a"
     with pytest.raises(TypeError, match="treshold"):
         getattr(store, ask)(first, treshold=5)
+
+
+@pytest.mark.parametrize("item", ["a text", {"id": "a", "text": "a text"}, None])
+def test_items_that_are_no_documents(store: Store, item: Any) -> None:
+    """
+    The error for an item of another type shows it and a correct call. Nothing of its batch is stored.
+    """
+    with pytest.raises(DocumentError, match=r"index\(\) stores Documents, got .*; write Document\(id=…, text=…\)"):
+        store.index([Document("new", "a text"), item])
+    assert store.text("new") is None
 
 
 def test_common_text_is_looked_up_only_to_ignore_it(store: Store) -> None:

@@ -118,6 +118,16 @@ def test_unreadable_files_are_reported_at_the_end(folder: Path) -> None:
     assert [line[:2] for line in result.stderr.splitlines()] == ["2 ", "  ", "  "]
 
 
+def test_a_mistyped_path_creates_no_store(folder: Path) -> None:
+    """
+    Without any file to read, the command fails and creates no store.
+    """
+    result = whorl("index", "--store", "store", "gone", "nothing/*.txt")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("2 could not be stored:\n  gone: ")
+    assert not (folder / "store").exists()
+
+
 def test_repeats_are_reported(folder: Path) -> None:
     """
     Repeats of earlier documents are reported for the new ones only; an invalid threshold is an error before anything is

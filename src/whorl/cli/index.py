@@ -47,6 +47,11 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
     problems = Problems()
     text_tables: list[str] = []
     columns = RowColumns.named(options.text_column, options.id_column)
+    files = [place.file for place in places(paths, problems.append, follow_links=options.follow_links)]
+    if problems and not files:
+        # Create no store for a mistyped path.
+        _print_problems(problems)
+        sys.exit(1)
     with open_store(
         store,
         passages=options.passages or False,
@@ -73,7 +78,6 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
         def refused(document: Document, error: DocumentError) -> None:
             problems.append(Problem(document.id, str(error)))
 
-        files = [place.file for place in places(paths, problems.append, follow_links=options.follow_links)]
         opened.read_files(Path.cwd(), file_text)
         try:
             with progress_bar("files") as bar:
@@ -99,8 +103,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
                 _warn(repeats, stored, options)
         finally:
             print_notes(table_notes(text_tables))
-            for line in problem_lines(problems, "could not be stored"):
-                click.echo(line, err=True)
+            _print_problems(problems)
             if seen.first_repeated is not None:
                 have = "has the id of an earlier one" if done.repeated == 1 else "have the ids of earlier ones"
                 such = f"{counted(done.repeated, 'document')} {have}, such as {quoted(seen.first_repeated)}"
@@ -111,6 +114,11 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
     is_empty = problems and not (done.stored or done.unchanged)
     if is_empty or problems.whole_files:
         sys.exit(1)
+
+
+def _print_problems(problems: Problems) -> None:
+    for line in problem_lines(problems, "could not be stored"):
+        click.echo(line, err=True)
 
 
 def _warn(repeats: RepeatSearch, stored: Collection[str], options: IndexOperation) -> None:

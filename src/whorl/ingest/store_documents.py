@@ -74,6 +74,7 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
 
     Raises:
         TypeError: There is no such option.
+        DocumentError: The engine cannot store a document and `on_refused` is missing, or an item is no `Document`.
     """
     if unknown := options.keys() - IndexOptions.__optional_keys__:
         raise TypeError(f"index() has no option {min(unknown)!r}")
@@ -172,6 +173,8 @@ def _group(documents: Iterator[Document], most: int) -> list[Document]:
     group: list[Document] = []
     characters = 0
     for document in islice(documents, most):
+        if not isinstance(document, Document):
+            raise DocumentError(f"index() stores Documents, got {document!r:.80}; write Document(id=…, text=…)")
         group.append(document)
         characters += len(document.text)
         if characters >= BATCH_CHARACTERS:
