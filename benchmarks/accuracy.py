@@ -34,7 +34,7 @@ from accuracy_truth import Hashed, Truth, all_hashed
 from corpus import DEFAULT_DIRECTORY, CorpusError
 from whorl import Document
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets
-from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of_distinct
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme, sketch_of_distinct
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.fingerprint.statistics.overlap_estimates import Estimate, estimate
 from whorl.search.similar.options import METRICS

@@ -19,7 +19,7 @@ from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.statistics.overlap_estimates import Estimate
 from whorl.search.similar.minhash_plan import make_minhash_plan
 from whorl.search.similar.options import make_criteria
-from whorl.search.similar.plan import SketchPlan
+from whorl.search.similar.sketch_plan import SketchPlan
 
 #: Most hits that one search returns.
 MOST_HITS = 10_000

@@ -30,11 +30,18 @@ from accuracy_methods import Answer, Question
 from accuracy_truth import Postings
 from corpus import DEFAULT_DIRECTORY, CorpusError
 from whorl.arrays import ascending_distinct
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare, encode, lookup_numbers, sketch_of_distinct
+from whorl.fingerprint.sketch.frac_minhash import (
+    Sketch,
+    SketchScheme,
+    compare,
+    encode,
+    lookup_numbers,
+    sketch_of_distinct,
+)
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.statistics.overlap_estimates import estimate
 from whorl.search.similar.options import SimilarCriteria
-from whorl.search.similar.plan import make_plan
+from whorl.search.similar.sketch_plan import make_plan
 
 CHOSEN = SketchScheme()
 SCHEMES = (

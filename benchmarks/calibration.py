@@ -31,11 +31,11 @@ import numpy as np
 import numpy.typing as npt
 
 import whorl
-from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, sketch_of_distinct
+from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.statistics.hypergeometric import least_good_for, upper_tail
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
 from whorl.search.similar.options import SimilarCriteria
-from whorl.search.similar.plan import Branch, SketchPlan, make_plan
+from whorl.search.similar.sketch_plan import Branch, SketchPlan, make_plan
 
 RESULTS = Path(__file__).resolve().parent / "results" / "calibration.csv"
 SCHEME = SketchScheme()

@@ -39,7 +39,7 @@ _ASKED = """
 import gc, hashlib, json, sys, time
 from whorl import open_store
 from whorl.fingerprint.compiled.kernel import Kernel
-from whorl.search.similar import plan
+from whorl.search.similar import sketch_plan
 from whorl.search.similar import search as similar_search
 kept = [each for each in (similar_search._plan, plan._branches) if hasattr(each, "cache_clear")]
 Kernel()

@@ -83,15 +83,15 @@ class Clocks:
 PARTS = (
     ("reading documents", "whorl.duplicates.input", "documents_in"),
     ("words and hashes", "whorl.duplicates.sketching", "hashed_together"),
-    ("importing numba and loading the loops", "whorl.fingerprint.batch", "kernel_if_ready"),
+    ("importing numba and loading the loops", "whorl.fingerprint.fingerprint_texts", "kernel_if_ready"),
     ("waiting for workers", "whorl.duplicates.worker_pool", "Future.result"),
     ("ending workers", "whorl.duplicates.worker_pool", "ProcessPoolExecutor.shutdown"),
     ("columns and keys of sketches", "whorl.duplicates.sketching", "Sketching._in_columns"),
     ("putting documents aside", "whorl.duplicates.sketch_store", "TemporarySketchStore.add"),
     ("looking for ids that came before", "whorl.duplicates.sketch_store", "IdFile._later"),
-    ("candidates", "whorl.duplicates.pair_search", "find_candidates"),
+    ("candidates", "whorl.duplicates.all_pairs", "find_candidates"),
     ("hashes that meet, of these", "whorl.duplicates.prefix_filter", "index_tokens"),
-    ("verification", "whorl.duplicates.pair_search", "verify_pairs"),
+    ("verification", "whorl.duplicates.all_pairs", "verify_pairs"),
     ("output", "whorl.cli.duplicates", "_write"),
 )
 

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from whorl.fingerprint.batch import hashed
+from whorl.fingerprint.fingerprint_texts import hashed
 
 Hashes = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]

@@ -36,10 +36,10 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import WhorlError
-from whorl.fingerprint.batch import signatures_of
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled import unicode_tables as kernel_tables
 from whorl.fingerprint.compiled.kernel import Kernel
+from whorl.fingerprint.fingerprint_texts import signatures_of
 from whorl.fingerprint.minhash.signature import text_minima
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words import tokenizer as plain_text
@@ -395,7 +395,9 @@ start, busy = time.perf_counter(), time.process_time()
 print(f"{{time.perf_counter() - start:.2f}} s ({{time.process_time() - busy:.2f}} s of processor time)")
 """
     fast = program.format(work=f"{_KERNEL}\nKernel().many(['a b c d e'])")
-    plain = program.format(work="from whorl.fingerprint.batch import fingerprints\nfingerprints(['a b c d e'])")
+    plain = program.format(
+        work="from whorl.fingerprint.fingerprint_texts import fingerprints\nfingerprints(['a b c d e'])"
+    )
     with tempfile.TemporaryDirectory() as folder:
         first = run(fast, NUMBA_CACHE_DIR=folder)
         print(f"first use on a machine (compiles) {first}, in a later process {run(fast, NUMBA_CACHE_DIR=folder)}, "

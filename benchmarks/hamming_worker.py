@@ -2,7 +2,7 @@
 
     python benchmarks/hamming_worker.py corpus|single|pairs CODES.npy QUERIES.npy CONTENDER
 
-CONTENDER: `corpus` (whorl.hamming.simhash_py_corpus), `index` (whorl.hamming, arrays in and out), either with `-plain`
+CONTENDER: `corpus` (whorl.simhash_compat), `index` (whorl.hamming, arrays in and out), either with `-plain`
 (numba kept away), or `simhash`, the peer that PYTHONPATH leads to.
 """
 
@@ -52,7 +52,7 @@ def empty(contender: str) -> Any:
     if contender == "simhash":
         return import_module("simhash").Corpus(BLOCKS, BITS)
     if contender == "corpus":
-        return import_module("whorl.hamming.simhash_py_corpus").Corpus(BLOCKS, BITS)
+        return import_module("whorl.simhash_compat").Corpus(BLOCKS, BITS)
     return import_module("whorl.hamming").HammingIndex(BITS)
 
 

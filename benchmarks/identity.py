@@ -36,7 +36,7 @@ from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import definitions
 from whorl.engine.solr.inspect_collection import Collection, inspect
 from whorl.engine.solr.request_body import vector_parameters
-from whorl.fingerprint.batch import sign
+from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.shingling import well_formed
 from whorl.settings.settings import Settings
 

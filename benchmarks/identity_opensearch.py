@@ -34,7 +34,7 @@ from whorl.engine.local.opensearch import OPENSEARCH
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import foreign_tokens
-from whorl.fingerprint.batch import sign
+from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.shingling import well_formed
 
 HERE = Path(__file__).resolve().parent

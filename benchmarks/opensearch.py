@@ -43,7 +43,7 @@ from whorl.engine.http import ServerAccess
 from whorl.engine.local.opensearch import start_cluster
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_or_extend_index import create
-from whorl.fingerprint.batch import text_hashes
+from whorl.fingerprint.fingerprint_texts import text_hashes
 from whorl.fingerprint.shingling import Scheme
 from whorl.search.similar import search as similar_search
 from whorl.search.similar.search import SketchSearch

@@ -27,7 +27,7 @@ from queries import WHOLE
 _ASKED = """
 import gc, sys, time
 from whorl import open_store
-from whorl.search.similar import plan
+from whorl.search.similar import sketch_plan
 from whorl.search.similar import search as similar_search
 kept = [each for each in (similar_search._plan, plan._branches) if hasattr(each, "cache_clear")]
 with open_store(sys.argv[1], create=False) as store:

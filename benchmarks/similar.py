@@ -46,7 +46,7 @@ from whorl import Document, Store, open_store
 from whorl.engine.http import ServerAccess
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.request_body import joined
-from whorl.fingerprint.batch import sign, text_hashes
+from whorl.fingerprint.fingerprint_texts import sign, text_hashes
 from whorl.fingerprint.shingling import Scheme
 
 HERE = Path(__file__).resolve().parent

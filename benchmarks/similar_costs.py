@@ -4,7 +4,7 @@
 
 FOLDER was filled by `benchmarks/similar.py --keep`. With Solr's caches off, it measures the time of one more token that
 is looked up in each segment, and of one more candidate from its record to the judgement of its sketch. It also measures
-D: the number of documents that share as much as the sources do (law: `search/similar/plan.py`).
+D: the number of documents that share as much as the sources do (law: `search/similar/sketch_plan.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from engine_solr import own_solr
 from similar import merged
 from whorl import Store, open_store
 from whorl.engine.solr.client import SolrClient
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_numbers
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_numbers
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.statistics.overlap_estimates import estimate_overlaps, judge_overlaps

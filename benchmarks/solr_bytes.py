@@ -24,9 +24,9 @@ from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.document_fields import sketch_fields
 from whorl.engine.solr.field_definitions import SAMPLE, SCHEME, SIZE, SKETCH
-from whorl.fingerprint.batch import hashed
+from whorl.fingerprint.fingerprint_texts import hashed
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 RESULTS = Path(__file__).resolve().parent / "results"
 #: Documents sent at once.

@@ -11,7 +11,7 @@ from functools import cache
 from typing import cast
 
 from tests.plain_clauses import PlainStore
-from whorl.fingerprint.batch import sign
+from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.minhash.signature import Signature, Spelling
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.words.tokenizer import tokens

@@ -7,7 +7,7 @@ import numpy as np
 
 from whorl.fingerprint.minhash.signature import Signature, minima_of
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.words.tokenizer import tokens
 
 _MASK = (1 << 64) - 1

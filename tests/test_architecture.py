@@ -17,7 +17,7 @@ ROOMS = (
     *("errors", "redaction", "request_context", "arrays", "lazy_exports"),
     *("fingerprint", "hamming", "query", "query.plan", "model", "operations"),
     *("engine", "ingest.extraction", "settings", "ingest"),
-    *("search.boilerplate", "search.similar", "search.attribution", "duplicates", "search"),
+    *("search.boilerplate", "search.references", "search.similar", "search.attribution", "duplicates", "search"),
     *("store", "search.find_earlier_copies", "simhash_compat"),
     *("output", "service", "mcp", "cli"),
 )

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 import whorl
-from whorl.cli import simhash_find
+from whorl.cli import simhash_cpp_commands
 from whorl.cli.main import main
 from whorl.operations import FRONT_ENDS, all_operations, options_of
 
@@ -25,8 +25,8 @@ def commands() -> Iterator[str]:
     context = click.Context(main, info_name="whorl", terminal_width=_WIDTH, **main.context_settings)
     yield from _below(context)
     for name, command in (
-        ("simhash-find-all", simhash_find.find_all),
-        ("simhash-find-clusters", simhash_find.find_clusters),
+        ("simhash-find-all", simhash_cpp_commands.find_all),
+        ("simhash-find-clusters", simhash_cpp_commands.find_clusters),
     ):
         with contextlib.redirect_stdout(io.StringIO()) as output:
             command(["--help"])

@@ -71,8 +71,8 @@ if TYPE_CHECKING:
     from whorl.duplicates.options import Keep as Keep
     from whorl.duplicates.options import PairOptions as PairOptions
     from whorl.duplicates.options import ask_pairs as ask_pairs
-    from whorl.duplicates.remove_boilerplate import BoilerplateOptions as BoilerplateOptions
-    from whorl.duplicates.remove_boilerplate import ask_common as ask_common
+    from whorl.duplicates.remove_common_shingles import BoilerplateOptions as BoilerplateOptions
+    from whorl.duplicates.remove_common_shingles import ask_common as ask_common
     from whorl.duplicates.result import Cluster as Cluster
     from whorl.duplicates.result import ClusterColumns as ClusterColumns
     from whorl.duplicates.result import Duplicates as Duplicates
@@ -117,8 +117,8 @@ if TYPE_CHECKING:
     from whorl.fingerprint.minhash.signature import Signature as Signature
     from whorl.fingerprint.minhash.signature import Spelling as Spelling
     from whorl.fingerprint.shingling import Scheme as Scheme
-    from whorl.fingerprint.sketch.sketch import Sketch as Sketch
-    from whorl.fingerprint.sketch.sketch import SketchScheme as SketchScheme
+    from whorl.fingerprint.sketch.frac_minhash import Sketch as Sketch
+    from whorl.fingerprint.sketch.frac_minhash import SketchScheme as SketchScheme
     from whorl.fingerprint.statistics.metric import Metric as Metric
     from whorl.fingerprint.statistics.metric import Shares as Shares
     from whorl.fingerprint.statistics.overlap_estimates import Estimate as Estimate
@@ -143,7 +143,7 @@ if TYPE_CHECKING:
     from whorl.query.ast import QueryLimits as QueryLimits
     from whorl.query.parser import parse as parse
     from whorl.query.plan.nodes import Kind as Kind
-    from whorl.query.plan.resolve_and_bind import QueryDefaults as QueryDefaults
+    from whorl.query.plan.parse_and_plan import QueryDefaults as QueryDefaults
     from whorl.query.unparse import quote as quote
     from whorl.query.unparse import unparse as unparse
     from whorl.request_context import reporting as reporting
@@ -173,13 +173,13 @@ if TYPE_CHECKING:
     from whorl.search.quotations.results import VerifyOptions as VerifyOptions
     from whorl.search.similar.minhash_plan import MinHashPlan as MinHashPlan
     from whorl.search.similar.options import SimilarOptions as SimilarOptions
-    from whorl.search.similar.plan import Branch as Branch
-    from whorl.search.similar.plan import ResidualPlan as ResidualPlan
-    from whorl.search.similar.plan import SketchPlan as SketchPlan
     from whorl.search.similar.results import Explanation as Explanation
     from whorl.search.similar.results import Measured as Measured
     from whorl.search.similar.results import Similar as Similar
     from whorl.search.similar.results import SimilarHit as SimilarHit
+    from whorl.search.similar.sketch_plan import Branch as Branch
+    from whorl.search.similar.sketch_plan import ResidualPlan as ResidualPlan
+    from whorl.search.similar.sketch_plan import SketchPlan as SketchPlan
     from whorl.settings.settings import Settings as Settings
     from whorl.store import Store as Store
     from whorl.store import open_store as open_store

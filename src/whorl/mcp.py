@@ -51,8 +51,8 @@ from whorl.output.search import ExplainedQuery, measured_page
 from whorl.output.sources import sources_values
 from whorl.request_context import Reporter, new_request, reporting
 from whorl.search.quotations.results import GivenQuotation
-from whorl.search.similar.fetch_sources import SOURCE
-from whorl.search.similar.named_documents import Referent
+from whorl.search.references import Referent
+from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.store import Store
 
 #: A list is shortened to fewer items than this only after all other lists have been shortened to this number.

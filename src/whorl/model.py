@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, repeat
@@ -33,6 +33,8 @@ CLUSTER, IS_PRINCIPAL = "whorl_cluster", "whorl_is_principal"
 MAX_ID_LENGTH = 1000
 #: Number of letters of a digest that a server stores. A whole digest is nearly as long as a short text.
 DIGEST_LETTERS = 16
+#: Fields that do not count as properties of a document.
+_NOT_PROPERTIES = frozenset(("name", CLUSTER, IS_PRINCIPAL))
 _CONTROL = re.compile("[\0-\x1f\x7f-\x9f]")
 
 
@@ -94,6 +96,35 @@ class Document:
     def values(self) -> dict[str, tuple[str, ...]]:
         """Return the properties' values as text."""
         return {name: tuple(map(_text, values)) for name, values in self.contents().items()}
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyLimits:
+    """Maximum number of properties of a document, and of different property names in a store.
+
+    The names are limited because every search reads all of them.
+    """
+
+    per_document: int = 1_000
+    names: int = 10_000
+
+    def require(self, documents: Iterable[Document], known: Collection[str]) -> None:
+        """Raise DocumentError if a document exceeds a limit; `known` has the fields of the store."""
+        names = {*known} - _NOT_PROPERTIES
+        for document in documents:
+            if (count := len(document.properties.keys() - _NOT_PROPERTIES)) > self.per_document:
+                raise DocumentError(
+                    f"document {document.id!r:.80} has {count:,} properties, and a store on disk "
+                    f"takes {self.per_document:,} of one document (setting max_properties)"
+                )
+            new = {name for name, values in document.contents().items() if values} - names - _NOT_PROPERTIES
+            names |= new
+            if new and len(names) > self.names:
+                raise DocumentError(
+                    f"document {document.id!r:.80} has new names of properties, such as {min(new)!r:.80}, and with "
+                    f"them the store would have {len(names):,} names; it takes {self.names:,} (setting "
+                    f"max_property_names). Delete documents with names that are no longer needed, or raise the limit"
+                )
 
 
 def documents_of(

@@ -31,12 +31,12 @@ from whorl.operations import (
 from whorl.query import ast
 from whorl.query.ast import QueryLimits
 from whorl.query.plan.nodes import Bool, BoundPlan
-from whorl.query.plan.resolve_and_bind import QueryDefaults
+from whorl.query.plan.parse_and_plan import QueryDefaults
 from whorl.query.unparse import unparse
 from whorl.request_context import require_time, trace
 from whorl.search.prepared_search import PreparedQuery, QueryOptions, QueryReader, SearchOptions
-from whorl.search.similar.fetch_sources import SOURCE, Sources
-from whorl.search.similar.named_documents import References
+from whorl.search.references import References
+from whorl.search.similar.fetch_query_sources import SOURCE, Sources
 from whorl.search.similar.options import METRICS, SimilarOptions, make_criteria
 from whorl.settings.settings import Settings
 

@@ -118,14 +118,14 @@ def test_only_services_collect_garbage_often(command: str, is_service: bool) -> 
 NEVER_IMPORTED = {
     "annotated_types", "asyncio", "bs4", "fastapi", "numba", "opensearchpy", "pydantic", "pysolr", "requests",
     "typing_extensions", "urllib3",
-    "whorl.operations.duplicates", "whorl.operations.index_delete_simhash", "whorl.operations.sources_and_verify",
-    "whorl.output.sources",
+    "whorl.operations.duplicates_options", "whorl.operations.index_delete_simhash_options",
+    "whorl.operations.sources_and_verify_options", "whorl.output.sources",
 }  # fmt: skip
 PARSER, STORE, PASSAGES, SIMILAR = (
     {"lark", "whorl.query.parser"},
     {"sqlite3", "tantivy", "whorl.store"},
     {"whorl.output.comparison"},
-    {"whorl.search.boilerplate", "whorl.search.prepared_similar", "whorl.search.similar.plan"},
+    {"whorl.search.boilerplate", "whorl.search.prepared_similar", "whorl.search.similar.sketch_plan"},
 )
 
 

@@ -10,7 +10,8 @@ from tests.plain import plain_signature
 from whorl import Document, parse
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.shingling import Scheme
-from whorl.query.plan.nodes import make_plan, references
+from whorl.query.plan.nodes import references
+from whorl.query.plan.parse_and_plan import make_plan
 
 
 @cache

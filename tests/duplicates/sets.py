@@ -10,7 +10,7 @@ import numpy as np
 from tests.plain import sketch_of
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketch_arrays import Sketches
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
 
 COMPLETE = SketchScheme(k=16384, floor_level=0, cap=16384, bits=40)

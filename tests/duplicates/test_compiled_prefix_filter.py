@@ -12,7 +12,7 @@ from whorl.duplicates.options import ask_pairs
 from whorl.duplicates.prefix_lengths import JoinOptions, rounds
 from whorl.duplicates.sketch_arrays import Sketches
 from whorl.fingerprint.compiled import kernel
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 
 pytestmark = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed (whorl[fast])")
 

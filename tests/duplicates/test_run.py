@@ -20,7 +20,7 @@ from whorl.duplicates.run import FILES_SCHEME, duplicates_among, duplicates_in
 from whorl.duplicates.sketch_store import PersistentSketchStore
 from whorl.duplicates.sketching import Sketching
 from whorl.errors import ParameterError, StoppedError
-from whorl.fingerprint.batch import Parts, Together, hashed, hashed_together
+from whorl.fingerprint.fingerprint_texts import Parts, Together, hashed, hashed_together
 from whorl.fingerprint.shingling import Scheme
 from whorl.request_context import new_request
 
@@ -40,7 +40,7 @@ def test_a_stopped_run_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             yield document
 
     # Produce results before all of these few texts are read.
-    monkeypatch.setattr("whorl.fingerprint.batch.LARGE", 1)
+    monkeypatch.setattr("whorl.fingerprint.fingerprint_texts.LARGE", 1)
     many = [Document(f"{turn}/{document.id}", document.text) for turn in range(6) for document in DOCUMENTS][:1_600]
     pair_options = ask_pairs("jaccard", 80, 95)
     with (

@@ -15,7 +15,7 @@ from tests.duplicates.sets import SMALL, numbers, sketches_of
 from tests.plain import sketch_of
 from whorl.duplicates.sketch_arrays import Sketches
 from whorl.errors import StoreError
-from whorl.fingerprint.sketch.sketch import SketchScheme, level_beyond
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme, level_beyond
 
 
 def test_levels_of_many_sizes_equal_those_of_single_sizes() -> None:

@@ -12,16 +12,16 @@ import pytest
 
 from tests.families import family_documents
 from tests.plain import sketch_of
+from whorl.duplicates.all_pairs import find_pairs
 from whorl.duplicates.options import ask_pairs
-from whorl.duplicates.pair_search import find_pairs
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.sketch_store import PersistentSketchStore, TemporarySketchStore, sketch_digest
 from whorl.duplicates.sketching import SketchEntry
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.errors import ParameterError, StoreError
-from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint.fingerprint_texts import text_sketch
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 
 SCHEME = SketchScheme(k=16384, floor_level=0, cap=16384)
 
@@ -179,7 +179,7 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
     """
     script = (
         "import sys; from pathlib import Path; from whorl.duplicates.sketch_store import PersistentSketchStore; "
-        "from whorl.fingerprint.sketch.sketch import SketchScheme\n"
+        "from whorl.fingerprint.sketch.frac_minhash import SketchScheme\n"
         "try: PersistentSketchStore(Path(sys.argv[1]), 'files', SketchScheme(k=16384, floor_level=0, cap=16384))\n"
         "except Exception as error: print(type(error).__name__, error)"
     )

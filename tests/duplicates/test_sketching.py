@@ -10,9 +10,9 @@ from whorl.duplicates.options import Keep
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketch_arrays import Sketches
 from whorl.duplicates.sketching import Sketching, no_date
-from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint.fingerprint_texts import text_sketch
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.model import Document
 
 TEXTS = [

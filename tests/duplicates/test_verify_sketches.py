@@ -16,7 +16,7 @@ from whorl.duplicates import verify_sketches
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.verify_sketches import Pairs, measure_pairs, overlaps, run_in_threads, split_evenly, verify_pairs
 from whorl.fingerprint.compiled import kernel
-from whorl.fingerprint.sketch.sketch import compare
+from whorl.fingerprint.sketch.frac_minhash import compare
 
 
 def every_two(count: int) -> tuple[Numbers, Numbers]:

@@ -14,9 +14,9 @@ from whorl.duplicates.options import DuplicatesOptions, ask_pairs
 from whorl.duplicates.run import duplicates_in
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.duplicates.verify_texts import _groups_to_read
-from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint.fingerprint_texts import text_sketch
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 
 @pytest.mark.slow

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from whorl.engine.sketch_encoding import decoded_sketches, encoded_sketch
-from whorl.fingerprint.batch import least_stored_size, text_sketch
+from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketch
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 
 def test_sketches_of_stored_and_of_short_documents() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hostile import TEXTS
 from tests.checks import Checks
 from tests.plain import full_minima, murmur_halves
-from whorl.fingerprint.batch import hashes_of_words
+from whorl.fingerprint.fingerprint_texts import hashes_of_words
 from whorl.fingerprint.minhash.signature import text_minima
 from whorl.fingerprint.shingling import JoinedWords, Scheme, join, joined_words, murmur_pieces, pieces, well_formed
 from whorl.fingerprint.words.tokenizer import CHARACTERS, PROFILES, tokens

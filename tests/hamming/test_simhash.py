@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from whorl.arrays import chunks
 from whorl.errors import ParameterError
-from whorl.fingerprint import batch
+from whorl.fingerprint import fingerprint_texts
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, PROFILES, tokens
@@ -251,7 +251,7 @@ def _forget_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel.load_loops.cache_clear()
     monkeypatch.setattr(kernel, "_idle", {})
     monkeypatch.setattr(kernel, "is_loaded", lambda: False)
-    monkeypatch.setattr(batch, "LARGE", 0)
+    monkeypatch.setattr(fingerprint_texts, "LARGE", 0)
 
 
 def test_a_broken_numba_is_warned_of_once(monkeypatch: pytest.MonkeyPatch) -> None:

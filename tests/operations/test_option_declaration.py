@@ -42,7 +42,7 @@ from whorl.cli.manage_store import delete
 from whorl.cli.search import explain, search
 from whorl.cli.similar import similar
 from whorl.cli.sources import sources
-from whorl.cli.verify_quotations import verify
+from whorl.cli.verify import verify
 from whorl.duplicates import passages_among
 from whorl.errors import ParameterError
 from whorl.mcp import server_of

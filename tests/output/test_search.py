@@ -12,7 +12,7 @@ import pytest
 
 from tests.fingerprint.minhash.made_buckets import at
 from tests.search.similar.sources import SCHEME, source_of
-from whorl.fingerprint.sketch.sketch import Sketch
+from whorl.fingerprint.sketch.frac_minhash import Sketch
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.fingerprint.statistics.overlap_estimates import Estimate
 from whorl.model import Hit, Page
@@ -28,8 +28,8 @@ from whorl.output.search import (
 from whorl.search.find_earlier_copies import Repeated, Repeats
 from whorl.search.similar.minhash_plan import make_minhash_plan
 from whorl.search.similar.options import SimilarCriteria
-from whorl.search.similar.plan import make_plan
 from whorl.search.similar.results import Explanation, Measured, Similar, exact_estimate, scored
+from whorl.search.similar.sketch_plan import make_plan
 
 ABOUT = Estimate(
     Shares(1 / 3, 2 / 3, 0.5), Shares(0.1, 1 / 3, 0.25), Shares(1 / 3, 1.0, 2 / 3), 8, 12, 20, 30, is_exact=False
@@ -119,7 +119,7 @@ def test_a_plan_begins_with_its_condition(metric: Metric, words: str) -> None:
 @pytest.mark.parametrize(
     ("tokens", "reached"),
     [
-        # Calculated by hand in tests/search/similar/test_plan.py.
+        # Calculated by hand in tests/search/similar/test_sketch_plan.py.
         (3, "there it holds from 60 % on"),
         (1, "there it holds from 95 % on"),
         (0, "the source is too short to be met there; 0 of 100 are found"),

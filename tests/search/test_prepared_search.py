@@ -13,7 +13,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.protocol import Candidates, MatchCount
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature import Signature
-from whorl.fingerprint.sketch.sketch import Sketch
+from whorl.fingerprint.sketch.frac_minhash import Sketch
 from whorl.model import Document, Order
 from whorl.operations import QueryPlan
 from whorl.query.plan.fields_and_values import Fields

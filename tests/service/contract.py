@@ -28,8 +28,8 @@ with warnings.catch_warnings():
 from tests.service.contracts import documents
 from whorl import open_store
 from whorl.service.app import create_app
-from whorl.service.classify_requests import DOCUMENTS, SEARCH, TICKETS
 from whorl.service.credentials import Credentials
+from whorl.service.route_paths import DOCUMENTS, SEARCH, TICKETS
 
 _USER, _PASSWORD = "ann", "secret"
 #: Operations whose valid requests may still break rules between their parts, which a schema cannot express: labels

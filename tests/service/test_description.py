@@ -17,8 +17,8 @@ from tests.service.contracts import documents
 from whorl import Store, open_store
 from whorl.service.alfresco.request import SearchRequest
 from whorl.service.app import create_app
-from whorl.service.classify_requests import TICKETS, speaks_as_alfresco
 from whorl.service.credentials import Credentials
+from whorl.service.route_paths import TICKETS, speaks_as_alfresco
 
 ROUTES = {
     ("get", "/api/v1/search"),

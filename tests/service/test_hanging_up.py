@@ -18,9 +18,9 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.request_context import new_request
 from whorl.service.app import create_app
-from whorl.service.classify_requests import DISCOVERY, DOCUMENTS, NODES, PEOPLE, SEARCH, TICKETS
 from whorl.service.middleware import logs_and_metrics
 from whorl.service.middleware.request_checks import Methods
+from whorl.service.route_paths import DISCOVERY, DOCUMENTS, NODES, PEOPLE, SEARCH, TICKETS
 
 pytestmark = pytest.mark.process
 LINE = {"id": "new", "text": MINUTES}

@@ -19,7 +19,7 @@ import requests
 
 from tests.service.served import DEADLINE_SECONDS, WHORL, Hung, Served, serving
 from whorl import Document, open_store
-from whorl.service.classify_requests import TICKETS
+from whorl.service.route_paths import TICKETS
 
 pytestmark = [
     pytest.mark.process,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import click
 
 from whorl.cli.flags import operation_options
-from whorl.fingerprint.batch import as_json, as_npy, as_text
+from whorl.fingerprint.fingerprint_texts import as_json, as_npy, as_text
 from whorl.fingerprint.shingling import Scheme
 from whorl.ingest.files import source_text
 from whorl.operations import SimhashOperation

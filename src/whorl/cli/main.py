@@ -52,7 +52,6 @@ _MODULES = {
     "simhash": "fingerprint",
     "status": "manage_store",
     "upgrade": "manage_store",
-    "verify": "verify_quotations",
 }
 #: Functions of commands whose names are keywords or builtin names in Python.
 _FUNCTIONS = {"list": "list_documents"}

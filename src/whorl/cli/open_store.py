@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from whorl.ingest.files import Problem
     from whorl.ingest.rows.row_format import File, RowColumns
     from whorl.model import Document
-    from whorl.search.similar.named_documents import Referent
+    from whorl.search.references import Referent
     from whorl.store import Store
 
 _IN = click.option(
@@ -129,7 +129,7 @@ def file_documents(
     table.
     """
     from whorl.ingest.files import documents_in
-    from whorl.search.similar.named_documents import file_id
+    from whorl.search.references import file_id
 
     noted = None if columns.is_text_named else on_text_table
     for file in files:

@@ -73,7 +73,7 @@ def _prepared(opened: Store, query: str, source_file: str | None, options: Expla
     texts = {}
     if source_file is not None:
         from whorl.ingest.files import source_text
-        from whorl.search.similar.fetch_sources import SOURCE
+        from whorl.search.similar.fetch_query_sources import SOURCE
 
         texts = {SOURCE: source_text(source_file)}
     options = with_boilerplate_texts(options, [source_file])

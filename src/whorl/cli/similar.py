@@ -72,7 +72,7 @@ def similar(
         text = source_text(read)
     with opened_for(searched) as opened:
         from whorl.output.search import condition, plan_lines, promise
-        from whorl.search.similar.fetch_sources import SOURCE
+        from whorl.search.similar.fetch_query_sources import SOURCE
 
         if document is not None:
             meant = referent(opened, document, is_file_expected=bool(searched.folders))

@@ -18,7 +18,7 @@ from whorl.output.formatting import as_json as json_text
 from whorl.output.sources import common_line, excluded_line, notes, sources_values, write_sources
 from whorl.output.sources_report import report
 from whorl.search.attribution.results import Attribution, Level
-from whorl.search.similar.fetch_sources import SOURCE
+from whorl.search.similar.fetch_query_sources import SOURCE
 
 _LEVELS: tuple[Level, ...] = get_args(Level)
 

@@ -8,12 +8,12 @@ A search has these stages:
 4. prefix_filter  find candidate pairs: prefix_lengths computes its parameters, token_index finds shared hashes
 5. verification   verify_sketches counts the hashes that candidates share; verify_texts reads texts if sketches
                   cannot decide
-6. pair_search    run stages 4 and 5, and skip pairs of documents that are already connected
+6. all_pairs      run stages 4 and 5, and skip pairs of documents that are already connected
 7. clusters       group the pairs; result yields pairs and clusters, rewrite_files writes copies of the files, and
                   write_cluster_labels tells a store which cluster each document is in
 
-`run` calls the stages on one machine, and the modules of `spark` on a cluster. `remove_boilerplate` removes text that
-many documents share before stage 4. `passages` finds repeated runs of words; `contamination` finds reference texts
+`run` calls the stages on one machine, and the modules of `spark` on a cluster. `remove_common_shingles` removes text
+that many documents share before stage 4. `passages` finds repeated runs of words; `contamination` finds reference texts
 inside documents.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from whorl.duplicates.options import Keep as Keep
     from whorl.duplicates.options import ask_pairs as ask_pairs
     from whorl.duplicates.passages import passages_among as passages_among
-    from whorl.duplicates.remove_boilerplate import ask_common as ask_common
+    from whorl.duplicates.remove_common_shingles import ask_common as ask_common
     from whorl.duplicates.result import superfluous as superfluous
     from whorl.duplicates.result import with_words as with_words
     from whorl.duplicates.run import duplicates_among as duplicates_among

@@ -27,7 +27,7 @@ from whorl.duplicates.sketch_store import IdFile
 from whorl.duplicates.sketching import part_of
 from whorl.duplicates.worker_pool import AT_ONCE, map_in_processes, start_method
 from whorl.errors import ParameterError
-from whorl.fingerprint.batch import Together, hashed_together, words_and_spans
+from whorl.fingerprint.fingerprint_texts import Together, hashed_together, words_and_spans
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Shares
 from whorl.model import Document

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from whorl.duplicates.remove_boilerplate import BoilerplateOptions, ask_common
+from whorl.duplicates.remove_common_shingles import BoilerplateOptions, ask_common
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import Scheme

@@ -36,7 +36,7 @@ from whorl.duplicates.sketch_store import DocumentInfo, StoredSketches, Temporar
 from whorl.duplicates.sketching import SketchBatch, bits_of, part_of
 from whorl.duplicates.worker_pool import AT_ONCE
 from whorl.errors import ParameterError
-from whorl.fingerprint.batch import Parts, hashed
+from whorl.fingerprint.fingerprint_texts import Parts, hashed
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.winnowing import hashes_of_runs, kept_of, mixed, word_hashes
 from whorl.fingerprint.words.tokenizer import spans

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
-from whorl.fingerprint.sketch.sketch import level_beyond
+from whorl.fingerprint.sketch.frac_minhash import level_beyond
 from whorl.fingerprint.statistics.hypergeometric import min_should_match_for
 from whorl.fingerprint.statistics.metric import Metric
 

@@ -21,7 +21,7 @@ from whorl.duplicates.clusters import (
     labels_around_kept,
 )
 from whorl.duplicates.options import Keep
-from whorl.duplicates.remove_boilerplate import Residual
+from whorl.duplicates.remove_common_shingles import Residual
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.sketch_store import SketchStore, StoredSketches
 from whorl.duplicates.verify_sketches import Pairs, measure_pairs

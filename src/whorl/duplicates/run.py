@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import batches
+from whorl.duplicates.all_pairs import find_pairs, first_of_equals
 from whorl.duplicates.options import DuplicatesOptions, Granularity, PairOptions, seconds_of
-from whorl.duplicates.pair_search import find_pairs, first_of_equals
 from whorl.duplicates.prefix_lengths import JoinOptions
-from whorl.duplicates.remove_boilerplate import remove_boilerplate
+from whorl.duplicates.remove_common_shingles import remove_boilerplate
 from whorl.duplicates.result import Duplicates, ReadProperties, ReadTexts
 from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore, sketch_digest
 from whorl.duplicates.sketching import SketchEntry, Sketching, SketchMaker, no_date, part_of
@@ -26,8 +26,8 @@ from whorl.duplicates.verify_texts import ReadHashes, split_equal_samples, verif
 from whorl.duplicates.worker_pool import AT_ONCE, sketch_in_processes, start_method
 from whorl.engine.protocol import Engine, ScanBatch
 from whorl.errors import NoSketchesError, ParameterError, SchemaError
-from whorl.fingerprint.batch import hashed
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.fingerprint_texts import hashed
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.model import Document, Stored
 from whorl.query.plan.fields_and_values import value_named
 from whorl.request_context import report_progress, require_time

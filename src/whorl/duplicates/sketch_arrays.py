@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import StoreError
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
 #: Type of hashes in files.

@@ -26,7 +26,7 @@ from whorl.duplicates.sketch_arrays import HASH, MAPPED_BYTES, Numbers, Sketches
 from whorl.duplicates.sketching import SketchBatch, SketchEntry, number_or_none
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.errors import ParameterError, StoreError
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 
 _FORMAT = "2"
 _DATABASE = "documents.sqlite"

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from whorl.arrays import with_made
 from whorl.duplicates.options import Keep, seconds_of
 from whorl.duplicates.sketch_arrays import Numbers
-from whorl.fingerprint.batch import Together, hashed_together
+from whorl.fingerprint.fingerprint_texts import Together, hashed_together
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_of_distinct
 from whorl.model import Document
 
 #: Odd factors that mix bits without loss: the golden ratio, and two factors of murmur3.

@@ -16,7 +16,7 @@ from whorl.arrays import run_starts
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.fingerprint.compiled import kernel
-from whorl.fingerprint.sketch.sketch import compare
+from whorl.fingerprint.sketch.frac_minhash import compare
 from whorl.fingerprint.statistics.hypergeometric import reaches
 from whorl.fingerprint.statistics.overlap_estimates import CONFIDENCE, shared_shingles
 from whorl.request_context import require_time

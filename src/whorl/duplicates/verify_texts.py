@@ -13,7 +13,7 @@ from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.sketch_store import SketchStore, StoredSketches, sketch_key
 from whorl.duplicates.verify_sketches import Pairs, measure_pairs
-from whorl.fingerprint.sketch.sketch import Sketch
+from whorl.fingerprint.sketch.frac_minhash import Sketch
 from whorl.request_context import report_progress, require_time
 
 #: Function that returns all 64-bit hashes of each document's text, ascending, by id. Documents without a text are left

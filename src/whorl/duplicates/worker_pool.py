@@ -21,8 +21,8 @@ from whorl.duplicates.input import ReadReport
 from whorl.duplicates.sketch_store import TemporarySketchStore, write_all
 from whorl.duplicates.sketching import SketchBatch, SketchMaker
 from whorl.errors import StoreError
-from whorl.fingerprint.batch import processors
 from whorl.fingerprint.compiled.kernel import give_back, kernel_if_ready
+from whorl.fingerprint.fingerprint_texts import processors
 from whorl.fingerprint.shingling import Scheme
 from whorl.model import Document
 from whorl.request_context import require_time

@@ -24,7 +24,7 @@ from whorl.arrays import batches, chunks
 from whorl.engine.protocol import PassageHolders
 from whorl.errors import EngineResponseError, ParameterError, Span, UnsupportedQueryError
 from whorl.fingerprint.shingling import JoinedWords, Scheme
-from whorl.fingerprint.sketch.sketch import spelled
+from whorl.fingerprint.sketch.frac_minhash import spelled
 from whorl.fingerprint.winnowing import PassageScheme, passage_numbers
 from whorl.query.ast import Pattern, WildcardCharacter, as_typed
 from whorl.query.plan.fields_and_values import whole

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from whorl.errors import StoreError
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, compare
+from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, SketchScheme, compare
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.query.plan.fields_and_values import Fields

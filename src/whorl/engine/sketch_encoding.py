@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Sequence
 
-from whorl.fingerprint.batch import least_stored_size, text_sketches
+from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketches
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, decode_texts, encode
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, decode_texts, encode
 from whorl.query.plan.nodes import BoundPlan, SketchTokens, leaves
 
 #: Longest text, in characters, whose sketch is computed instead of stored. A text with few shingles can still be long,

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from whorl.lazy_exports import lazily
 
 if TYPE_CHECKING:
-    from whorl.fingerprint.batch import fingerprint as fingerprint
-    from whorl.fingerprint.batch import fingerprints as fingerprints
-    from whorl.fingerprint.batch import signatures_of as signatures_of
-    from whorl.fingerprint.batch import sized_signatures_of as sized_signatures_of
+    from whorl.fingerprint.fingerprint_texts import fingerprint as fingerprint
+    from whorl.fingerprint.fingerprint_texts import fingerprints as fingerprints
+    from whorl.fingerprint.fingerprint_texts import signatures_of as signatures_of
+    from whorl.fingerprint.fingerprint_texts import sized_signatures_of as sized_signatures_of
 
 __getattr__, __all__ = lazily(__name__)

@@ -36,8 +36,8 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import ranges_of, sorted_distinct, spread
-from whorl.fingerprint.batch import words_and_spans
 from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
+from whorl.fingerprint.fingerprint_texts import words_and_spans
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.fingerprint.words.tokenizer import line_end_hyphens

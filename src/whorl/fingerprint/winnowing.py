@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from whorl.arrays import chunks, sorted_distinct
 from whorl.errors import ParameterError, SchemeMismatchError
-from whorl.fingerprint.batch import Parts, hashed
+from whorl.fingerprint.fingerprint_texts import Parts, hashed
 from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.fingerprint.words.tokenizer import without_line_end_hyphens
 from whorl.request_context import require_time

@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from whorl.arrays import chunks
 from whorl.errors import ParameterError
-from whorl.fingerprint.batch import kernel_for
 from whorl.fingerprint.compiled.kernel import Kernel, give_back
+from whorl.fingerprint.fingerprint_texts import kernel_for
 from whorl.fingerprint.shingling import JoinedWords, Scheme, murmur_pieces, pieces
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
 from whorl.hamming import other_simhash_libraries

@@ -301,8 +301,8 @@ def _read(opened: IO[bytes]) -> bytes:
 def _reader(process: int) -> Reader:
     """Return the reader of a process, by the id of the process: forked processes must not share pipes."""
     # Plain text does not need these modules, so import them here.
-    from whorl.ingest.apply_file_limits import file_limits
     from whorl.ingest.extraction.reader_pool import Reader
+    from whorl.ingest.file_limits import file_limits
 
     return Reader(file_limits())
 

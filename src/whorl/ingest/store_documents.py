@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, ParameterError, WhorlError
 from whorl.fingerprint.words.tokenizer import folding_growth
-from whorl.ingest.apply_file_limits import file_limits
+from whorl.ingest.file_limits import file_limits
 from whorl.model import Document, Indexed
 from whorl.request_context import trace
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from whorl.lazy_exports import lazily
 
 if TYPE_CHECKING:
-    from whorl.operations.duplicates import DuplicatesOperation as DuplicatesOperation
-    from whorl.operations.index_delete_simhash import DeleteOperation as DeleteOperation
-    from whorl.operations.index_delete_simhash import IndexOperation as IndexOperation
-    from whorl.operations.index_delete_simhash import SimhashOperation as SimhashOperation
+    from whorl.operations.duplicates_options import DuplicatesOperation as DuplicatesOperation
+    from whorl.operations.index_delete_simhash_options import DeleteOperation as DeleteOperation
+    from whorl.operations.index_delete_simhash_options import IndexOperation as IndexOperation
+    from whorl.operations.index_delete_simhash_options import SimhashOperation as SimhashOperation
     from whorl.operations.option_declaration import FRONT_ENDS as FRONT_ENDS
     from whorl.operations.option_declaration import MAX_ROWS as MAX_ROWS
     from whorl.operations.option_declaration import MAX_START as MAX_START
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from whorl.operations.option_declaration import operation_of as operation_of
     from whorl.operations.option_declaration import options_of as options_of
     from whorl.operations.option_declaration import require_choices as require_choices
-    from whorl.operations.searches import Boilerplate as Boilerplate
-    from whorl.operations.searches import Columns as Columns
-    from whorl.operations.searches import CommonOptions as CommonOptions
-    from whorl.operations.searches import CompareOperation as CompareOperation
-    from whorl.operations.searches import ExplainOperation as ExplainOperation
-    from whorl.operations.searches import IgnorableBoilerplate as IgnorableBoilerplate
-    from whorl.operations.searches import Paging as Paging
-    from whorl.operations.searches import QueryPlan as QueryPlan
-    from whorl.operations.searches import Reading as Reading
-    from whorl.operations.searches import SearchOperation as SearchOperation
-    from whorl.operations.searches import SimilarOperation as SimilarOperation
-    from whorl.operations.sources_and_verify import SourcesOperation as SourcesOperation
-    from whorl.operations.sources_and_verify import VerifyOperation as VerifyOperation
+    from whorl.operations.search_options import Boilerplate as Boilerplate
+    from whorl.operations.search_options import Columns as Columns
+    from whorl.operations.search_options import CommonOptions as CommonOptions
+    from whorl.operations.search_options import CompareOperation as CompareOperation
+    from whorl.operations.search_options import ExplainOperation as ExplainOperation
+    from whorl.operations.search_options import IgnorableBoilerplate as IgnorableBoilerplate
+    from whorl.operations.search_options import Paging as Paging
+    from whorl.operations.search_options import QueryPlan as QueryPlan
+    from whorl.operations.search_options import Reading as Reading
+    from whorl.operations.search_options import SearchOperation as SearchOperation
+    from whorl.operations.search_options import SimilarOperation as SimilarOperation
+    from whorl.operations.sources_and_verify_options import SourcesOperation as SourcesOperation
+    from whorl.operations.sources_and_verify_options import VerifyOperation as VerifyOperation
 
 __getattr__, __all__ = lazily(__name__)
 

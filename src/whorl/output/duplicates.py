@@ -17,7 +17,7 @@ import numpy.typing as npt
 from whorl.duplicates.contamination import ReferenceItem, ReferenceMatches
 from whorl.duplicates.input import span_of
 from whorl.duplicates.options import Keep
-from whorl.duplicates.remove_boilerplate import Residual
+from whorl.duplicates.remove_common_shingles import Residual
 from whorl.duplicates.result import (
     Cluster,
     ClusterColumns,

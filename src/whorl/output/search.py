@@ -10,7 +10,8 @@ from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Hit, Page
 from whorl.output.formatting import counted, percent, printable, titled
 from whorl.search.similar.minhash_plan import MinHashPlan
-from whorl.search.similar.plan import (
+from whorl.search.similar.results import Explanation, Measured, SimilarPlan
+from whorl.search.similar.sketch_plan import (
     Branch,
     ResidualPlan,
     SketchPlan,
@@ -18,7 +19,6 @@ from whorl.search.similar.plan import (
     promised_size,
     reach,
 )
-from whorl.search.similar.results import Explanation, Measured, SimilarPlan
 
 if TYPE_CHECKING:
     from whorl.search.find_earlier_copies import Repeats

@@ -12,7 +12,7 @@ from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.fingerprint.statistics.metric import Metric, Percent
 from whorl.model import Document
 from whorl.request_context import report_progress
-from whorl.search.similar.fetch_sources import SOURCE
+from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.search.similar.options import make_criteria
 from whorl.search.similar.results import SimilarHit
 from whorl.store import Store

@@ -17,7 +17,7 @@ from whorl.engine.protocol import Engine, Facet, FacetResult, lag_warnings
 from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets
 from whorl.fingerprint.minhash.signature import Signature, buckets_from, shared_tokens
-from whorl.fingerprint.sketch.sketch import Sketch
+from whorl.fingerprint.sketch.frac_minhash import Sketch
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.statistics.overlap_estimates import Estimate, estimate
 from whorl.model import Hit, Order, Page, Stored
@@ -39,11 +39,12 @@ from whorl.query.plan.nodes import (
     references,
     with_ids,
 )
-from whorl.query.plan.resolve_and_bind import QueryDefaults, bind, resolve
+from whorl.query.plan.parse_and_plan import QueryDefaults
+from whorl.query.plan.resolve_and_bind import bind, resolve
 from whorl.query.unparse import write_quoted
 from whorl.request_context import require_time, trace
-from whorl.search.similar.fetch_sources import Source, Sources
-from whorl.search.similar.named_documents import References
+from whorl.search.references import References
+from whorl.search.similar.fetch_query_sources import Source, Sources
 
 # These modules are imported when needed, so that searches start faster.
 if TYPE_CHECKING:

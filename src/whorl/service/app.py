@@ -28,7 +28,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from whorl.ingest.extraction.reader_pool import Reader
 from whorl.service.alfresco.routes import alfresco_routes
-from whorl.service.classify_requests import TICKETS, is_of_the_store, speaks_as_alfresco
+from whorl.service.bulk_upload import Uploads
 from whorl.service.credentials import Access, Credentials, Tickets
 from whorl.service.errors import AlfrescoFailure, Failure, answer_failures
 from whorl.service.json_response import Json
@@ -53,14 +53,14 @@ from whorl.service.middleware.request_checks import (
     Hosts,
     Methods,
 )
+from whorl.service.route_paths import TICKETS, is_of_the_store, speaks_as_alfresco
 from whorl.service.routes.base_models import RequestBody
 from whorl.service.routes.documents import FILE_READERS, documents_routes
 from whorl.service.routes.duplicates import DuplicateSearches, duplicates_routes
-from whorl.service.routes.one_text import similar_routes
 from whorl.service.routes.page import page_routes
-from whorl.service.routes.queries import search_routes
+from whorl.service.routes.search_and_explain import search_routes
+from whorl.service.routes.similar_sources_verify import similar_routes
 from whorl.service.routes.status import health_routes, store_routes
-from whorl.service.uploads import Uploads
 from whorl.settings.settings import Settings
 from whorl.store import Store
 

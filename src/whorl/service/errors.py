@@ -27,8 +27,8 @@ from whorl.errors import (
     WhorlError,
 )
 from whorl.request_context import trace
-from whorl.service.classify_requests import speaks_as_alfresco
 from whorl.service.json_response import Json
+from whorl.service.route_paths import speaks_as_alfresco
 
 #: HTTP status by class of error; the first class that fits counts.
 _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (

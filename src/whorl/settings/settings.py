@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import platformdirs
 
 from whorl.engine.configured_field_names import FieldNames
-from whorl.engine.embedded.property_count_limits import PropertyLimits
 from whorl.errors import ParameterError, suggestion, without_login
 from whorl.ingest.extraction import FileLimits
+from whorl.model import PropertyLimits
 from whorl.operations import MAX_ROWS
 from whorl.query import ast
 from whorl.query.ast import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LENGTH, QueryLimits

@@ -12,7 +12,7 @@ from whorl.duplicates.options import Keep
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching, no_date
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.model import Document
 
 if TYPE_CHECKING:

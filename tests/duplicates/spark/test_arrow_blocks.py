@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.duplicates.spark.made_blocks import SMALL, alike_sets
 from tests.duplicates.spark.spark_runtime import QUIET
 from whorl.duplicates.sketch_arrays import Sketches
-from whorl.fingerprint.sketch.sketch import sketch_of_distinct
+from whorl.fingerprint.sketch.frac_minhash import sketch_of_distinct
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from tests.duplicates.spark.spark_runtime import QUIET
 from tests.families import family_documents
 from tests.sampling import FULL, combine
 from whorl.duplicates import DuplicatesOptions, ask_pairs, duplicates_among
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.model import Document
 from whorl.output.json_conversion import fraction
 

@@ -7,7 +7,7 @@ import random
 from hypothesis import strategies as st
 
 from tests.engine.embedded.store_process import SCHEME
-from whorl.fingerprint.batch import sign
+from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.minhash.signature import wrapped_bands
 from whorl.model import Document
 from whorl.query.plan.nodes import (

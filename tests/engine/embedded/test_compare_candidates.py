@@ -13,9 +13,9 @@ from whorl.engine.embedded import compare_candidates as stored_candidates
 from whorl.engine.embedded.compare_candidates import FEW, StoredCandidates
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.folder import IndexBrokenError
-from whorl.engine.embedded.index import InvertedIndex
+from whorl.engine.embedded.inverted_index import InvertedIndex
 from whorl.errors import StoreError
-from whorl.fingerprint.sketch.sketch import Sketch, lookup_numbers
+from whorl.fingerprint.sketch.frac_minhash import Sketch, lookup_numbers
 from whorl.model import Document
 from whorl.query.plan.nodes import BoundPlan, SketchTokens
 

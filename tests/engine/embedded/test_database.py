@@ -23,8 +23,8 @@ from whorl.engine.embedded.database import TextCodec
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.folder import INDEX, RECORDS
 from whorl.errors import SchemeMismatchError, StoreError
-from whorl.fingerprint.batch import text_sketch
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.fingerprint_texts import text_sketch
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.model import Document
 from whorl.query.plan.nodes import BoundPlan, Words
 

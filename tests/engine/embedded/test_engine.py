@@ -13,7 +13,7 @@ from tests.engine.embedded.store_process import SCHEME
 from tests.oracle import Oracle
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import SchemeMismatchError
-from whorl.fingerprint.batch import sign
+from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.minhash.signature import Spelling, integers, read_tokens
 from whorl.fingerprint.shingling import Scheme
 from whorl.model import Document, Hit, PropertyValue

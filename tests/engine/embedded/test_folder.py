@@ -14,7 +14,7 @@ from tests.engine.embedded.stores import EVERYTHING, fill, matching_ids, opened
 from whorl.engine.embedded import engine as embedded
 from whorl.engine.embedded.folder import LOCK, RECORDS, WriteLock, connect, connect_read_only, file_state, sqlite_errors
 from whorl.errors import StoreError
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 # What is refused.
 

@@ -11,9 +11,9 @@ from whorl.engine.embedded.database import NumberedDocument
 from whorl.engine.embedded.prepare_documents import DocumentPreparation, IndexEntry, fill, words_analyzer
 from whorl.engine.embedded.segmented_token_index import DocumentTokens
 from whorl.engine.index_terms import BETWEEN_WORDS, joined_terms, presence_term, value_term, word_term
-from whorl.fingerprint.batch import fingerprint, least_stored_size, text_sketch
+from whorl.fingerprint.fingerprint_texts import fingerprint, least_stored_size, text_sketch
 from whorl.fingerprint.shingling import Scheme, join, joined_words
-from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_numbers
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_numbers
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
 from whorl.model import Document
 from whorl.query.plan.nodes import Kind

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from whorl.engine.embedded import segments, shared_tokens
 from whorl.engine.embedded.segmented_token_index import DocumentTokens, TokenIndex, TokenSnapshot
 from whorl.engine.embedded.shared_tokens import ScoredDocuments, best_page, has_only_tokens, match_tokens
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.query.plan.nodes import Bool, BoundNode, MatchAll, Nothing, SharedBands, SharedTokens, SketchTokens, Words
 
 SCHEME = SketchScheme()

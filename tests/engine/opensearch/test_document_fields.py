@@ -38,9 +38,9 @@ from whorl.engine.opensearch.document_fields import (
     word_term,
     word_terms,
 )
-from whorl.fingerprint.batch import Parts, hashed, least_stored_size
+from whorl.fingerprint.fingerprint_texts import Parts, hashed, least_stored_size
 from whorl.fingerprint.shingling import Scheme, join
-from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_tokens
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_tokens
 from whorl.model import Document
 
 NAMES = FieldNames(content="body.text", name="title")

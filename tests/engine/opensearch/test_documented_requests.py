@@ -21,7 +21,7 @@ from whorl.engine.opensearch.create_or_extend_index import create, initialise
 from whorl.engine.opensearch.document_fields import MAPPING, OF_PASSAGES, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import foreign_tokens
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Order
 from whorl.query.ast import WildcardCharacter

@@ -20,9 +20,9 @@ from whorl.engine.opensearch.document_fields import DIGEST, SKETCH, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.protocol import ScanBatch
 from whorl.errors import FieldError
-from whorl.fingerprint.batch import least_stored_size, text_sketch
+from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketch
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_numbers
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_numbers
 from whorl.model import Order
 from whorl.query.plan.nodes import BoundPlan, SketchTokens
 from whorl.request_context import new_request

@@ -23,7 +23,7 @@ from whorl.engine.opensearch.create_or_extend_index import initialise
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import choose_field, foreign_tokens, minhash_fields, probe_field
 from whorl.errors import NoSketchesError, SchemaError
-from whorl.fingerprint.batch import sign
+from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.minhash.signature import Spelling
 from whorl.fingerprint.shingling import Scheme
 from whorl.model import Order

@@ -15,7 +15,7 @@ from whorl.engine.opensearch.document_fields import word_term
 from whorl.engine.opensearch.request_body import clause, leaf_clauses, sorted_by, translate
 from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.model import Order
 from whorl.query.ast import WildcardCharacter
 from whorl.query.plan.nodes import (

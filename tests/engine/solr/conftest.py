@@ -18,9 +18,9 @@ from tests.engine.solr.indexed import (
 from whorl import Store, open_store
 from whorl.engine.local.solr import create_collection, delete_collection
 from whorl.engine.solr.client import SolrClient
-from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint.fingerprint_texts import text_sketch
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch
+from whorl.fingerprint.sketch.frac_minhash import Sketch
 
 
 @pytest.fixture(scope="module")

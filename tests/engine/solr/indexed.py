@@ -8,7 +8,7 @@ from typing import Any
 from whorl import Document, Store
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.field_definitions import NEEDED, SAMPLE
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 SCHEME_NOW = SketchScheme()
 #: Ids with characters that have a meaning in lists, queries or macros.

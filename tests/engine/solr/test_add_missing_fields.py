@@ -25,7 +25,7 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.errors import SchemaError
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.words.tokenizer import tokens
 
 SCHEMA = """<schema name="others" version="1.6"><uniqueKey>id</uniqueKey>

@@ -26,7 +26,7 @@ from whorl.engine.solr.check_collection import check, compare_sample
 from whorl.engine.solr.client import SolrClient, SolrResponse
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.inspect_collection import inspect, profile_of, seen_profile
-from whorl.fingerprint.batch import sign
+from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.minhash.signature import Spelling
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.words.tokenizer import PROFILES, tokens

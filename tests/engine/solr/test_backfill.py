@@ -31,7 +31,7 @@ from whorl.engine.solr.client import SolrClient, SolrResponse
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import NEEDED, SCHEME, SKETCH
 from whorl.errors import SchemaError
-from whorl.fingerprint.sketch.sketch import Sketch, lookup_tokens
+from whorl.fingerprint.sketch.frac_minhash import Sketch, lookup_tokens
 from whorl.query.plan.nodes import BoundPlan, SketchTokens
 
 TEXT = "one two three four five six seven"

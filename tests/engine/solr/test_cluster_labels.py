@@ -19,9 +19,9 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.field_definitions import stored_name
 from whorl.engine.solr.request_body import lost_sketches
 from whorl.errors import SchemaError
-from whorl.fingerprint.batch import least_stored_size
+from whorl.fingerprint.fingerprint_texts import least_stored_size
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL
 

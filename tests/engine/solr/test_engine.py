@@ -18,16 +18,16 @@ from whorl.engine.http import json_bytes
 from whorl.engine.solr.engine import BATCH_SIZE, CONNECTIONS, send_parallel
 from whorl.engine.solr.request_body import SolrFields, search_request
 from whorl.errors import DocumentError, EngineUnavailableError
-from whorl.fingerprint.batch import sign, text_sketch
+from whorl.fingerprint.fingerprint_texts import sign, text_sketch
 from whorl.fingerprint.minhash.signature import Spelling
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.ingest.store_documents import BATCH_CHARACTERS
 from whorl.query.plan.nodes import BoundPlan, SharedTokens
 from whorl.request_context import new_request, trace
 from whorl.search.similar.options import METRICS, SimilarCriteria
-from whorl.search.similar.plan import make_plan
+from whorl.search.similar.sketch_plan import make_plan
 
 #: Longer than Lucene's limit on a term of a string field.
 TOO_LONG = "x" * 40_000

@@ -8,7 +8,7 @@ from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.field_definitions import definitions, stored_name
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 
 def test_init_agrees_with_the_configset(solr_cloud_url: str) -> None:

@@ -31,10 +31,10 @@ from whorl.engine.solr.document_fields import read_sketches, sketch_fields
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import DIGEST, SAMPLE, SCHEME, SKETCH
 from whorl.engine.solr.request_body import SolrFields, search_request
-from whorl.fingerprint import batch
-from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint import fingerprint_texts
+from whorl.fingerprint.fingerprint_texts import text_sketch
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, compare, lookup_numbers, lookup_tokens
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, compare, lookup_numbers, lookup_tokens
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, SketchTokens, Words
 
@@ -49,13 +49,13 @@ def test_a_batch_is_read_together(
     All texts of a batch are fingerprinted in one call, with and without the compiled loops; the fields equal those of
     single texts.
     """
-    monkeypatch.setattr(batch, "LARGE", large)
-    monkeypatch.setattr(batch._Amount, "seen", 0)
+    monkeypatch.setattr(fingerprint_texts, "LARGE", large)
+    monkeypatch.setattr(fingerprint_texts._Amount, "seen", 0)
     calls: list[int] = []
 
-    def counted(texts: list[str], *arguments: Any, **more: Any) -> Iterator[batch.Hashed]:
+    def counted(texts: list[str], *arguments: Any, **more: Any) -> Iterator[fingerprint_texts.Hashed]:
         calls.append(len(texts))
-        return batch.hashed(texts, *arguments, **more)
+        return fingerprint_texts.hashed(texts, *arguments, **more)
 
     monkeypatch.setattr(engine, "hashed", counted)
     store.index(DOCUMENTS, again=True, batch=40)
@@ -71,7 +71,7 @@ def test_indexing_fills_the_fields(client: SolrClient, sketches: Mapping[str, Sk
     Each document has the size of its text and the tokens of its sketch; only a long one has the sketch itself.
     """
     long = [document["id"] for document in stored(client) if SKETCH in document]
-    smallest = batch.least_stored_size(Scheme())
+    smallest = fingerprint_texts.least_stored_size(Scheme())
     assert long == [document["id"] for document in stored(client) if sketches[document["id"]].size >= smallest]
     assert "big" in long
     for document in stored(client):

@@ -164,7 +164,7 @@ def test_too_little_memory_for_llvm() -> None:
 #: afterwards.
 STREAM = """
 import json
-from whorl.fingerprint import batch
+from whorl.fingerprint import fingerprint_texts
 from whorl.fingerprint.compiled import kernel
 
 batch.LARGE = 100_000

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.plain import full_minima, plain_filter, plain_minima
 from whorl.errors import SchemeMismatchError
-from whorl.fingerprint.batch import sign, text_hashes
+from whorl.fingerprint.fingerprint_texts import sign, text_hashes
 from whorl.fingerprint.minhash.bucket_estimates import buckets_of, compare_buckets, estimate_buckets
 from whorl.fingerprint.minhash.signature import (
     Signature,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.plain import sketch_of
 from whorl.errors import ParameterError, SchemeMismatchError, StoreError
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, decode, decode_all, decode_texts, encode
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, decode, decode_all, decode_texts, encode
 
 pytestmark = pytest.mark.usefixtures("each_route")
 

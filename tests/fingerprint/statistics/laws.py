@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from whorl.fingerprint.sketch.sketch import Overlaps
+from whorl.fingerprint.sketch.frac_minhash import Overlaps
 from whorl.fingerprint.statistics.hypergeometric import binomial_upper_tail, upper_tail
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.fingerprint.statistics.laws import hypergeometric, outcomes
 from tests.plain import sketch_of
 from whorl.errors import ParameterError
-from whorl.fingerprint.sketch.sketch import Overlaps, SketchScheme, compare
+from whorl.fingerprint.sketch.frac_minhash import Overlaps, SketchScheme, compare
 from whorl.fingerprint.statistics.hypergeometric import SLACK, upper_tail
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
 from whorl.fingerprint.statistics.overlap_estimates import (

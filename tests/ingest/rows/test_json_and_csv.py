@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from whorl import Document
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest import apply_file_limits
+from whorl.ingest import file_limits
 from whorl.ingest.rows.json_and_csv import JsonArrayFormat, JsonLinesFormat, TableFormat, json_document
 from whorl.ingest.rows.row_format import Added, Decide, Row, RowColumns, UnreadRowsError
 
@@ -160,7 +160,7 @@ def test_a_wrong_setting_is_not_a_problem_of_the_file(monkeypatch: pytest.Monkey
     """
     A limit that cannot be read is an error of the setting, also when it is needed only for a large array.
     """
-    monkeypatch.setattr(apply_file_limits._Current, "limits", None)
+    monkeypatch.setattr(file_limits._Current, "limits", None)
     monkeypatch.setenv("WHORL_FILE_MEMORY_BYTES", "5")
     array = json.dumps([{"id": str(number), "text": "word " * 50} for number in range(8_000)]).encode()
     with pytest.raises(ParameterError, match="WHORL_FILE_MEMORY_BYTES must be"):

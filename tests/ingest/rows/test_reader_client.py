@@ -12,7 +12,7 @@ from pathlib import PurePath
 import pytest
 
 from tests.ingest.rows.test_warc import archive
-from whorl.ingest import apply_file_limits
+from whorl.ingest import file_limits
 from whorl.ingest.extraction import FileLimits
 from whorl.ingest.rows import reader_client
 from whorl.ingest.rows.reader_client import ConfinedFormat
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", r
 @pytest.fixture(autouse=True)
 def short_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Allow little time, and end the workers."""
-    monkeypatch.setattr(apply_file_limits._Current, "limits", FileLimits(seconds=3))
+    monkeypatch.setattr(file_limits._Current, "limits", FileLimits(seconds=3))
     yield
     reader_client._end(reader_client._workers(os.getpid()), os.getpid())
 

@@ -9,7 +9,8 @@ from tests.oracle import bind_unresolved
 from whorl import parse
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.shingling import Scheme
-from whorl.query.plan.nodes import Bool, BoundNode, FieldClause, Nothing, SharedBands, SharedTokens, make_plan
+from whorl.query.plan.nodes import Bool, BoundNode, FieldClause, Nothing, SharedBands, SharedTokens
+from whorl.query.plan.parse_and_plan import make_plan
 
 TEN = Signature(Scheme(), np.arange(10, dtype=np.uint64))
 

@@ -19,7 +19,7 @@ from whorl.arrays import ranges_of
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import StoppedError
 from whorl.fingerprint.compare import Passage, words_of
-from whorl.fingerprint.sketch.sketch import Sketch
+from whorl.fingerprint.sketch.frac_minhash import Sketch
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.request_context import new_request, reporting
 from whorl.search.attribution import find_sources as find_sources_module

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from tests.plain import sketch_of
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 
 SCHEME = SketchScheme()
 

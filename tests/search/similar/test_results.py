@@ -14,12 +14,12 @@ from tests.families import shingles
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.protocol import CandidatePage
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme, compare, sketch_of_distinct
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme, compare, sketch_of_distinct
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.fingerprint.statistics.overlap_estimates import estimate, estimate_overlaps
 from whorl.model import Document, Hit
 from whorl.search.prepared_search import measure
-from whorl.search.similar.fetch_sources import Sources
+from whorl.search.similar.fetch_query_sources import Sources
 from whorl.search.similar.options import METRICS
 from whorl.search.similar.results import RankedHits, SimilarHit, Verified, best_first, exact_estimate, scored
 

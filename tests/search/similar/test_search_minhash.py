@@ -9,10 +9,10 @@ import pytest
 from tests.search.similar.copies import TEXTS, Watched, jaccard
 from whorl import Store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.fingerprint.batch import sign
+from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.query.plan.nodes import BoundPlan, SharedTokens
-from whorl.search.similar.fetch_sources import Sources
+from whorl.search.similar.fetch_query_sources import Sources
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.search import MinHashSearch, search_for, verify
 

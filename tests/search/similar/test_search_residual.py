@@ -13,8 +13,8 @@ from tests.search.attribution.made import words
 from whorl import Document, Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import ParameterError
-from whorl.fingerprint.batch import hashes_of_words
 from whorl.fingerprint.compare import Comparison, words_of
+from whorl.fingerprint.fingerprint_texts import hashes_of_words
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.winnowing import PassageScheme
@@ -23,8 +23,8 @@ from whorl.output.search import plan_lines, promise
 from whorl.request_context import new_request
 from whorl.search.boilerplate import BoilerplateDetector
 from whorl.search.similar import search as similar_search
-from whorl.search.similar.plan import ResidualPlan
 from whorl.search.similar.search import _hashes_without_common
+from whorl.search.similar.sketch_plan import ResidualPlan
 
 CHANCE = random.Random(71)
 FORM = words(CHANCE, 300)

@@ -15,13 +15,13 @@ from tests.families import family_documents, shingles
 from whorl.engine.embedded import search as embedded_search
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.protocol import CandidatePage, Candidates, Costs
-from whorl.fingerprint.batch import text_hashes
+from whorl.fingerprint.fingerprint_texts import text_hashes
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme, sketch_of_distinct
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme, sketch_of_distinct
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Document
 from whorl.query.plan.nodes import Bool, BoundPlan, SketchTokens, Words
-from whorl.search.similar.fetch_sources import Sources
+from whorl.search.similar.fetch_query_sources import Sources
 from whorl.search.similar.options import METRICS, SimilarCriteria
 from whorl.search.similar.search import FEW, MOST_VERIFIED, SketchSearch, phrases_of, search_for, verify
 

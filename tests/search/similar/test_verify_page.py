@@ -18,7 +18,7 @@ from whorl.output.formatting import percent
 from whorl.output.json_conversion import values
 from whorl.search.boilerplate import detector_of_texts
 from whorl.search.similar import verify
-from whorl.search.similar.fetch_sources import Source
+from whorl.search.similar.fetch_query_sources import Source
 from whorl.search.similar.results import Similar
 from whorl.search.similar.verify import residuals
 

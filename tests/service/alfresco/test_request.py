@@ -15,7 +15,7 @@ from whorl import Store
 from whorl.errors import EngineResponseError, SchemaError, StoreError
 from whorl.service.alfresco.request import AlfrescoModel, FacetRange, IntervalSet, Unasked, UnaskedFlag, folded, listed
 from whorl.service.app import create_app
-from whorl.service.classify_requests import SEARCH, TICKETS
+from whorl.service.route_paths import SEARCH, TICKETS
 from whorl.settings.settings import Settings
 
 

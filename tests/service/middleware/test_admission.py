@@ -19,10 +19,10 @@ from tests.service.virtual_time import in_virtual_time
 from whorl import Document, Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.service.app import create_app
-from whorl.service.classify_requests import SEARCH
 from whorl.service.credentials import Credentials
 from whorl.service.middleware import limits
 from whorl.service.middleware.limits import Admission, RequestGauge, RequestSemaphore, Turns
+from whorl.service.route_paths import SEARCH
 from whorl.settings.settings import Settings
 
 

@@ -23,8 +23,8 @@ from tests.service.virtual_time import VirtualTime, in_virtual_time
 from whorl import Document, Store, open_store
 from whorl.errors import ParameterError
 from whorl.service.app import create_app
-from whorl.service.classify_requests import DOCUMENTS, SEARCH, TICKETS
 from whorl.service.middleware.limits import LEAST_BYTES_A_SECOND, MOST_DEPTH, BodyMemory, JsonMeter, RateLimit
+from whorl.service.route_paths import DOCUMENTS, SEARCH, TICKETS
 from whorl.settings.settings import Settings
 
 _TEXTS = st.text(st.sampled_from('a"\\,:[]{}é€\n '), max_size=8)

@@ -14,9 +14,9 @@ from tests.service.served import listening, sending, serving
 from whorl import Document, Store, open_store
 from whorl.errors import ParameterError
 from whorl.service.app import create_app
-from whorl.service.classify_requests import SEARCH, TICKETS
 from whorl.service.credentials import Credentials
 from whorl.service.middleware.request_checks import Hosts
+from whorl.service.route_paths import SEARCH, TICKETS
 from whorl.settings.settings import Settings
 
 pytestmark = pytest.mark.process

@@ -10,9 +10,9 @@ from starlette.testclient import TestClient
 
 from whorl import Store
 from whorl.service.app import create_app
-from whorl.service.classify_requests import speaks_as_alfresco
+from whorl.service.route_paths import speaks_as_alfresco
 from whorl.service.routes.base_models import OneText, RequestBody
-from whorl.service.routes.one_text import CompareRequest, SimilarRequest, SourcesRequest
+from whorl.service.routes.similar_sources_verify import CompareRequest, SimilarRequest, SourcesRequest
 
 
 @pytest.mark.parametrize("model", [OneText, SimilarRequest, SourcesRequest])

@@ -14,7 +14,7 @@ from tests.made_files import SENTENCES, pdf
 from tests.service.contracts import post_json
 from tests.service.limited import PATIENCE_SECONDS, sent
 from whorl import Document, Store, open_store
-from whorl.service import uploads
+from whorl.service import bulk_upload
 from whorl.service.app import create_app
 from whorl.service.middleware import limits
 from whorl.settings.settings import Settings
@@ -79,7 +79,7 @@ def test_repeated_ids_are_counted(service: TestClient, monkeypatch: pytest.Monke
     """
     The last line with an id counts, also in another part of the upload, and the earlier ones are counted.
     """
-    monkeypatch.setattr(uploads, "PART_LINES", 2)
+    monkeypatch.setattr(bulk_upload, "PART_LINES", 2)
     lines = [{"id": document_id, "text": TEXT, "number": number} for number, document_id in enumerate("abaca")]
     answer = service.post("/api/v1/documents", content=sent(lines), headers=LINES).json()
     assert (answer["lines"], answer["stored"], answer["repeated"]) == (5, 3, 2)

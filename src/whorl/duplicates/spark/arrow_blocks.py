@@ -24,7 +24,7 @@ from pyspark.storagelevel import StorageLevel
 
 from whorl.arrays import run_starts
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 Step: TypeAlias = Callable[[Batches], Batches]

@@ -34,7 +34,7 @@ from whorl.duplicates.spark.arrow_blocks import (
     rows_by_part,
     widened,
 )
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 COUNTS = "part int, source long, levels binary, tokens binary, counts binary, flags binary"
 FREQUENCIES = "part int, levels binary, tokens binary, frequencies binary"

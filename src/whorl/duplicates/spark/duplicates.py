@@ -29,9 +29,9 @@ from whorl.duplicates.spark.arrow_blocks import (
 )
 from whorl.duplicates.spark.clusters import MEMBERS, clustered, components, loss_of, member_by_member, with_shares
 from whorl.duplicates.spark.documents import documents_in, parts_of
+from whorl.duplicates.spark.incremental_state import SearchState, drop_removed
 from whorl.duplicates.spark.load_and_sketch import STAYS, RunNumber, load_documents
 from whorl.duplicates.spark.prefix_filter import MOST_AT_ONCE, find_candidates
-from whorl.duplicates.spark.saved_run import SearchState, drop_removed
 from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candidates
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.errors import ParameterError

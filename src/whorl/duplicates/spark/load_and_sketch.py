@@ -44,7 +44,7 @@ from whorl.duplicates.spark.arrow_blocks import (
     sizes_in,
     whole_numbers,
 )
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.model import Document
 
 #: Property of reference documents, which belong to run 0 and are not compared with each other.

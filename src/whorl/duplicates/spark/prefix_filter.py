@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from whorl.arrays import run_starts, spread
-from whorl.duplicates.pair_search import find_pairs
+from whorl.duplicates.all_pairs import find_pairs
 from whorl.duplicates.prefix_filter import oversized_groups
 from whorl.duplicates.prefix_lengths import JoinOptions, Round, rounds
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
@@ -64,7 +64,7 @@ from whorl.duplicates.spark.document_frequencies import (
 from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
 from whorl.duplicates.spark.verify import PAIRS, pair_rows
 from whorl.duplicates.verify_sketches import Pairs
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 #: Columns of candidates. In a row of pairs (`kind` is _PAIRS), `senders` has the keys of the smaller documents, whose
 #: sketches are sent to the larger documents in `receivers`. In a row of a hash block, `receivers` has the keys of all

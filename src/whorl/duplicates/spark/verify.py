@@ -31,7 +31,7 @@ from whorl.duplicates.spark.arrow_blocks import (
 )
 from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
 from whorl.duplicates.verify_sketches import Pairs, measure_pairs, verify_pairs
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 PAIRS = "a long, b long, size_a long, size_b long, shared long, low long, high long"
 _NAMES = [part.split()[0] for part in PAIRS.split(", ")]

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from tantivy import Occur, Query
 
 from whorl.engine.embedded.database import Records
-from whorl.engine.embedded.index import InvertedIndex
+from whorl.engine.embedded.inverted_index import InvertedIndex
 from whorl.engine.embedded.prepare_documents import SCHEMA, words_field
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.shared_tokens import ScoredDocuments, match_tokens

@@ -19,7 +19,7 @@ from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.segments import SKETCH, Numbers
 from whorl.engine.embedded.shared_tokens import ScoredDocuments, shared_counts
 from whorl.engine.protocol import Candidates
-from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, compare
+from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, compare
 from whorl.model import Hit
 from whorl.query.plan.nodes import BoundPlan, SketchTokens
 

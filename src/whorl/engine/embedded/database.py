@@ -26,9 +26,9 @@ import zstandard
 from whorl.arrays import batches
 from whorl.engine.embedded.folder import RECORDS, connect, connect_read_only, damaged_message, file_state, sqlite_errors
 from whorl.errors import SchemeMismatchError, StoreError
-from whorl.fingerprint.batch import text_sketches
+from whorl.fingerprint.fingerprint_texts import text_sketches
 from whorl.fingerprint.shingling import Scheme, well_formed
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, decode_all, encode
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, decode_all, encode
 from whorl.fingerprint.winnowing import PROOF_BITS, Numbers
 from whorl.model import Document, PropertyValue
 from whorl.query.plan.fields_and_values import typed

@@ -23,7 +23,7 @@ from typing import Self, TypeVar
 import numpy as np
 
 from whorl.arrays import batches, chunks
-from whorl.engine.backfill import READ_AT_ONCE, cluster_labels, with_cluster_label
+from whorl.engine.cluster_labels import READ_AT_ONCE, cluster_labels, with_cluster_label
 from whorl.engine.embedded.database import OptionalPart, Records
 from whorl.engine.embedded.facets import count_facets
 from whorl.engine.embedded.folder import (
@@ -41,9 +41,8 @@ from whorl.engine.embedded.folder import (
     mirror,
     prepare_folder,
 )
-from whorl.engine.embedded.index import IndexWriter, InvertedIndex
+from whorl.engine.embedded.inverted_index import IndexWriter, InvertedIndex
 from whorl.engine.embedded.prepare_documents import Change, DocumentPreparation
-from whorl.engine.embedded.property_count_limits import PropertyLimits
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.embedded.segments import PASSAGES
 from whorl.engine.embedded.shared_tokens import document_frequencies
@@ -59,12 +58,12 @@ from whorl.engine.protocol import (
     ScanBatch,
 )
 from whorl.errors import DocumentError, SchemaError, StoreError
-from whorl.fingerprint.batch import sign, signatures_by_id
+from whorl.fingerprint.fingerprint_texts import sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme
-from whorl.model import IS_PRINCIPAL, Document, Order, Page, Stored
+from whorl.model import IS_PRINCIPAL, Document, Order, Page, PropertyLimits, Stored
 from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import (
     Bool,

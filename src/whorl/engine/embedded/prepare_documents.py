@@ -19,10 +19,10 @@ from whorl.engine.index_terms import (
     presence_term,
     value_term,
 )
-from whorl.fingerprint.batch import BATCH_CHARACTERS, BATCH_TEXTS, Hashed, Parts, hashed, least_stored_size
+from whorl.fingerprint.fingerprint_texts import BATCH_CHARACTERS, BATCH_TEXTS, Hashed, Parts, hashed, least_stored_size
 from whorl.fingerprint.minhash.signature import distinct_minima
 from whorl.fingerprint.shingling import Scheme, joined_words
-from whorl.fingerprint.sketch.sketch import SketchScheme, lookup_numbers_together
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_numbers_together
 from whorl.fingerprint.winnowing import Numbers, PassageScheme, passage_numbers
 from whorl.model import Document
 from whorl.query.plan.fields_and_values import split_name

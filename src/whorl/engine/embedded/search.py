@@ -18,7 +18,7 @@ from whorl.engine.embedded.clause_queries import IndexReader, any_of, phrase_que
 from whorl.engine.embedded.compare_candidates import FEW, StoredCandidates
 from whorl.engine.embedded.database import Records
 from whorl.engine.embedded.folder import IndexBrokenError
-from whorl.engine.embedded.index import InvertedIndex
+from whorl.engine.embedded.inverted_index import InvertedIndex
 from whorl.engine.embedded.prepare_documents import SCHEMA
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.segments import PASSAGES

@@ -26,9 +26,9 @@ from whorl.engine.opensearch.document_fields import (
     text_in,
 )
 from whorl.errors import DocumentError, SchemaError
-from whorl.fingerprint.batch import Parts, hashed
+from whorl.fingerprint.fingerprint_texts import Parts, hashed
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from whorl.engine.backfill import (
+from whorl.engine.cluster_labels import (
     CHANGED_AT_ONCE,
     READ_AT_ONCE,
     ServerLabels,

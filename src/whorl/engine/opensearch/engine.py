@@ -68,10 +68,10 @@ from whorl.engine.protocol import (
 )
 from whorl.engine.sketch_encoding import decoded_sketches, finds_only_short
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
-from whorl.fingerprint.batch import Parts, hashed, sign, signatures_by_id
+from whorl.fingerprint.fingerprint_texts import Parts, hashed, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.query.plan.fields_and_values import Fields

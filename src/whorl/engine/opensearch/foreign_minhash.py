@@ -18,7 +18,7 @@ from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_or_extend_index import described
 from whorl.engine.opensearch.document_fields import ID, OWN, Json, text_in
 from whorl.errors import EngineResponseError, ParameterError, SchemaError
-from whorl.fingerprint.batch import sign
+from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.minhash.signature import Signature, Spelling, from_distinct, smallest_in_buckets
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES

@@ -49,7 +49,7 @@ from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, St
 from whorl.errors import ParameterError, SchemaError
 from whorl.fingerprint.minhash.signature import spell_integers
 from whorl.fingerprint.shingling import Scheme, well_formed
-from whorl.fingerprint.sketch.sketch import spelled
+from whorl.fingerprint.sketch.frac_minhash import spelled
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Order
 from whorl.query.ast import Pattern, WildcardCharacter

@@ -34,8 +34,8 @@ from whorl.engine.solr.request_body import (
     without_sketch,
 )
 from whorl.errors import EngineResponseError, SchemaError
-from whorl.fingerprint.batch import Parts, hashed
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.fingerprint_texts import Parts, hashed
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 #: Number of ids per page. It is large, because Solr goes through all matching documents for each page.
 _LISTED_AT_ONCE = 10_000

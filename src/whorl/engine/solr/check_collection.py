@@ -54,8 +54,8 @@ from whorl.engine.solr.request_body import (
     vector_parameters,
 )
 from whorl.errors import EngineResponseError, SchemaError
-from whorl.fingerprint.batch import sign
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.fingerprint_texts import sign
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, SharedTokens
 
 _OUR_TYPE = "give the field the type text_min_hash of solr/configset and index again (whorl index --all)"

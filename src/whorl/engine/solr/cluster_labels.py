@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from whorl.engine.backfill import READ_AT_ONCE, ServerLabels, cluster_labels
+from whorl.engine.cluster_labels import READ_AT_ONCE, ServerLabels, cluster_labels
 from whorl.engine.index_terms import explain_refusals, passage_terms
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.solr.backfill import require_safe, send_updates, update
@@ -18,8 +18,8 @@ from whorl.engine.solr.field_definitions import PASSAGES, SCHEME, SKETCH, defini
 from whorl.engine.solr.inspect_collection import Collection as SolrCollection
 from whorl.engine.solr.request_body import contents_request, exists, listed
 from whorl.errors import SchemaError
-from whorl.fingerprint.batch import Parts, hashed
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.fingerprint_texts import Parts, hashed
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL
 from whorl.query.plan.nodes import BoundPlan
 

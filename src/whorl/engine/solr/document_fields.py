@@ -26,7 +26,7 @@ from whorl.engine.solr.inspect_collection import Collection, Schema, names_in_us
 from whorl.engine.solr.request_body import EVERYTHING, contents_request, without_sketch
 from whorl.errors import EngineResponseError
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, lookup_tokens
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_tokens
 from whorl.model import CLUSTER, IS_PRINCIPAL, PropertyValue
 from whorl.query.plan.fields_and_values import Fields, Places, date_of, whole, written
 from whorl.query.plan.nodes import Kind, Value

@@ -75,10 +75,10 @@ from whorl.engine.solr.request_body import (
     vector_parameters,
 )
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
-from whorl.fingerprint.batch import Parts, hashed, sign, signatures_by_id
+from whorl.fingerprint.fingerprint_texts import Parts, hashed, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature, from_distinct, read_tokens, signature_of, smallest_in_buckets
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import DIGEST_LETTERS, Document, Hit, Order, Page, Stored

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from whorl.engine.solr.client import Json
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.query.plan.nodes import Kind
 

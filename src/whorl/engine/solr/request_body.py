@@ -31,7 +31,7 @@ from whorl.engine.solr.field_definitions import PASSAGES, SAMPLE, SCHEME, SIZE, 
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature import Spelling, band_match_probability, spell_integers, spelled_in_one
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import spelled
+from whorl.fingerprint.sketch.frac_minhash import spelled
 from whorl.model import Order
 from whorl.query.ast import Pattern, WildcardCharacter
 from whorl.query.plan.fields_and_values import date_of, whole, written

@@ -11,7 +11,7 @@ from typing import Any
 
 from whorl.fingerprint.compiled.jit import cached, get, inlined, int64, load8, loop, lowest_bit, uint64
 
-#: Sizes of the header and of the checksum of an encoded sketch, in bytes; see `sketch.sketch`.
+#: Sizes of the header and of the checksum of an encoded sketch, in bytes; see `sketch.frac_minhash`.
 _HEAD, _CHECK = 12, 4
 _ONES = uint64(0xFFFF_FFFF_FFFF_FFFF)
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)

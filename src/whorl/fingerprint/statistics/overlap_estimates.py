@@ -42,7 +42,7 @@ import numpy.typing as npt
 
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
-from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, compare
+from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, compare
 from whorl.fingerprint.statistics.hypergeometric import SLACK, Bools, Counts, first_that, reaches, upper_tail
 from whorl.fingerprint.statistics.metric import Intervals, Metric, Shares, least_overlap, require_fraction
 

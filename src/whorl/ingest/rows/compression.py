@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import zstandard
 
-from whorl.ingest.apply_file_limits import file_limits
+from whorl.ingest.file_limits import file_limits
 from whorl.ingest.rows.row_format import (
     Added,
     Decide,

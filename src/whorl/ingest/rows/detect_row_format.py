@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import IO
 
 from whorl.errors import DocumentError
-from whorl.ingest.apply_file_limits import bounded_memory
+from whorl.ingest.file_limits import bounded_memory
 from whorl.ingest.rows.compression import Packed, packing_of, unpacked
 from whorl.ingest.rows.json_and_csv import JsonArrayFormat, JsonLinesFormat, TableFormat, is_row, is_table
 from whorl.ingest.rows.reader_client import ConfinedFormat

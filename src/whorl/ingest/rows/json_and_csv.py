@@ -13,8 +13,8 @@ from typing import IO, TYPE_CHECKING, Self
 import orjson
 
 from whorl.errors import DocumentError
-from whorl.ingest.apply_file_limits import file_limits
 from whorl.ingest.extraction.detect_format import announced
+from whorl.ingest.file_limits import file_limits
 from whorl.ingest.rows.row_format import (
     CELL_BYTES,
     MOST_BYTES,

@@ -17,9 +17,9 @@ from pathlib import PurePath
 from typing import IO, Any, NamedTuple
 
 from whorl.errors import DocumentError
-from whorl.ingest.apply_file_limits import file_limits
 from whorl.ingest.extraction import FileLimits
 from whorl.ingest.extraction.reader_pool import death_of, time_limit
+from whorl.ingest.file_limits import file_limits
 from whorl.ingest.rows.row_format import Added, Decide, Extract, FileSpan, Row, RowColumns, RowFormat, UnreadRowsError
 from whorl.request_context import require_time
 

@@ -18,8 +18,8 @@ from operator import attrgetter
 from typing import IO, Any
 
 from whorl.errors import DocumentError
-from whorl.ingest.apply_file_limits import bounded_memory, use_file_limits
 from whorl.ingest.extraction.worker import confine, end_with_parent, limit_processor_time
+from whorl.ingest.file_limits import bounded_memory, use_file_limits
 from whorl.ingest.rows.detect_row_format import detect
 from whorl.ingest.rows.reader_client import ReadRequest
 from whorl.ingest.rows.row_format import ReadableStream, Row, RowFormat, UnreadRowsError, portions

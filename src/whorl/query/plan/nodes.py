@@ -1,8 +1,8 @@
-"""Classes that query plans consist of, and `make_plan`, which turns a syntax tree into a plan.
+"""Classes that query plans consist of.
 
-Planning has three pure stages. `make_plan` needs only the query. `resolve` adds the types of fields, from the
-engine's list of fields, because the meaning of a clause depends on them. `bind` adds minimum counts and bands,
-from the signatures of the sources, because they depend on the source's number of tokens.
+Planning has three pure stages. `make_plan` (`parse_and_plan`) needs only the query. `resolve` (`resolve_and_bind`) adds
+the types of fields, from the engine's list of fields, because the meaning of a clause depends on them. `bind` adds
+minimum counts and bands, from the signatures of the sources, because they depend on the source's number of tokens.
 
 Scores are counts. A FINGERPRINT adds the number of matching tokens or bands, and any other clause adds 1. Boosts
 multiply these numbers. In a query with a FINGERPRINT, any other clause scores 0 unless it is boosted, so that the score
@@ -17,8 +17,8 @@ from enum import Enum
 from fractions import Fraction
 from typing import Generic, TypeAlias, TypeVar
 
-from whorl.errors import ParameterError, Span
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.errors import Span
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.query import ast
 from whorl.query.ast import Pattern
@@ -117,10 +117,6 @@ class Exists:
 WordClause: TypeAlias = Words | InOrder | FuzzyWord
 #: A clause that selects documents and scores its weight: any clause except a FINGERPRINT.
 Test: TypeAlias = WordClause | Equal | WildcardValue | Between | Exists
-
-
-#: Limits of a boost. Beyond them, 32-bit scores lose precision.
-SMALLEST_BOOST, LARGEST_BOOST = 1e-6, 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,80 +253,6 @@ class BoundPlan:
 
     root: BoundNode
     warnings: tuple[str, ...] = ()
-
-
-def make_plan(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
-    """Return the plan of a syntax tree; `placed` returns a clause's plan for its own field or the default fields."""
-    counts_words = not any(isinstance(part, ast.Fingerprint) for part in ast.walk(node))
-    return _Planner(placed, float(counts_words), 1.0).plan(node)
-
-
-def make_filter(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
-    """Return the plan of a filter, which selects documents and scores 0."""
-    return _Planner(placed, 0.0, 0.0).plan(node)
-
-
-@dataclass(frozen=True, slots=True)
-class _Planner:
-    """Plans a syntax tree.
-
-    Args:
-        placed: Returns the plan of a clause for the fields that it names.
-        word_weight: Score of a clause without a boost, unless it is a FINGERPRINT.
-        scale: Factor of boosts, and score of a FINGERPRINT without a boost: 0 in a filter, otherwise 1.
-    """
-
-    placed: Callable[[FieldClause], Plan]
-    word_weight: float
-    scale: float
-
-    def plan(self, node: ast.Node, boost: float | None = None) -> Plan:
-        def below(child: ast.Node) -> Plan:
-            return self.plan(child, boost)
-
-        word_weight = self.word_weight if boost is None else boost * self.scale
-        match node:
-            case ast.Template(fields=fields):
-                raise ParameterError(f"%({' '.join(fields)}) asks for nothing outside a template")
-            case ast.Term() | ast.Phrase() | ast.Wildcard() | ast.Fuzzy() | ast.Range() | ast.Proximity():
-                return self.placed(FieldClause(node, word_weight))
-            case ast.Everything():
-                return MatchAll(word_weight)
-            case ast.Fingerprint():
-                overlap, probability = (
-                    None if number is None else Fraction(number) for number in (node.overlap, node.probability)
-                )
-                weight = self.scale * (1.0 if boost is None else boost)
-                return FingerprintClause(node.reference, overlap, probability, weight, node.whole, node.span)
-            case ast.Boost(child=child, factor=factor):
-                product = float(factor) * (1.0 if boost is None else boost)
-                if not SMALLEST_BOOST <= product <= LARGEST_BOOST:
-                    raise ParameterError(
-                        f"boosts within each other come to {product:g}; they can be {SMALLEST_BOOST:g} to "
-                        f"{LARGEST_BOOST:g}"
-                    )
-                return self.plan(child, product)
-            case ast.Or(children=members):
-                return Bool(should=tuple(below(member) for member in members), min_should_match=1)
-            case ast.And(children=members):
-                wanted = tuple(below(member) for member in members if not isinstance(member, ast.Not))
-                unwanted = tuple(below(member.child) for member in members if isinstance(member, ast.Not))
-                return _bool(wanted, (), unwanted)
-            case ast.Not(child=child):
-                return _bool((), (), (below(child),))
-            case ast.Clauses(clauses=clauses):
-                must, should, must_not = (
-                    tuple(below(clause.child) for clause in clauses if clause.occur is occur)
-                    for occur in (ast.Occur.MUST, ast.Occur.SHOULD, ast.Occur.MUST_NOT)
-                )
-                return _bool(must, should, must_not)
-
-
-def _bool(must: tuple[Plan, ...], should: tuple[Plan, ...], must_not: tuple[Plan, ...]) -> Bool[PlannedLeaf]:
-    if not must and not should:
-        # A query with only exclusions matches all other documents.
-        must = (MatchAll(),)
-    return Bool(must, should, must_not, min_should_match=0 if must else 1)
 
 
 def either(members: tuple[Leaf, ...], weight: float) -> Bool[Leaf | MatchAll]:

@@ -1,29 +1,25 @@
 """Completes a query plan: `resolve` looks up the fields that clauses name, `bind` adds the tokens of source documents.
 
-`QueryDefaults` has the options for reading a query: operators between words, default fields, templates, limits.
-
 A field may hold values of several types, because documents come from different sources. `resolve` then makes a test for
 each type that supports the clause.
 """
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from whorl.errors import FieldError, Span, UnknownDocumentError, UnknownFieldError, UnsupportedQueryError, quoted
+from whorl.errors import FieldError, Span, UnknownDocumentError, UnknownFieldError, quoted
 from whorl.fingerprint.minhash.signature import Signature, band_rows, min_should_match, wrapped_bands
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.query import ast
-from whorl.query.ast import Operator, Pattern, QueryLimits, WildcardCharacter
+from whorl.query.ast import Pattern, WildcardCharacter
 from whorl.query.literals import with_quoted_id
 from whorl.query.plan.fields_and_values import (
     DATA_TYPES,
@@ -63,8 +59,6 @@ from whorl.query.plan.nodes import (
     Words,
     either,
     leaves,
-    make_filter,
-    make_plan,
     mapped,
 )
 
@@ -565,102 +559,3 @@ def no_fingerprint(reference: str, scheme: Scheme, *, is_text: bool) -> str:
         f"document {quoted(reference)} has no fingerprint: its text has {few}, or it was indexed before this store "
         "made fingerprints"
     )
-
-
-#: Name that means all text fields. Words without a field are searched there.
-TEXT = "TEXT"
-#: Namespace of the store's own field names, and the default namespace.
-NAMESPACE = "cm"
-#: Number of cached syntax trees, and maximum number of characters of a cached query.
-_MOST_CACHED, _SHORT = 256, 1000
-#: Names of properties. Names in capitals belong to the query language.
-_PROPERTY = re.compile(r"(?=.*[a-z])[^:{}_]+")
-
-
-def _parse(query: str, **options: Any) -> ast.Node:
-    # Importing the parser takes longer than a search for the copies of a document, so import it here.
-    from whorl.query.parser import parse
-
-    return parse(query, **options)
-
-
-_cached_parse = lru_cache(_MOST_CACHED)(_parse)
-
-
-@dataclass(frozen=True, slots=True)
-class QueryDefaults:
-    """Defaults for reading queries. If no arguments are given, they are the defaults of the command line.
-
-    Args:
-        templates: Queries by name, with `%field` as the placeholder for the searched words.
-        default_field: Field for words without a field.
-        text_fields: Fields that TEXT means; if empty, the store's own text fields.
-        namespace: Default namespace of properties.
-        empty_fields: Fields that the store may lack. A clause on a missing one matches no document. Any other unknown
-            field is an error.
-        strict: Whether queries are parsed strictly in Alfresco's dialect.
-    """
-
-    default_operator: Operator = Operator.OR
-    field_operator: Operator = Operator.OR
-    templates: Mapping[str, str] = field(default_factory=dict)
-    default_field: str = TEXT
-    text_fields: tuple[str, ...] = ()
-    namespace: str = NAMESPACE
-    empty_fields: Collection[str] = ()
-    strict: bool = False
-    limits: QueryLimits = field(default_factory=QueryLimits)
-
-    def read(self, query: str) -> ast.Node:
-        # Paging and facets use the same query again, so cache its tree.
-        parse_query = _parse if self.templates or len(query) > _SHORT else _cached_parse
-        return parse_query(
-            query,
-            strict=self.strict,
-            default_operator=self.default_operator,
-            field_operator=self.field_operator,
-            templates=self.templates or None,
-            limits=self.limits,
-        )
-
-    def plan(self, query: str) -> Plan:
-        return make_plan(self._runnable(query), self._placed)
-
-    def filter(self, query: str) -> Plan:
-        """Return the plan of a query that selects documents and scores 0."""
-        return make_filter(self._runnable(query), self._placed)
-
-    def _runnable(self, query: str) -> ast.Node:
-        """Return the tree of a query; raise an error if no engine can run a part that Alfresco's grammar accepts."""
-        tree = self.read(query)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Template):
-                message = "a template has a meaning only as the text of a template"
-                raise UnsupportedQueryError(message, query=query, span=node.span, hint="Give it beside the query.")
-            if isinstance(node, ast.Wildcard) and node.fuzziness is not None:
-                message = "a number behind a word with wildcards is not supported"
-                raise UnsupportedQueryError(message, query=query, span=node.span, hint="Leave out one of the two.")
-        return tree
-
-    def _placed(self, node: FieldClause) -> Plan:
-        """Return the plan of a clause in its own field; in the default fields if it has none."""
-        name = node.clause.field
-        if name is None and self.default_field != TEXT:
-            name = self.default_field
-        if name is None or name == TEXT:
-            if not self.text_fields:
-                return node
-            clauses = [_in_field(node, self.named(text_field)) for text_field in self.text_fields]
-            if len(clauses) == 1:
-                return clauses[0]
-            return either(tuple(replace(clause, weight=0.0) for clause in clauses), node.weight)
-        return _in_field(node, self.named(name))
-
-    def named(self, name: str) -> str:
-        """Return a field's name, with the default namespace if it has none."""
-        is_bare = self.namespace != NAMESPACE and _PROPERTY.fullmatch(name)
-        return f"{self.namespace}:{name}" if is_bare else name
-
-
-def _in_field(node: FieldClause, name: str) -> FieldClause:
-    return replace(node, clause=replace(node.clause, field=name))

@@ -37,12 +37,12 @@ from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, MatchAll, Nothing
 from whorl.request_context import report_progress, require_time, trace
 from whorl.search.attribution.cover import NO_RANGES, Numbers, marked, ranges_by_owner
 from whorl.search.attribution.results import Promise
-from whorl.search.similar.fetch_sources import Sources
+from whorl.search.similar.fetch_query_sources import Sources
 from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.options import SimilarCriteria
-from whorl.search.similar.plan import SketchPlan, reach
 from whorl.search.similar.results import SimilarHit
 from whorl.search.similar.search import look_ups, search_for
+from whorl.search.similar.sketch_plan import SketchPlan, reach
 
 #: Number of shingles in a window, and maximum number of windows of a text; long texts get larger windows.
 WINDOW, MOST_WINDOWS = 256, 200

@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from whorl.arrays import batches, chunks, ranges_of, run_starts, sorted_distinct, spread
 from whorl.engine.protocol import Engine
-from whorl.fingerprint.batch import hashes_of_words
 from whorl.fingerprint.compare import Comparison, Passage, Passages, TextWords, words_of
+from whorl.fingerprint.fingerprint_texts import hashes_of_words
 from whorl.fingerprint.shingling import join
-from whorl.fingerprint.sketch.sketch import Sketch
+from whorl.fingerprint.sketch.frac_minhash import Sketch
 from whorl.fingerprint.winnowing import hashes_of_runs, word_hashes
 from whorl.request_context import report_progress, require_time
 from whorl.search.attribution.cover import (

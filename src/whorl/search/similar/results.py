@@ -16,7 +16,7 @@ from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.fingerprint.statistics.overlap_estimates import Estimate, Estimates
 from whorl.model import Hit
 from whorl.search.similar.minhash_plan import MinHashPlan
-from whorl.search.similar.plan import ResidualPlan, SketchPlan
+from whorl.search.similar.sketch_plan import ResidualPlan, SketchPlan
 
 #: Plan by sketches, by MinHash tokens, or without common text.
 SimilarPlan: TypeAlias = SketchPlan | MinHashPlan | ResidualPlan

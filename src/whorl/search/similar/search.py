@@ -23,13 +23,13 @@ import numpy.typing as npt
 from whorl.arrays import ascending_distinct, run_starts, sorted_distinct
 from whorl.engine.protocol import CandidatePage, Candidates, Costs, Engine, RecalledSketch
 from whorl.errors import ParameterError, UnknownDocumentError, quoted
-from whorl.fingerprint.batch import hashes_of_words, text_hashes
 from whorl.fingerprint.compare import TextWords, common_shingles, words_of
 from whorl.fingerprint.compiled.kernel import count_search
+from whorl.fingerprint.fingerprint_texts import hashes_of_words, text_hashes
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets, judge_buckets
 from whorl.fingerprint.minhash.signature import Signature, bucket_of_each, buckets_from, integers
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch, sketch_of_distinct
+from whorl.fingerprint.sketch.frac_minhash import Sketch, sketch_of_distinct
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, metric_named
 from whorl.fingerprint.statistics.overlap_estimates import Estimate, estimate_overlaps
 from whorl.model import Hit
@@ -52,18 +52,9 @@ from whorl.query.plan.nodes import (
 from whorl.query.plan.resolve_and_bind import unknown_document
 from whorl.request_context import require_time, trace
 from whorl.search.boilerplate import BoilerplateDetector
-from whorl.search.similar.fetch_sources import Source, Sources, text_of
+from whorl.search.similar.fetch_query_sources import Source, Sources, text_of
 from whorl.search.similar.minhash_plan import MinHashPlan, make_minhash_plan
 from whorl.search.similar.options import DEFAULT_RECALL, METRICS, SimilarCriteria
-from whorl.search.similar.plan import (
-    BUDGET_OF_TWO_PHASES,
-    Branch,
-    ResidualPlan,
-    SketchPlan,
-    make_plan,
-    part_of_source,
-    with_phrases,
-)
 from whorl.search.similar.results import (
     Batch,
     HitGroup,
@@ -74,6 +65,15 @@ from whorl.search.similar.results import (
     Verified,
     exact_estimate,
     scored,
+)
+from whorl.search.similar.sketch_plan import (
+    BUDGET_OF_TWO_PHASES,
+    Branch,
+    ResidualPlan,
+    SketchPlan,
+    make_plan,
+    part_of_source,
+    with_phrases,
 )
 from whorl.search.similar.verify import TextVerifier, comparisons
 

@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from whorl.arrays import batches, chunks
 from whorl.engine.protocol import Engine
-from whorl.fingerprint.batch import hashed
 from whorl.fingerprint.compare import Comparison, ResidualOverlap, compare, words_of
+from whorl.fingerprint.fingerprint_texts import hashed
 from whorl.fingerprint.statistics.metric import least_overlap
 from whorl.fingerprint.statistics.overlap_estimates import Estimate
 from whorl.request_context import require_time
 from whorl.search.boilerplate import BoilerplateDetector, Comparer
-from whorl.search.similar.fetch_sources import Source, text_of
+from whorl.search.similar.fetch_query_sources import Source, text_of
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import RankedHits, SimilarHit, best_first, exact_estimate, order_of, scored
 

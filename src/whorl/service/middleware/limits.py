@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.errors import ParameterError
 from whorl.request_context import cancellation, deadline
-from whorl.service.classify_requests import brings_text, header, is_log_in, is_of_the_store, is_upload
+from whorl.service.route_paths import brings_text, header, is_log_in, is_of_the_store, is_upload
 from whorl.settings.settings import Settings
 
 #: After its deadline, a thread has this time in seconds to report its own error.

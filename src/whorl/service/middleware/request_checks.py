@@ -19,10 +19,10 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.errors import ParameterError
-from whorl.service.classify_requests import header, is_log_in, is_of_the_store
 from whorl.service.credentials import Access
 from whorl.service.errors import failure
 from whorl.service.middleware.logs_and_metrics import LOGGER
+from whorl.service.route_paths import header, is_log_in, is_of_the_store
 from whorl.settings.settings import LOOPBACK
 
 _log = logging.getLogger(LOGGER)

@@ -29,8 +29,8 @@ from typing_extensions import TypedDict
 from whorl.operations import QUERY_SCHEMA, OptionField, options_of
 from whorl.output.json_conversion import CharRange, is_result, json_fields, without_none
 from whorl.search.boilerplate import common_limit
-from whorl.service.classify_requests import API
 from whorl.service.json_response import Json
+from whorl.service.route_paths import API
 
 #: A query in whorl's query language, described in docs/afts.md.
 QueryText: TypeAlias = Annotated[str, Field(json_schema_extra={**QUERY_SCHEMA}, examples=["name:lease OR rent"])]

@@ -26,11 +26,11 @@ from whorl.query.plan.resolve_and_bind import words_of
 from whorl.query.unparse import unparse
 from whorl.request_context import seconds_left
 from whorl.search.find_earlier_copies import RepeatSearch
-from whorl.service.classify_requests import DOCUMENTS
+from whorl.service.bulk_upload import BrokenOffError, Report, Uploads
 from whorl.service.errors import Failure, failure_of, require_writable
 from whorl.service.json_response import Json
+from whorl.service.route_paths import DOCUMENTS
 from whorl.service.routes.base_models import Example, RequestBody, api_router, body_of, options_in, response_type
-from whorl.service.uploads import BrokenOffError, Report, Uploads
 from whorl.store import Store, ids_after
 
 #: Maximum number of words in the name filter; additional words are ignored.

@@ -21,10 +21,10 @@ from whorl.operations import MAX_START, DuplicatesOperation
 from whorl.output.duplicates import DescribedCluster, MatchedPair, common_line, left_out, write_clusters
 from whorl.output.json_conversion import values
 from whorl.request_context import report_progress
-from whorl.service.classify_requests import API
 from whorl.service.errors import DEFECT, require_writable, status_of
 from whorl.service.jobs import Job, Jobs, JobState
 from whorl.service.json_response import Json
+from whorl.service.route_paths import API
 from whorl.service.routes.base_models import Example, RequestBody, api_router, body_of, options_in, response_type
 from whorl.store import Store
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.checks import Checks
 from tests.plain import sketch_of
 from whorl.errors import ParameterError, SchemeMismatchError
-from whorl.fingerprint.sketch.sketch import (
+from whorl.fingerprint.sketch.frac_minhash import (
     SketchScheme,
     _count_shared,
     compare,
@@ -195,9 +195,9 @@ def test_a_sketch_of_several_hits_is_compared_once(monkeypatch: pytest.MonkeyPat
         counted.append(len(b))
         return _count_shared(a, b)
 
-    monkeypatch.setattr("whorl.fingerprint.sketch.sketch.loops_at_hand", lambda: None)
-    monkeypatch.setattr("whorl.fingerprint.sketch.sketch._count_shared", counting)
-    monkeypatch.setattr("whorl.fingerprint.sketch.sketch._SMALL", 0)
+    monkeypatch.setattr("whorl.fingerprint.sketch.frac_minhash.loops_at_hand", lambda: None)
+    monkeypatch.setattr("whorl.fingerprint.sketch.frac_minhash._count_shared", counting)
+    monkeypatch.setattr("whorl.fingerprint.sketch.frac_minhash._SMALL", 0)
     overlaps = compare(source, shared)
     assert len(counted) == 2
     apart = compare(source, [replace(hit) for hit in shared])
@@ -209,7 +209,7 @@ def test_comparison_of_many_checks_for_each_portion(monkeypatch: pytest.MonkeyPa
     """
     A comparison with 1,000 sketches checks for cancellation at least once for each 100.
     """
-    monkeypatch.setattr("whorl.fingerprint.sketch.sketch._COMPARED_AT_ONCE", 100)
+    monkeypatch.setattr("whorl.fingerprint.sketch.frac_minhash._COMPARED_AT_ONCE", 100)
     source, checks = sketch_of(random_hashes(50), SCHEME), Checks()
     with new_request("", checks):
         compare(source, [replace(source) for _ in range(1_000)])

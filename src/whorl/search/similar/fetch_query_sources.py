@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from whorl.engine.protocol import Engine, RecalledSketch
 from whorl.errors import ParameterError, UnknownDocumentError, quoted
-from whorl.fingerprint import batch
+from whorl.fingerprint import fingerprint_texts
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.query.plan.resolve_and_bind import no_fingerprint
-from whorl.search.similar.named_documents import References
+from whorl.search.references import References
 
 #: Name in a query for a text given with the query.
 SOURCE = "source"
@@ -145,7 +145,7 @@ class Sources:
     def sketch(self, source: Source, scheme: SketchScheme) -> Sketch | None:
         if source.name not in self._sketches:
             if source.document_id is None:
-                sketch: Sketch | None = batch.text_sketch(source.text or "", self.engine.scheme, scheme)
+                sketch: Sketch | None = fingerprint_texts.text_sketch(source.text or "", self.engine.scheme, scheme)
             else:
                 sketch = self.engine.sketches([source.document_id]).get(source.document_id)
             self._sketches[source.name] = sketch

@@ -19,13 +19,13 @@ from tests.search.attribution.made import words
 from tests.search.similar.sources import SCHEME, source_of
 from whorl.engine.protocol import Costs
 from whorl.errors import ParameterError
-from whorl.fingerprint.batch import text_sketch
+from whorl.fingerprint.fingerprint_texts import text_sketch
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.sketch import Overlaps, Sketch, SketchScheme, compare
+from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, SketchScheme, compare
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, sizes_for
 from whorl.fingerprint.statistics.overlap_estimates import judge_overlaps
 from whorl.search.similar.options import METRICS, SimilarCriteria
-from whorl.search.similar.plan import (
+from whorl.search.similar.sketch_plan import (
     Branch,
     ResidualPlan,
     SketchPlan,

@@ -18,10 +18,10 @@ from tests.service.limited import LINES, sent
 from whorl import Document, Store, open_store
 from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, EngineUnavailableError
-from whorl.service import uploads
+from whorl.service import bulk_upload
 from whorl.service.app import create_app
+from whorl.service.bulk_upload import Line, LineSplitter, Report, Uploads
 from whorl.service.middleware.limits import BodyMemory, RequestGauge, RequestSemaphore
-from whorl.service.uploads import Line, LineSplitter, Report, Uploads
 from whorl.settings.settings import Settings
 
 
@@ -81,7 +81,7 @@ def test_no_more_is_read_than_is_stored(store: Store, monkeypatch: pytest.Monkey
         made = Uploads(Store(cast(Engine, Counting(store.engine))), Settings(), semaphore, memory)
         return await made.take(chunks())
 
-    monkeypatch.setattr(uploads, "PART_LINES", 256)
+    monkeypatch.setattr(bulk_upload, "PART_LINES", 256)
     report = run(take)
     # All memory has been released.
     memory.reserve(10_000)

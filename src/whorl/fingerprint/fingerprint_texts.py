@@ -27,7 +27,7 @@ from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME, Kernel, give_back, is_compiling, kernel_if_ready
 from whorl.fingerprint.minhash.signature import Signature, Spelling, minima_of, signature_of, spell, text_minima
 from whorl.fingerprint.shingling import JoinedWords, Scheme, join, murmur, murmur_pieces, numbered, pieces
-from whorl.fingerprint.sketch.sketch import Sketch, SketchScheme, sketch_of_distinct
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans
 from whorl.request_context import report_progress
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whorl.engine.backfill import cluster_label, with_cluster_label
+from whorl.engine.cluster_labels import cluster_label, with_cluster_label
 from whorl.engine.protocol import ClusterLabel
 from whorl.model import Document
 

@@ -10,16 +10,16 @@ import pytest
 
 from tests.duplicates.sets import numbers, pair_options, sketches_of
 from tests.plain import sketch_of
-from whorl.duplicates import pair_search
+from whorl.duplicates import all_pairs
+from whorl.duplicates.all_pairs import _SpanningPairs, find_pairs, first_of_equals
 from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.options import PairOptions
-from whorl.duplicates.pair_search import _SpanningPairs, find_pairs, first_of_equals
 from whorl.duplicates.prefix_filter import HashBlock, find_candidates
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.sketch_store import sketch_key
 from whorl.duplicates.verify_sketches import Pairs, verify_pairs
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric
 
 SCHEME = SketchScheme(k=64, floor_level=1, cap=128, lookup_k=64)
@@ -92,7 +92,7 @@ def test_connected_documents_are_not_compared_again(monkeypatch: pytest.MonkeyPa
         compared += a.size
         return verify_pairs(own, a, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(pair_search, "verify_pairs", counting)
+    monkeypatch.setattr(all_pairs, "verify_pairs", counting)
     chance = random.Random(11)
     sets = []
     for size in (150, 40, 2, 1):

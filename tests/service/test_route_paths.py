@@ -6,7 +6,7 @@ import pytest
 
 from whorl import Store
 from whorl.service.app import create_app
-from whorl.service.classify_requests import (
+from whorl.service.route_paths import (
     DOCUMENTS,
     SEARCH,
     TICKETS,

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from whorl.ingest.apply_file_limits import bounded_memory, file_limits
+from whorl.ingest.file_limits import bounded_memory, file_limits
 
 resource = pytest.importorskip("resource")
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
 from whorl.cli.main import main
-from whorl.cli.simhash_find import find_all, find_clusters
+from whorl.cli.simhash_cpp_commands import find_all, find_clusters
 from whorl.hamming import find_pairs
 
 MOST = 2**64 - 1

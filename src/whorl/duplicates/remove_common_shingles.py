@@ -16,7 +16,7 @@ import numpy.typing as npt
 from whorl.arrays import chunks, run_starts, sorted_distinct
 from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches, map_hashes
 from whorl.errors import ParameterError
-from whorl.fingerprint.batch import hashed
+from whorl.fingerprint.fingerprint_texts import hashed
 from whorl.fingerprint.shingling import Scheme
 from whorl.request_context import require_time
 from whorl.search.boilerplate import DEFAULT_ABOVE, common_limit

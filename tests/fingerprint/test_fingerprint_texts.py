@@ -14,8 +14,9 @@ import pytest
 
 from tests.plain import full_minima, murmur_halves, plain_minima, plain_token
 from whorl.errors import ParameterError
-from whorl.fingerprint import batch as bulk
-from whorl.fingerprint.batch import (
+from whorl.fingerprint import fingerprint_texts as bulk
+from whorl.fingerprint.compiled import kernel
+from whorl.fingerprint.fingerprint_texts import (
     Parts,
     as_json,
     as_npy,
@@ -26,10 +27,9 @@ from whorl.fingerprint.batch import (
     signatures_of,
     sized_signatures_of,
 )
-from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.minhash.signature import Spelling
 from whorl.fingerprint.shingling import Scheme, numbered, well_formed
-from whorl.fingerprint.sketch.sketch import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.words.tokenizer import shingles, tokens
 from whorl.request_context import reporting
 
@@ -279,7 +279,7 @@ def test_a_few_texts_import_no_numba() -> None:
     """
     program = """
 import sys
-from whorl.fingerprint.batch import fingerprints
+from whorl.fingerprint.fingerprint_texts import fingerprints
 fingerprints(["a small text of seven words altogether"] * 100)
 print("numba" in sys.modules)
 """

@@ -11,9 +11,9 @@ import pytest
 
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
 from whorl.errors import ParameterError
-from whorl.hamming.simhash_py_corpus import Corpus
+from whorl.simhash_compat import Corpus
 
-CASES = json.loads((Path(__file__).parents[1] / "vectors" / "simhash_corpus.json").read_text())["cases"]
+CASES = json.loads((Path(__file__).parent / "vectors" / "simhash_corpus.json").read_text())["cases"]
 
 
 def filled(case: dict[str, Any], **quirks: bool) -> Corpus:

@@ -14,9 +14,9 @@ from tests.cli.running import whorl
 from whorl import Document, Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.folder import RECORDS
-from whorl.engine.embedded.property_count_limits import PropertyLimits
 from whorl.engine.protocol import ClusterLabel
 from whorl.errors import DocumentError, StoreError
+from whorl.model import PropertyLimits
 from whorl.settings.settings import Settings
 
 TEXT = "the words of a document that matter little"

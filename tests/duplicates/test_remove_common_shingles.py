@@ -16,7 +16,7 @@ from tests.duplicates.results import clusters
 from tests.duplicates.sets import COMPLETE, SMALL, numbers, sketches_of
 from whorl import Document, open_store
 from whorl.duplicates.options import DuplicatesOptions, ask_pairs
-from whorl.duplicates.remove_boilerplate import BoilerplateOptions, ask_common, frequent_hashes, remove_boilerplate
+from whorl.duplicates.remove_common_shingles import BoilerplateOptions, ask_common, frequent_hashes, remove_boilerplate
 from whorl.duplicates.run import duplicates_among, duplicates_in
 from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import Scheme
@@ -151,7 +151,7 @@ def test_frequencies_in_portions(at_once: int, monkeypatch: pytest.MonkeyPatch) 
     """
     The common hashes do not depend on the batch size. They equal a plain count, and the remaining sketches lack them.
     """
-    monkeypatch.setattr("whorl.duplicates.remove_boilerplate._AT_ONCE", at_once)
+    monkeypatch.setattr("whorl.duplicates.remove_common_shingles._AT_ONCE", at_once)
     chance = random.Random(5)
     known = sorted(numbers(chance, 60))
     sets = [set(chance.sample(known, chance.randrange(60))) | numbers(chance, chance.randrange(9)) for _ in range(40)]

@@ -12,7 +12,7 @@ from whorl import Document, Store, UnknownDocumentError, open_store
 from whorl.cli.open_store import file_text
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.search.similar.named_documents import References, file_id
+from whorl.search.references import References, file_id
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from whorl.model import Document
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from whorl.duplicates.spark.saved_run import SearchState
+    from whorl.duplicates.spark.incremental_state import SearchState
 
 pytestmark = QUIET
 
@@ -201,7 +201,7 @@ def test_a_cluster_survives_the_loss_of_its_hubs(spark: SparkSession, tmp_path: 
 def opened(
     spark: SparkSession, folder: Path, *, shingle: int = 5, links: bool = True, keep: str = "first"
 ) -> SearchState:
-    from whorl.duplicates.spark.saved_run import SearchState
+    from whorl.duplicates.spark.incremental_state import SearchState
 
     options = DuplicatesOptions(
         ask_pairs("jaccard", 80, 95), scheme=Scheme(shingle_size=shingle), keep=Keep.named(keep), spanning_only=links
@@ -230,15 +230,15 @@ def test_a_killed_run_leaves_a_complete_state(
     """
     A run killed at any step of writing its state leaves the previous state or its own, and the next run continues.
     """
-    from whorl.duplicates.spark import saved_run
+    from whorl.duplicates.spark import incremental_state
 
     folder, left = tmp_path / "seen", 1000
 
-    class Killed(saved_run._Folder):
+    class Killed(incremental_state._Folder):
         """Fails after a number of steps."""
 
     def counted(name: str) -> None:
-        method = getattr(saved_run._Folder, name)
+        method = getattr(incremental_state._Folder, name)
 
         def step(self: Any, *arguments: Any) -> Any:
             nonlocal left

@@ -10,11 +10,11 @@ import pytest
 
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import ParameterError, UnknownDocumentError
-from whorl.fingerprint.batch import sign, text_sketch
+from whorl.fingerprint.fingerprint_texts import sign, text_sketch
 from whorl.fingerprint.minhash.signature import Signature
-from whorl.fingerprint.sketch.sketch import Sketch
+from whorl.fingerprint.sketch.frac_minhash import Sketch
 from whorl.model import Document
-from whorl.search.similar.fetch_sources import Source, Sources
+from whorl.search.similar.fetch_query_sources import Source, Sources
 
 ONE, OTHER = "one two three four five six seven", "two three four five six seven eight"
 

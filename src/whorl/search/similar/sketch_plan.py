@@ -3,7 +3,7 @@
 The query of a plan is an OR of branches. Each branch covers a range of document sizes, and looks up the m smallest
 hashes of the source's sketch. The index has these hashes for all documents of these sizes. The m tokens are a uniform
 sample of the source's a shingles. So a document that shares I shingles has X ~ Hypergeometric(a, I, m) of the tokens
-(and a few by accident, see `sketch.sketch`). The branch requires the largest number c of tokens with P(X >= c) >=
+(and a few by accident, see `sketch.frac_minhash`). The branch requires the largest number c of tokens with P(X >= c) >=
 recall for the smallest I that reaches the threshold. So every document at or above the threshold is found with at least
 this probability, over the choice of the hash function.
 
@@ -57,7 +57,7 @@ import numpy.typing as npt
 
 from whorl.engine.protocol import Costs
 from whorl.errors import ParameterError
-from whorl.fingerprint.sketch.sketch import Overlaps, Sketch
+from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch
 from whorl.fingerprint.statistics.hypergeometric import (
     SLACK,
     Counts,

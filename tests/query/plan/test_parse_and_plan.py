@@ -9,7 +9,7 @@ from whorl.query import ast
 from whorl.query.ast import Operator, QueryLimits
 from whorl.query.parser import parse
 from whorl.query.plan.nodes import Bool, FieldClause, MatchAll, leaves
-from whorl.query.plan.resolve_and_bind import QueryDefaults
+from whorl.query.plan.parse_and_plan import QueryDefaults
 
 
 @pytest.mark.parametrize(
