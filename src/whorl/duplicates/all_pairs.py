@@ -168,9 +168,9 @@ class _SpanningPairs:
             left = left[1:]
 
     def _products_left(self, hash_block: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
-        """Return the comparisons that remain within a block, as two pairs of groups of documents.
+        """Return the comparisons that a block still needs, as two pairs of document groups.
 
-        Each document of one group must be compared with each document of the other group.
+        Each document of a pair's first group must be compared with each document of its second group.
 
         Most documents were compared only with the pivots. If two documents are not connected, at least one of them is
         outside the block's largest component. So it is enough to compare the documents outside this component with all

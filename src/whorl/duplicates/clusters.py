@@ -81,7 +81,7 @@ def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.boo
     is_link = is_known_a != is_known_b
     new = np.where(is_known_a, pairs.b, pairs.a)[is_link]
     known = np.where(is_known_a, pairs.a, pairs.b)[is_link]
-    # Numpy keeps the last value, so sort the most similar document last, and the first of equally similar ones.
+    # Numpy keeps the last value, so sort the wanted document last: the most similar, or the first in a tie.
     order = np.lexsort((-known, pairs.jaccard[is_link]))
     labels = np.arange(count)
     labels[new[order]] = known[order]

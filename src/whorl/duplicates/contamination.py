@@ -89,7 +89,7 @@ class ReferenceIndex:
         self._position_counts = np.diff(self._position_starts, append=texts.size)
         hashes, self._texts = hashes[self._position_starts], texts[self._position_starts]
         self.sizes = np.bincount(self._texts, minlength=counts.size)
-        #: For each distinct hash, the range in `_texts` of the texts with this hash.
+        #: Range in `_texts` of the texts that contain each distinct hash.
         self._starts = run_starts(hashes)
         self._counts = np.diff(self._starts, append=hashes.size)
         self._hashes = hashes[self._starts]
@@ -145,14 +145,14 @@ class ReferenceIndex:
 
         Args:
             texts: Reference text of each pair.
-            begins: For each pair, index in the arrays of `shared` of the document's first shingle.
-            ends: For each pair, index after the document's last shingle.
+            begins: Index of the first shingle of each pair's document in the arrays of `shared`.
+            ends: Index after the last shingle of each pair's document.
             shared: Positions and hash numbers from `look_up`, for all shingles of a batch of documents.
 
         Returns:
             Array of shape (pairs, 3): position of the run's first shingle in the reference text, its position among the
-                shingles of the batch of documents, and the number of shingles. If several runs are equally long, it is
-                the first one in the document.
+                shingles of the batch of documents, and the number of shingles. Ties go to the first run in the
+                document.
         """
         runs = [np.empty((0, 3), np.int64)]
         counts = ends - begins

@@ -65,7 +65,7 @@ class Deduplication:
 
     Args:
         pairs: Pairs of different texts. If texts are equal, only the first one is in pairs.
-        firsts: For each text, the first text that is equal to it, perhaps itself; int64 array of shape (texts,).
+        firsts: Row of the first text that equals each text, perhaps its own row; int64 array of shape (texts,).
         keep: Retention policy.
         losses: Rank of each text by the policy, where smaller is better, and infinity means no date or number; float64
             array of shape (texts,).

@@ -113,9 +113,9 @@ def by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
 def without_ranges(text: str, ranges: Sequence[tuple[int, int]]) -> str | None:
     r"""Remove ranges of characters from a text; return None if no word is left.
 
-    The blanks after a range are also removed, unless the range directly follows a word or a sign. If a range begins a
-    line, the line break after it is also removed. If two words would touch, they get a blank between them. The ranges
-    ascend and may overlap.
+    The blanks after a range are also removed, unless the range directly follows a word or a punctuation mark. If a
+    range begins a line, the line break after it is also removed. If two words would touch, they get a blank between
+    them. The ranges ascend and may overlap.
 
     >>> without_ranges("one two three, four\n$five", [(4, 7), (15, 19)])
     'one three, \n$five'
@@ -439,7 +439,7 @@ class InputDocuments:
     def __init__(self, reading: InputReader, of: Sequence[Place], *, is_reference: bool = False) -> None:
         self._reading, self._places, self._is_reference = reading, of, is_reference
         self._noted = ReadReport()
-        #: For each file without a text so far: the number of rows read.
+        #: Number of rows read from each file that had no text so far.
         self._without_text: dict[str, int] = {}
         self._with_text: set[str] = set()
 

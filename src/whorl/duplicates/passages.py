@@ -1,8 +1,8 @@
 """Finds passages that are repeated word for word: runs of words that occur more than once in a collection.
 
 A window is N consecutive words of one text. It repeats another window if the same words occur earlier, in the same text
-or in an earlier text. A passage is a longest run of consecutive windows that repeat consecutive windows. Its source is
-the first occurrence of its words. So passages cover exactly the repeated words.
+or in an earlier text. A passage is a maximal run of consecutive windows whose earlier occurrences are also consecutive.
+Its source is the first occurrence of its words. So passages cover exactly the repeated words.
 
 Winnowing (`fingerprint.winnowing`) hashes runs of N/2 words, and keeps at least one hash in any N consecutive words. It
 keeps the same hash wherever the same N words occur, so a repeated window contains a kept hash that occurs more than

@@ -235,7 +235,8 @@ def mark_prefixes(
         owners: Member of each entry; the entries of a member are in the order of their hashes.
         frequency: Number of members with the entry's hash.
         is_indexable: Whether the entry may be in the member's index prefix, as the smaller document.
-        index_lengths, probe_lengths: Lengths of each member's prefixes; index prefixes in indexable entries.
+        index_lengths, probe_lengths: Lengths of each member's prefixes. The length of an index prefix counts only
+            indexable entries.
     """
     is_indexed, is_probed = np.zeros(owners.size, np.bool_), np.zeros(owners.size, np.bool_)
     entries = np.flatnonzero((index_lengths[owners] > 0) & is_indexable | (probe_lengths[owners] > 0))

@@ -101,7 +101,7 @@ def _require_free(place: Place, names: Collection[str]) -> None:
 
 
 def require_texts(reading: InputReader) -> None:
-    """Raise ParameterError if no text can be cut out of a file, such as a web archive or a PDF."""
+    """Raise ParameterError if the format of a file, such as a web archive or a PDF, does not allow removing text."""
     for place in reading.places:
         try:
             with place.file.open("rb") as opened:

@@ -54,7 +54,7 @@ _SORTED_AT_ONCE = 1 << 19
 _NUMBERED_AT_ONCE = 1 << 16
 #: Maximum number of words outside A whose numbers are kept for the next comparison.
 _MOST_OTHER_WORDS = 1 << 20
-#: 2^64 divided by the golden ratio. Multiplying keys by it spreads them evenly over the upper bits.
+#: 2^64 divided by the golden ratio. Multiplying keys by this factor distributes their upper bits evenly.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _DEFAULT_SCHEME = Scheme()
 
@@ -204,7 +204,7 @@ class ResidualOverlap:
     """Comparison of two texts without boilerplate. A shingle is ignored if it consists of common words in either text.
 
     Shared words next to a run of common words (`CommonWords.edge`) also count as common. But the counts and ranges of
-    common words do not include them, because they must not depend on the other text.
+    common words exclude these neighbours, because counts and ranges must not depend on the other text.
 
     Args:
         common_a, common_b: Runs of common words in each text, as ascending half-open ranges in characters.
@@ -270,7 +270,7 @@ def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
         return TextWords(words, spans)
     ends, starts = np.array(hyphens, np.int64).T
     seconds = np.minimum(np.searchsorted(spans[:, 0], starts), len(words) - 1)
-    # A soft hyphen belongs to the first half, which may therefore end after the start of the hyphen.
+    # The first half includes a soft hyphen, so it may end after the start of the hyphen.
     is_between = (seconds > 0) & (spans[seconds, 0] == starts) & (spans[seconds - 1, 1] >= ends)
     return TextWords(words, spans, seconds[is_between] - 1)
 

@@ -130,9 +130,10 @@ def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt
     A stored document that shares `run_words` words has at least one of these hashes, and often hashes of shorter runs.
 
     Returns:
-        Hashes in text order, uint64 array of shape (n,), and for each hash a half-open range of words, int64 array of
-        shape (n, 2): the union of all windows whose smallest hash it is, empty if there are none. A document with all
-        words of a window keeps the window's smallest hash, unless only some of its broken words are joined.
+        Hashes in text order, uint64 array of shape (n,), and a half-open range of words for each hash, int64 array of
+        shape (n, 2). The range covers all windows with this smallest hash; it is empty if there is no such window. A
+        document that contains all words of a window keeps the window's smallest hash, unless only some of the
+        document's broken words are joined.
     """
     if len(words.starts) - 1 < scheme.hashed_words:
         return np.empty(0, np.uint64), np.empty((0, 2), np.int64)
@@ -166,8 +167,7 @@ def kept_of(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDArray[np
         return np.empty(0, np.int64)
     window = hashes.size - is_window.size + 1
     smallest = np.where(is_window, _across(np.minimum, hashes, window), np.uint64(0))
-    # A hash is kept if it is the minimum of a window: then it is equal to the largest minimum of all windows that
-    # contain it.
+    # A hash is the minimum of a window if and only if it equals the largest minimum of all windows that contain it.
     padding = np.zeros(window - 1, np.uint64)
     around = _across(np.maximum, np.concatenate((padding, smallest, padding)), window)
     return np.flatnonzero(around == hashes)

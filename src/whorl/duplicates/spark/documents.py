@@ -171,7 +171,7 @@ def without(
 
 
 def parts_of(*frames: DataFrame) -> Partitioning:
-    """Make as many parts as the largest of: input partitions, parallelism, spark.sql.shuffle.partitions."""
+    """Return as many parts as the largest of three numbers: input partitions, parallelism, shuffle partitions."""
     context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)
     return Partitioning.into(

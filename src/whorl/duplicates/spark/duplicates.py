@@ -44,7 +44,7 @@ _PAIR_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 
 
 class CandidateLimits(NamedTuple):
-    """Maximum number of pairs that one hash may make in a round, and of hashes that one worker may compare alone."""
+    """Maximum number of pairs per hash in a round, and maximum number of hashes that one worker compares alone."""
 
     pairs_of_hash: int = MOST_PAIRS
     hashes_of_worker: int = MOST_AT_ONCE

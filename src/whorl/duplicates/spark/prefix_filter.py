@@ -66,9 +66,9 @@ from whorl.duplicates.spark.verify import PAIRS, pair_rows
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
-#: Columns of candidates. In a row of pairs (`kind` is _PAIRS), `senders` has the keys of the smaller documents, whose
-#: sketches are sent to the larger documents in `receivers`. In a row of a hash block, `receivers` has the keys of all
-#: its documents, and `senders` has the keys of its new documents. A hash block is open if its documents have more
+#: Columns of candidates. A row of pairs (`kind` is _PAIRS) has the keys of smaller documents in `senders`, whose
+#: sketches are sent, and the keys of larger documents in `receivers`. A row of a hash block has the keys of all its
+#: documents in `receivers`, and of its new documents in `senders`. A hash block is open if its documents have more
 #: hashes for the next round.
 _CANDIDATES = "part int, kind long, hash_block string, senders binary, receivers binary"
 _KEYS = "part int, keys binary"

@@ -1,8 +1,8 @@
 """Compares the sketches of pairs on Spark: verifies candidates, and measures how much two documents share.
 
-The comparison uses the functions of one machine. The two documents of a pair may be in different blocks, in two
-partitions. Then the block of one document sends its sketch to the block of the other. It sends a sketch only once for
-all comparisons in a block.
+The comparison uses the same functions as the search on one machine. The two documents of a pair may be in different
+blocks, in two partitions. Then the block of one document sends its sketch to the block of the other. It sends a sketch
+only once for all comparisons in a block.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _SENT = f"{SKETCHES}, sender_indices binary, receivers binary"
 #: Maximum number of hashes in a row of sent sketches, and of bytes of sketches to compare at a time.
 _HASHES_AT_ONCE, _BYTES_AT_ONCE = 1 << 22, 1 << 24
 
-#: Function that compares pairs. Its arguments are sketches, the indices of sent documents and of their partners in the
-#: sketches, and the keys of all of them.
+#: Function that compares pairs. Its arguments are the sketches of all documents, two arrays with the indices of the
+#: sent documents and of their partners, and the keys of all documents.
 _Compare = Callable[[Sketches, Numbers, Numbers, Numbers], Pairs]
 
 

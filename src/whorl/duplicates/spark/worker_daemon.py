@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 def unpacked_pyspark(paths: list[str]) -> str | None:
-    """Return the folder next to the archive with unpacked PySpark, or None."""
+    """Return the folder of an unpacked PySpark next to its archive, or None."""
     for path in map(Path, paths):
         # In pip's installation, the archive is in pyspark/python/lib, so PySpark is three folders above it.
         if path.name == "pyspark.zip" and len(path.parents) > 3 and (path.parents[2] / "__init__.py").is_file():

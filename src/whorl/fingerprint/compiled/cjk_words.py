@@ -73,7 +73,7 @@ def _branch(trie: Any, place: int, size: int, unit: int) -> Any:
 
 @loop
 def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
-    """Advance by one unit in the trie, from a node, or within a linear run of units with `stretch` units left.
+    """Advance by one unit in the trie, from a node or within a linear run that has `stretch` units left.
 
     Returns:
         Value of the word that ends after the unit, or -1; next position, or -1; and number of units left in a linear

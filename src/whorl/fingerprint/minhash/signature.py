@@ -2,7 +2,7 @@
 
 A signature is a one-permutation MinHash. The hashes of a text's shingles fall into buckets by their top bits, and the
 signature has the smallest hash of each bucket. Lucene's MinHashFilter computes the same hashes (identical in Lucene 8,
-9 and 10). By rotation, an empty bucket repeats the hash of the next filled bucket. A token is a hash of the signature,
+9 and 10). Rotation fills an empty bucket with the hash of the next filled bucket. A token is a hash of the signature,
 encoded for an index.
 
 An index keeps each token once, without its bucket. The bucket follows from the first unit of the token (or the first
@@ -188,7 +188,7 @@ class Signature:
             `spelling`. Most schemes have one token for each bucket, in order; rotation fills empty buckets. The array
             is empty for a text with fewer words than a shingle.
         spelling: Token encoding of the index that the signature comes from or is compared with. An encoding loses parts
-            of tokens; None if nothing is lost.
+            of tokens; None means complete tokens.
         is_exact: False if the order or the repetitions of some tokens are guessed.
     """
 
@@ -317,9 +317,9 @@ def _ends_of_runs(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
 def buckets_from(signature: Signature) -> Buckets:
     """Return the buckets of a signature; a bucket whose token an index may lose is marked as unknown.
 
-    An index can lose the first unit of a token, if it is a surrogate or has leading zeros. Then the bucket is unknown
-    in every document, because the readable tokens alone would be a biased sample. Losses in later units do no harm,
-    because they are the same in every document.
+    An index can lose the first unit of a token, if this unit is a surrogate or has leading zeros. The bucket is then
+    marked as unknown in every document, because the readable tokens alone would be a biased sample. Losses in later
+    units do no harm, because they are the same in every document.
     """
     scheme, count = signature.scheme, signature.scheme.bucket_count
     if not scheme.fills_every_bucket:

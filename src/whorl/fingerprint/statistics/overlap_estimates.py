@@ -81,7 +81,7 @@ class Estimate:
 
 
 def estimate(source: Sketch, hits: Sequence[Sketch], confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
-    """Estimate the overlap of a source with hits from the sketches of both sides."""
+    """Estimate the overlap of a source with each hit from their sketches."""
     return tuple(estimate_overlaps(compare(source, hits), confidence))
 
 

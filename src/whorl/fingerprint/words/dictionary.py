@@ -109,7 +109,7 @@ class LeastCost:
         """Return the positions inside the span where words end, by minimum-cost segmentation."""
         text, origins = self.normalize(span)
         ends = self.word_ends(text)
-        # A boundary inside the NFKC form of one character, such as U+3300, moves to its start.
+        # A boundary inside the NFKC form of one character, such as U+3300, moves to the start of the character.
         places = dict.fromkeys(origins[end] for end in ends)
         return [place for place in places if 0 < place < len(span)]
 
