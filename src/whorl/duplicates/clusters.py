@@ -134,7 +134,7 @@ def _complete(firsts: list[int], seconds: list[int]) -> dict[int, int]:
     """Divide a connected component into complete groups, and label each document with its group's smallest index."""
     members: dict[int, list[int]] = {}
     label: dict[int, int] = {}
-    #: For each pair of groups, by their labels: the number of pairs that have one document in each group.
+    #: Number of pairs between two groups, by the labels of both groups.
     links: dict[int, dict[int, int]] = {}
     for a, b in zip(firsts, seconds, strict=True):
         for one, other in ((a, b), (b, a)):

@@ -93,14 +93,14 @@ class ReferenceIndex:
         self._starts = run_starts(hashes)
         self._counts = np.diff(self._starts, append=hashes.size)
         self._hashes = hashes[self._starts]
-        #: For each element of `_texts`, one number that combines the index of its hash with its text; ascending.
+        #: Combination of hash index and text in one number, for each element of `_texts`; ascending.
         self._keys = np.repeat(np.arange(self._hashes.size), self._counts) * len(documents) + self._texts
         bits = min(max(_LEAST_BITS, (_SLOTS * self._hashes.size).bit_length()), _MOST_BITS)
         self._shift = np.uint64(64 - bits)
         #: Cache of the character ranges of the words of reference texts that were found in a document.
         self._known_spans = dict[int, npt.NDArray[np.int64]]()
-        #: For each value of a hash's upper bits, whether any hash of the reference has it. This table is faster than a
-        #: binary search, and excludes nearly all hashes of documents.
+        #: Bit filter: whether any hash of the reference has the upper bits that are the index. This table is faster
+        #: than a binary search, and excludes nearly all hashes of documents.
         self._filter = np.zeros(1 << bits, np.bool_)
         self._filter[self._slots(self._hashes)] = True
 

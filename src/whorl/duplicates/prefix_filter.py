@@ -191,7 +191,7 @@ class _FilterRound:
 
 
 def oversized_groups(hashes: npt.NDArray[Any], counts: Numbers, most: int) -> list[Numbers]:
-    """For each hash with more than `most` pairs in total, return the indices of its entries that have pairs.
+    """Group the entries of each hash with more than `most` pairs; return the indices of the entries that have pairs.
 
     `hashes` has the hash of each entry; entries of a hash are adjacent. `counts` has the number of pairs of each entry.
 

@@ -35,7 +35,7 @@ _LARGE_POPULATION = 1 << 39
 
 
 class PrefixLengths(NamedTuple):
-    """For each document, the numbers of hashes that determine its prefix lengths at one level.
+    """Numbers of hashes that determine the prefix lengths of each document at one level.
 
     Attributes:
         counts: Number of the document's hashes below the bound of the level.
@@ -63,7 +63,7 @@ class PrefixLengths(NamedTuple):
         one, it looks up partners by the hashes of its probe prefix.
 
         Args:
-            shared: For each document, the number of hashes shared with other documents.
+            shared: Number of hashes that each document shares with other documents.
             shared_indexable: The number of shared hashes that are indexable.
         """
         index_lengths = np.where(self.indexable > 0, shared_indexable - self.min_indexable_shared + 1, 0)

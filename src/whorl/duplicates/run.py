@@ -284,7 +284,7 @@ def _load_changed(
     sketching: Sketching,
     on_repeated: Callable[[str], None],
 ) -> None:
-    """Sketch and store the new and changed documents; mark the unchanged documents, so that they are not deleted."""
+    """Sketch and store new and changed documents; mark unchanged documents, so that the store does not delete them."""
     ahead: Counter[str] = Counter()
     digests_ahead: deque[list[bytes]] = deque()
     is_empty = not store.count()

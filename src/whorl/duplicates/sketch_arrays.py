@@ -157,7 +157,7 @@ class Sketches:
         return hasattr(self.hashes, "_mmap") and self.hashes.nbytes > most and hasattr(mmap, "MADV_DONTNEED")
 
     def count_upto(self, indices: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
-        """For each document, count its hashes that are at most its element of `last`."""
+        """Count the hashes of each document up to its element of `last`, inclusive."""
         counts = np.empty(indices.size, np.int64)
         starts = self.starts[indices]
         if self.exceeds_memory:
@@ -180,7 +180,7 @@ class Sketches:
         return low - first
 
     def count_at_level(self, indices: Numbers, levels: Numbers) -> Numbers:
-        """For each document, count its hashes below the bound of its element of `levels`."""
+        """Count the hashes of each document below the bound of its level in `levels`."""
         counts = self.counts[indices]
         above = np.flatnonzero(levels)
         if above.size:

@@ -617,7 +617,7 @@ class Matcher:
         return rightward, np.bincount(after[is_reached & known], minlength=len(anchors))
 
     def _agree(self, places: _Numbers) -> npt.NDArray[np.bool_]:
-        """For each shingle of `a`, check whether `b` has it at the position in `places`; False outside `b`."""
+        """Check whether `b` has each shingle of `a` at the position in `places`; False for positions outside `b`."""
         inside: npt.NDArray[np.bool_] = (places >= 0) & (places < len(self.b))
         inside &= self.a == self.b[np.where(inside, places, 0)]
         return inside

@@ -31,7 +31,7 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
     Args:
         raw: The sketches, and at least eight more bytes.
         starts: Start of each sketch, and the end of the last.
-        low_bits: For each sketch, the number of bits of its low parts.
+        low_bits: Number of bits of each low part, for each sketch.
         counts: Number of hashes of each sketch, from its header.
         firsts: Index of each sketch's first hash in the output.
     """

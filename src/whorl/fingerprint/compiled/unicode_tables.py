@@ -148,7 +148,7 @@ class _Kinds:
 
     Attributes:
         starts: Categories that begin words. Any sequence of their characters is one word.
-        inner: Categories that may occur anywhere in such a word except at the start.
+        inner: Categories that may occur anywhere in these words except at the start.
         gaps: Categories whose characters never form a word with each other, nor a segment with a character of `starts`.
         hard_ends: Categories of `gaps` that never continue a word of `starts` and `inner`.
         soft_ends: As in LoopTables.
