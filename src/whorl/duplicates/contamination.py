@@ -99,8 +99,8 @@ class ReferenceIndex:
         self._shift = np.uint64(64 - bits)
         #: Cache of the character ranges of the words of reference texts that were found in a document.
         self._known_spans = dict[int, npt.NDArray[np.int64]]()
-        #: Bit filter: whether any hash of the reference has the upper bits that are the index. This table is faster
-        #: than a binary search, and excludes nearly all hashes of documents.
+        #: Bit filter, indexed by the upper bits of a hash: whether the reference has any hash with these bits. The
+        #: filter is faster than a binary search, and excludes nearly all hashes of documents.
         self._filter = np.zeros(1 << bits, np.bool_)
         self._filter[self._slots(self._hashes)] = True
 

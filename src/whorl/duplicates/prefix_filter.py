@@ -7,10 +7,10 @@ count: a few tens per document (`Round.aim`).
 A document has k hashes at a level, and its partner contains the share c of its shingles. With probability `recall`, the
 partner then has at least m = quantile(Binomial(k, c), 1 - recall) of these k hashes. (The exact distribution is
 hypergeometric; it is narrower, so its m is at least as large.) If two sketches share m hashes, then for any order of
-the hashes, they share one among the first k - m + 1 of each. This is the prefix filter: the smaller document is indexed
-under its first hashes (index prefix), and the larger one looks up its own first hashes (probe prefix). The rarest
-hashes come first. A hash that only one document has costs nothing. A hash that a hundred thousand documents share (a
-licence, a menu, a footer) is used only for documents that contain little else.
+the hashes, the first k - m + 1 hashes of each sketch have one in common. This is the prefix filter: the smaller
+document is indexed under its first hashes (index prefix), and the larger one looks up its own first hashes (probe
+prefix). The rarest hashes come first. A hash that only one document has costs nothing. A hash that a hundred thousand
+documents share (a licence, a menu, a footer) is used only for documents that contain little else.
 
 If a hash still produces more than `JoinOptions.most` pairs, its documents are deferred to another round with four times
 the hashes. More hashes separate documents above the threshold from documents just below it. After the last round, the

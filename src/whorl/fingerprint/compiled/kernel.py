@@ -219,7 +219,7 @@ class Kernel:
         """
         hashes: list[npt.NDArray[np.uint64]] = [_NOTHING]
         sizes = np.zeros(len(texts), np.int64)
-        # If the current text does not fit into one window: its hashes so far.
+        # Hashes so far of a text that does not fit into one window.
         parts: list[npt.NDArray[np.uint64]] = []
         read: list[JoinedWords] = []
         first = overlap = 0
