@@ -10,7 +10,7 @@ A search has these stages:
                   cannot decide
 6. all_pairs      run stages 4 and 5, and skip pairs of documents that are already connected
 7. clusters       group the pairs; result yields pairs and clusters, rewrite_files writes copies of the files, and
-                  write_cluster_labels tells a store which cluster each document is in
+                  write_cluster_labels writes cluster ids into a store
 
 `run` calls the stages on one machine, and the modules of `spark` on a cluster. `remove_common_shingles` removes text
 that many documents share before stage 4. `passages` finds repeated runs of words; `contamination` finds reference texts

@@ -16,8 +16,8 @@ from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.verify_sketches import Pairs, verify_pairs
 from whorl.request_context import report_progress, require_time
 
-#: Number of documents of a block (`HashBlock`: the documents that share a frequent hash) to compare with the whole
-#: block before any other pair. These documents are the pivots.
+#: Number of pivots: documents of a block that are compared with the whole block before any other pair. A block
+#: (`HashBlock`) is the documents that share a frequent hash.
 _PIVOTS = 16
 #: Number of documents to sample from a block, to see whether most of the block is one cluster.
 _SAMPLE = 64

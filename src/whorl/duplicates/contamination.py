@@ -82,8 +82,8 @@ class ReferenceIndex:
         texts = np.repeat(np.arange(counts.size), counts)
         order = np.lexsort((texts, ordered))
         hashes, texts = ordered[order], texts[order]
-        #: Position of each shingle in its text, counted in shingles; then, for each pair of a hash and a text that
-        #: contains it, the range of its positions.
+        #: Positions of shingles in their texts, counted in shingles; and the range of these positions for each pair of
+        #: a hash and a text that contains it.
         self._reference_positions = (order - np.cumsum(np.append(0, counts))[texts]).astype(np.int32)
         self._position_starts = run_starts(hashes, texts)
         self._position_counts = np.diff(self._position_starts, append=texts.size)
@@ -93,7 +93,7 @@ class ReferenceIndex:
         self._starts = run_starts(hashes)
         self._counts = np.diff(self._starts, append=hashes.size)
         self._hashes = hashes[self._starts]
-        #: Combination of hash index and text in one number, for each element of `_texts`; ascending.
+        #: Hash index and text of each element of `_texts`, combined in one number; ascending.
         self._keys = np.repeat(np.arange(self._hashes.size), self._counts) * len(documents) + self._texts
         bits = min(max(_LEAST_BITS, (_SLOTS * self._hashes.size).bit_length()), _MOST_BITS)
         self._shift = np.uint64(64 - bits)
@@ -352,7 +352,7 @@ class ReferenceMatches:
         self.items_in_all = len(set(map(item_of, self.references)))
         self.too_short_references = int(np.count_nonzero(index.sizes == 0))
         matches, is_too_short = list[ReferenceMatch](), [np.empty(0, np.bool_)]
-        # Ignore errors in deleting: Windows cannot delete a mapped file before the process ends.
+        # Ignore errors when deleting the folder: Windows cannot delete a mapped file before the process ends.
         with (
             tempfile.TemporaryDirectory(prefix="whorl-reference-", ignore_cleanup_errors=True) as folder,
             closing(IdFile(Path(folder) / "ids")) as ids,

@@ -261,7 +261,7 @@ class InputReader:
             )
 
     def texts(self, ids: Sequence[str]) -> dict[str, str]:
-        """Read files again, to return the texts of documents that are whole files. Ids of rows are left out."""
+        """Read files again, to return the texts of documents that are whole files. The result omits ids of rows."""
         texts: dict[str, str] = {}
         for document_id in ids:
             if place := self._files.get(document_id):

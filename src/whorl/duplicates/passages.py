@@ -80,7 +80,7 @@ def passages_among(
         raise ParameterError(f"a passage has {LEAST_WORDS} to {MOST_WORDS} words, got {words}")
     reading = _WordReader(options.scheme, options.within)
     with ExitStack() as opened:
-        # Ignore errors in deleting: Windows cannot delete a mapped file before the process ends.
+        # Ignore errors when deleting the folder: Windows cannot delete a mapped file before the process ends.
         temporary = tempfile.TemporaryDirectory(prefix="whorl-passages-", ignore_cleanup_errors=True)
         folder = Path(opened.enter_context(temporary))
         store = opened.enter_context(TemporarySketchStore(folder, FILES_SCHEME))
@@ -176,7 +176,7 @@ class _WordStream:
 
 
 def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numbers:
-    """For the window at each position, return 1 plus the position of its source, or 0 if the window has no source.
+    """Return 1 plus the position of the source of each window, or 0 if the window has no source, by window position.
 
     The array is mapped from a sparse file in `folder`. To bound the memory, windows are sorted by hash in several
     passes, each over a range of hash values.

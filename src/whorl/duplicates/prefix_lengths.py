@@ -51,7 +51,10 @@ class PrefixLengths(NamedTuple):
     min_shared: Numbers
 
     def used_hashes(self, is_larger: npt.NDArray[np.bool_]) -> Numbers:
-        """Return each document's number of hashes to read: all if it may be the larger one, else the indexable ones."""
+        """Return the number of hashes to read of each document.
+
+        These are all hashes of a document that may be the larger document of a pair, otherwise the indexable hashes.
+        """
         return np.where(is_larger, self.counts, self.indexable)
 
     def prefixes(

@@ -95,8 +95,8 @@ class Sketching:
 
     Args:
         dates: Returns a document's creation or modification time in seconds since 1970, or None.
-        within: Property in which compared documents must agree. Documents without the property are compared with each
-            other.
+        within: Property that must be equal in both documents of a pair. Documents without the property are compared
+            with each other.
     """
 
     scheme: Scheme

@@ -48,7 +48,7 @@ class LevelMembers:
         indices: Index of each member among all documents.
         lengths: Numbers of hashes that determine each member's prefixes.
         is_larger: Whether the member may be the larger document of a pair at this level, its home level.
-        first: Number of the smallest member that is large enough for a pair with each member.
+        first: For each member, the number of the smallest member that is large enough for a pair with it.
     """
 
     indices: Numbers

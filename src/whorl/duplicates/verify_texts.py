@@ -34,10 +34,10 @@ def split_equal_samples(
     pair_options: PairOptions,
     read: ReadHashes,
 ) -> StoredSketches:
-    """Tell apart documents whose incomplete sketches are equal but whose texts may differ.
+    """Distinguish documents whose incomplete sketches are equal, but whose texts may differ.
 
-    Documents with equal keys count as equal. So read these documents, and compute new keys from all hashes of their
-    texts. Documents that are surely similar enough for a pair keep their keys.
+    Documents with equal keys count as equal. So this function computes new keys of these documents, from all hashes of
+    their texts. Documents that are surely similar enough for a pair keep their keys.
     """
     sketches, keys = stored.sketches, stored.keys.copy()
     is_part = sketches.scheme.levels(sketches.sizes) > 0

@@ -1,4 +1,4 @@
-"""Stores the id of its cluster in each document of a store, so that searches can show one document per cluster."""
+"""Writes cluster ids into the documents of a store, so that searches can show one document per cluster."""
 
 from __future__ import annotations
 

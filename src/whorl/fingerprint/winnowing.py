@@ -107,7 +107,7 @@ class PassageScheme:
 
 
 def winnowed(words: JoinedWords, scheme: PassageScheme) -> Numbers:
-    """Return the hashes that winnowing keeps of a text, ascending and distinct; empty for a short text."""
+    """Return the hashes of a text that winnowing keeps, ascending and distinct; empty for a short text."""
     return sorted_distinct([_numbers(_across(np.minimum, run_hashes(words, scheme), scheme.window), scheme)])
 
 

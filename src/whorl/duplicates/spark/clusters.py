@@ -1,7 +1,7 @@
 """Groups pairs into clusters on Spark, and measures how much each member shares with the retained document.
 
-A cluster is one row. For each column of its members it has a list, ordered by run and id. Spark handles few long rows
-faster than millions of short rows.
+A cluster is one row. Each column of its members is a list, ordered by run and id. Spark handles few long rows faster
+than millions of short rows.
 
 Connected components: union-find first reduces the links of each partition to one per document. If the remaining links
 fit into one worker, it merges them. Otherwise, two steps alternate. Both steps determine for each node the smallest of

@@ -232,7 +232,7 @@ def reduce(
         minima: Smallest hash of each text and bucket so far, as high half and low half; updated.
         filled: Whether each bucket of each text is filled.
         highs: Receives the high half of every hash, unordered and with repetitions, unless this array is empty.
-        shingles: The number of shingles of each text is added to it.
+        shingles: Number of shingles of each text so far; updated.
         scratch: Result of `make_scratch`.
     """
     hashes = scratch[2]

@@ -607,8 +607,8 @@ def give_back(one: Kernel) -> None:
 def count_search(scheme: Scheme, weight: int = 1) -> None:
     """Count a search. After every `WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
 
-    If the compiled code cannot be stored, do not load the loops: compiling would take longer than it saves. `weight`
-    says how much the search would gain from the loops, in similarity searches.
+    If the compiled code cannot be stored, do not load the loops: compiling would take longer than it saves. `weight` is
+    the time that the loops would save in this search, as a multiple of a similarity search.
     """
     is_due = 0 in [next(_searches) % WORTH_LOADING for _ in range(weight)]
     if is_due and is_available() and not is_loaded():
