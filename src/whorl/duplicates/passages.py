@@ -176,7 +176,7 @@ class _WordStream:
 
 
 def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numbers:
-    """Return 1 plus the position of the source of each window, or 0 if the window has no source, by window position.
+    """Return an array with 1 plus the position of each window's source; 0 for a window without a source.
 
     The array is mapped from a sparse file in `folder`. To bound the memory, windows are sorted by hash in several
     passes, each over a range of hash values.

@@ -51,9 +51,9 @@ class PrefixLengths(NamedTuple):
     min_shared: Numbers
 
     def used_hashes(self, is_larger: npt.NDArray[np.bool_]) -> Numbers:
-        """Return the number of hashes to read of each document.
+        """Return the number of hashes to read from each document.
 
-        These are all hashes of a document that may be the larger document of a pair, otherwise the indexable hashes.
+        All hashes are read if the document may be the larger document of a pair, otherwise only the indexable hashes.
         """
         return np.where(is_larger, self.counts, self.indexable)
 

@@ -74,7 +74,7 @@ class StoredSketches:
     Args:
         numbers: Numbers of the documents in the store, ascending.
         keys: Hash of each sketch; equal sketches have equal keys.
-        is_paired: Mask of the documents that were compared with each other: the store has all of their pairs.
+        is_paired: Mask of the documents that were compared with each other: the store has all pairs among them.
         is_new: Mask of documents that no run has compared.
     """
 

@@ -65,8 +65,9 @@ class Buckets:
 def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) -> Buckets:
     """Return the buckets of a signature that has one hash for each bucket.
 
-    `minima` has 64-bit hashes. A bucket is empty if its hash belongs to another bucket, for example because of
-    rotation. `is_known` marks the buckets whose content is known, by default all: an index may have lost some hashes.
+    `minima` has 64-bit hashes. A hash outside its bucket's range of values marks an empty bucket, for example a bucket
+    that rotation filled. `is_known` marks the buckets whose content is known, by default all: an index may have lost
+    some hashes.
     """
     if not minima.size:
         raise ParameterError("a text of fewer words than one shingle has no buckets; it cannot be compared")
