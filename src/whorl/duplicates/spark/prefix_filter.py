@@ -66,10 +66,10 @@ from whorl.duplicates.spark.verify import PAIRS, pair_rows
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
-#: Columns of candidates. A row of pairs (`kind` is _PAIRS) has the keys of smaller documents in `senders`, whose
-#: sketches are sent, and the keys of larger documents in `receivers`. A row of a hash block has the keys of all its
-#: documents in `receivers`, and of its new documents in `senders`. A hash block is open if its documents have more
-#: hashes for the next round.
+#: Columns of candidates. Documents are given by their keys. A row of pairs (`kind` is _PAIRS) has smaller documents in
+#: `senders`, which send their sketches to the larger documents in `receivers`. A row of a hash block has all of its
+#: documents in `receivers`, and the new ones in `senders`. A hash block is open if its documents have more hashes for
+#: the next round.
 _CANDIDATES = "part int, kind long, hash_block string, senders binary, receivers binary"
 _KEYS = "part int, keys binary"
 _CANDIDATE_NAMES = [part.split()[0] for part in _CANDIDATES.split(", ")]
