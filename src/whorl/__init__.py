@@ -12,21 +12,20 @@ Explanation     the plan and the request of a query
 
 Inputs and results:
 
-Document        a text with an id, a name and properties; Stored, its stored fields; Indexed, numbers of documents
-                stored, with IndexOptions
+Document        a text with an id, a name and properties; Stored, its stored fields; Indexed, the result of indexing,
+                numbers of documents, with IndexOptions
 Hit, Page       the results of a search, sorted by Order; Kind, the type of a field's values
 Similar         the results of a search for similar documents, each a SimilarHit, with SimilarOptions; SketchPlan,
                 Branch, ResidualPlan and MinHashPlan, its search plans
-Attribution     the documents that account for a text, each a TextSource, found with a Promise and
-                SourcesOptions; HashedPassage, a passage in a store without texts; CommonOptions, options for common
-                text
+Attribution     the documents that a text comes from, each a TextSource, with a Promise of the recall; SourcesOptions;
+                HashedPassage, a passage in a store without texts; CommonOptions, options for common text
 Verification    the quotations of a text, each a VerifiedQuotation: its Quotation, a Verdict, each QuotedPlace with
-                every Difference, and the LookUp of its words; with VerifyOptions; or each a GivenQuotation
+                every Difference, and the LookUp of its words; VerifyOptions; GivenQuotation, given without a text
 Measured        a hit's overlap with a query's source; Snippet, a part of its text with the query's words
 Comparison      two texts compared exactly, with CompareOptions, their shared Passages, each a Passage, the Size of
                 both, and the ResidualOverlap without Common text
 Metric, Shares  the three shares by name, and their values; Estimate, with their intervals
-Signature       a document's MinHash fingerprint, under a Scheme, in a Spelling
+Signature       a document's MinHash fingerprint, made under a Scheme; Spelling, the encoding of its tokens
 Sketch          a sample of a document's shingles for calibrated search, under a SketchScheme
 
 Duplicates:
@@ -34,7 +33,7 @@ Duplicates:
 deduplicate     near-duplicates among texts in memory, as a Deduplication: mask, clusters, pairs and a
                 DeduplicationSummary
 duplicates_in, duplicates_among   the duplicates in a store, or among documents without a store, as Duplicates
-ask_pairs       PairOptions; ask_common, BoilerplateOptions; DuplicatesOptions, these and all others, with the
+ask_pairs       reads PairOptions; ask_common, BoilerplateOptions; DuplicatesOptions, these and all others, with the
                 Granularity of the comparison
 superfluous     the members of clusters that can be deleted; Keep, the retention policy
 Pair, Cluster, Member             the results; Version, a member in the order of versions, with its OwnText,

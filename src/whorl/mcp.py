@@ -429,9 +429,10 @@ def _tool(
 ) -> Callable[[Callable[..., dict[str, Any]]], None]:
     """Return a decorator that registers a function as a tool.
 
-    The tool's parameter `options` names an operation; the tool gets one argument for each option of it. It runs in a
-    thread that ends with the request, and reports its progress. Errors of whorl become messages that help an assistant
-    to correct its request. `start` and `max_characters` page through the list or text `items` of the answer.
+    The function's parameter `options` names an operation; the tool gets one argument for each option of the operation.
+    A call runs in a thread that ends with the request, and reports its progress. Errors of whorl become messages that
+    help an assistant to correct its request. `start` and `max_characters` page through the list or text `items` of the
+    answer.
     """
 
     def decorate(function: Callable[..., dict[str, Any]]) -> None:

@@ -221,7 +221,7 @@ class Order:
     Args:
         field: Name of the field, None for the score.
         places: For each type of the field's values, the engine's field that holds them; set by the store. A document is
-            sorted by the first type that it has a value of.
+            sorted by its values of the first type that it has.
     """
 
     field: str | None
@@ -275,7 +275,7 @@ class Indexed:
     """Progress of an indexing run, in documents.
 
     Args:
-        repeated: Documents with the id of an earlier document of the run; of several with one id, the last one counts.
+        repeated: Documents with the id of an earlier document of the run; the last document with an id is stored.
     """
 
     stored: int = 0

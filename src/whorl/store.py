@@ -66,7 +66,7 @@ _SAME = 100
 class Store:
     """Documents in an engine: add them, find documents that share content, delete them.
 
-    Use `open_store` to get one. A store is a context manager that closes its engine.
+    Use `open_store` to get a store. It is a context manager that closes its engine.
 
     Args:
         names: Maps field names used in queries to field names in the store.

@@ -57,7 +57,7 @@ class Problems(Collection[Problem]):
     """The problems of one run: every problem of a whole file, but only the first problems of rows.
 
     So a file with many broken rows takes little memory. The length counts all problems, but iteration yields only the
-    kept ones.
+    kept problems.
     """
 
     __slots__ = ("_count", "_kept", "_rows_kept", "lost", "whole_files")

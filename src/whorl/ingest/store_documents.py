@@ -36,7 +36,7 @@ class IndexOptions(TypedDict, total=False):
         progress: Called after every batch with the numbers of documents safely stored or unchanged so far.
         on_refused: Called with a document that the engine cannot store, and the error, which otherwise ends the run.
         on_stored: Called with each document when it is safely stored.
-        seen: Ids of the same run in earlier calls; by default, the call is the whole run.
+        seen: Ids of earlier calls in the same run; by default, this call is the whole run.
     """
 
     batch: int

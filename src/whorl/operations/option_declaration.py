@@ -1,4 +1,4 @@
-"""Describes the options of an operation in the fields of a dataclass, and lists the options of such a class."""
+"""Declares options as fields of a dataclass (an operation), and lists the options of an operation."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def only(*front_ends: FrontEnd, because: str) -> Mapping[FrontEnd, str]:
     return {front_end: because for front_end in FRONT_ENDS if front_end not in front_ends}
 
 
-#: Reason of operations that return a whole result, without pages.
+#: Reasons why operations that return a whole result lack the options of pages, by front end.
 ALL_RETURNED = only("cli", "mcp", because="returns all of them")
 
 

@@ -24,7 +24,7 @@ Reading: TypeAlias = Literal["lenient", "strict"]
 #: JSON schema of a number of documents or a percentage of all documents; `common_limit` reads it.
 _LIMIT_SCHEMA = {"pattern": r"^([1-9][0-9]{0,8}|(100|[1-9][0-9]?(\.[0-9]{1,4})?|0\.[0-9]{0,3}[1-9])%)$"}
 
-#: Reasons of options for files.
+#: Reasons why only the command line has the options for files, by front end.
 FILES = only("cli", because="takes documents, not files")
 RESULT_FILES = only("cli", because="returns the result, and writes no files")
 

@@ -13,7 +13,7 @@ from whorl.output.json_conversion import values
 from whorl.output.sources_report import html_name, html_text, lines_named, report_page
 from whorl.search.quotations.results import Difference, LookUp, QuotedPlace, Verdict, Verification, VerifiedQuotation
 
-#: Columns of the CSV file: a row has a quotation, its verdict, and the first place in a document that has it.
+#: Columns of the CSV file: a row has a quotation, its verdict, and the first place in a document where it occurs.
 COLUMNS = ("verdict", "quote", "words", "source", "id", "name", "start", "end", "first_line", "text", "differences")
 MEANINGS: Mapping[Verdict, str] = {
     Verdict.EXACT: "is there word for word",
@@ -37,7 +37,7 @@ _AROUND = 160
 
 @dataclass(frozen=True, slots=True)
 class LinedPlace:
-    """A place in a document that has a quotation, with its line numbers and its text."""
+    """A place in a document where a quotation occurs, with its line numbers and its text."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("id=place.id", "name=place.name", "quote_place=place.quote", "*range", "differences=place.differences"),
@@ -67,7 +67,7 @@ class ListedQuotation:
 
 @dataclass(frozen=True, slots=True)
 class ListedText:
-    """The text with the quotations; without a text, the name is ""; the content is present only for HTML."""
+    """The text that has the quotations, with an empty name if there is no text; only HTML adds the content."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("name", "kind", "content?")
 

@@ -1,6 +1,6 @@
 """Writes the result of a search for sources (the documents a text was taken from) as JSON or CSV.
 
-Also writes lines that say what was not read or not compared, and which recall is promised.
+Also writes lines about documents that were not read or compared, and about the promised recall.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class SearchedText:
 
 @dataclass(frozen=True, slots=True)
 class CommonPart:
-    """Numbers of words of the text: common ones (boilerplate), others, and others that are in sources."""
+    """Word counts of the text: common words (boilerplate), other words, and other words that are in sources."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("above=common.limit", "ignored=common.is_ignored", "words=common.words", "other_words"),

@@ -39,7 +39,7 @@ _LINE = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)", re.ASCII)
 class CompareOptions(TypedDict, total=False):
     """Keywords of `Store.compare` that define common text (boilerplate).
 
-    With them, the result also has the shares without it; see `CommonOptions`.
+    With these keywords, the result also has the shares without common text; see `CommonOptions`.
     """
 
     common_above: str | None
@@ -48,7 +48,7 @@ class CompareOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """Looks up how many documents have a passage. A passage in more than `limit` documents is common."""
+    """Looks up the number of documents with a passage. A passage in more than `limit` documents is common."""
 
     engine: Engine
     scheme: PassageScheme

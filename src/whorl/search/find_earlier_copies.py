@@ -64,7 +64,7 @@ class RepeatSearch:
         return Repeats(document.id, repeated) if repeated else None
 
     def of_stored(self, ids: Iterable[str]) -> Iterator[Repeats]:
-        """Yield the earlier documents that each new stored document repeats. `ids` are distinct and in stored order."""
+        """Yield the earlier documents that each new stored document repeats. `ids` are distinct, oldest first."""
         later = dict.fromkeys(ids)
         total = len(later)
         for count, document_id in enumerate(list(later), start=1):

@@ -115,7 +115,7 @@ def _is_matched(expression: re.Pattern[str]) -> _IsMeant:
 
 
 def is_near(word: str, other: str, edits: int) -> bool:
-    """Check whether `edits` edits turn one word into the other: insert, delete, replace or swap letters.
+    """Check whether `edits` edits (insert, delete, replace or swap letters) turn one word into the other.
 
     >>> is_near("lease", "laese", 1), is_near("lease", "leaks", 1)
     (True, False)

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 #: Types to sort a field by, in order of preference. Integers and floats are sorted together.
 _SORTED_BY = ((Kind.DATE,), (Kind.FLOAT, Kind.INTEGER), (Kind.KEYWORD,), (Kind.BOOLEAN,))
 _TEXTS_AT_ONCE = 25
-#: Minimum and maximum number of hits to fetch in one request for collapsed hits.
+#: Minimum and maximum number of hits to fetch in one request if hits are collapsed.
 _FEWEST, _MOST = 50, 1000
 #: A filter query, or a list of alternatives.
 Filter: TypeAlias = str | Sequence[str]
@@ -102,7 +102,7 @@ def _sort_key(text: str) -> Order:
 
 
 class QueryReader:
-    """Parses and resolves queries of one store. All of them have the same defaults, fields and current time.
+    """Parses and resolves queries of one store, all with the same defaults, fields and current time.
 
     Args:
         names: Maps field names used in queries to field names in the store.
@@ -226,7 +226,8 @@ class PreparedQuery:
             if name not in used
         ]
         self._warnings = (*warnings, *(warning for _, of_filter in chosen for warning in of_filter), *unused)
-        #: Numbers of shared tokens by id, if the scores of the last page are these numbers; otherwise empty.
+        #: Numbers of shared tokens by id, taken from the scores of the last page; empty if its scores are other
+        #: numbers.
         self._counts: Mapping[str, int] = {}
         self._calibrated: CalibratedFingerprints | None = None
         if metric is not None:

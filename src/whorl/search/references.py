@@ -1,8 +1,8 @@
 """Finds the document or text that a user refers to by id, path, name or file.
 
 A reference is an id (or a DBID or node, see `engine.protocol.reference_meanings`), the path of an indexed file, or the
-name of one document. They are tried in this order. Only the command line gives `References` a folder and a reader of
-files; a service never opens a path.
+name of one document. These meanings are tried in this order. Only the command line gives `References` a folder and a
+reader of files; a service never opens a path.
 """
 
 from __future__ import annotations

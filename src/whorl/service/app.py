@@ -106,7 +106,7 @@ def create_app(
     hosts: Hosts | None = None,
     state: SharedState | None = None,
 ) -> FastAPI:
-    """Return the service over a store, which must stay open as long as the service runs.
+    """Return the HTTP application of a store; the store must stay open as long as the application runs.
 
     Every route under /api and /alfresco requires the credentials. By default, any host name is allowed, and the service
     has its own state.
@@ -159,7 +159,7 @@ def create_app(
     routes = [*app.routes, *(route for router in routers for route in router.routes)]
     # Starlette runs the middleware that was added last first.
     app.add_middleware(DirectRoutes, routes=routes)
-    # Only an embedded store needs turns: requests to a server can wait for it at the same time.
+    # Only requests to an embedded store take turns; requests to a search server can wait for it in parallel.
     turn = Turns().turn if store.engine.runs_in_process else nullcontext
     app.add_middleware(Admission, semaphore=requests, seconds=settings.request_timeout_seconds, turn=turn)
     app.add_middleware(Bodies, settings=settings, memory=memory)

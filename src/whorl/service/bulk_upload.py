@@ -63,7 +63,7 @@ class Report:
     Args:
         stored: Number of stored documents, all on disk.
         unchanged: Number of documents already stored with the same content.
-        repeated: Number of documents with the id of an earlier line; of several with one id, the last one counts.
+        repeated: Number of documents with the id of an earlier line; the last document with an id is stored.
         refused: Number of lines without a valid document, or with a document that cannot be stored.
         errors: Errors of the first refused lines, by line.
         checked: Number of documents that were compared with stored documents.
@@ -127,7 +127,7 @@ class LineSplitter:
         self._add(remainder)
 
     def remainder(self, *, is_ended: bool = False) -> Iterator[Line]:
-        """Yield the current line. An empty line is only yielded with `is_ended`, if a line feed follows."""
+        """Yield the current line; if it is empty, only with `is_ended` (a line feed follows)."""
         if self._size or is_ended:
             yield self._number, b"".join(self._pieces) if self._size <= self._most else None
         self._number, self._pieces, self._size = self._number + 1, [], 0

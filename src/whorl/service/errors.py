@@ -70,10 +70,10 @@ class QuerySpan(TypedDict):
 
 
 class Error(TypedDict):
-    """The error.
+    """Error of a failed request.
 
-    A wrong query adds position and hint. An unknown document adds the id of a similar one. An interrupted upload adds
-    the documents stored so far.
+    A wrong query adds position and hint. An unknown document adds the id of a similar document. An interrupted upload
+    adds the report on the documents stored so far.
     """
 
     statusCode: int

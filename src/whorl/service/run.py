@@ -137,8 +137,8 @@ class Connection(HttpToolsProtocol):
 class WorkerLoop(asyncio.SelectorEventLoop):
     """Event loop of a worker process, which listens at the common address with a socket of its own.
 
-    Linux distributes connections over such sockets. If the processes shared one socket, the first to wake up would
-    accept all waiting connections, and a client with many connections would use only one process.
+    Linux distributes connections over the sockets of all processes. If the processes shared one socket, the first to
+    wake up would accept all waiting connections, and a client with many connections would use only one process.
     """
 
     async def create_server(  # type: ignore[override]  # uvicorn gives a bound socket
@@ -211,7 +211,7 @@ def _claim(host: str, port: int) -> Iterator[None]:
         return
     with socket.socket(socket.AF_UNIX) as claim:
         try:
-            # An abstract name, which Linux frees when the process ends.
+            # Bind an abstract name, which Linux frees when the process ends.
             claim.bind(f"\0whorl {host} {port}")
         except OSError:
             raise ParameterError(

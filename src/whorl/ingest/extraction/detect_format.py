@@ -90,7 +90,7 @@ _EXAMINED_BYTES = 200_000
 #: Characters that a text hardly has: C1 control characters, and replaced bytes.
 _BROKEN = re.compile("[\x80-\x9f\N{REPLACEMENT CHARACTER}]")
 _CONTROLS = re.compile(rb"[\x80-\x9f]")
-#: Groups of Greek, Cyrillic, Hebrew or Arabic letters, and places where a Latin letter precedes or follows one.
+#: Groups of Greek, Cyrillic, Hebrew or Arabic letters, and places where a Latin letter precedes or follows a group.
 _OTHER_LETTERS = re.compile("[\u0370-\u06ff]+")
 _MIXED_LETTERS = re.compile("[A-Za-z][\u0370-\u06ff]|[\u0370-\u06ff][A-Za-z]")
 #: Maximum number of mixed places per group.
@@ -134,7 +134,8 @@ def _probable_encoding(raw: bytes) -> str | None:
         text = beginning.decode(encoding, errors="replace")
         # Reject a guess that gives many words of mixed letters, such as a Latin word with a Cyrillic letter at its end.
         if _MOST_MIXED * len(_OTHER_LETTERS.findall(text)) >= len(_MIXED_LETTERS.findall(text)):
-            # Control characters of ISO 8859-15 show a text of Windows, which has quotation marks and dashes there.
+            # Control characters in ISO 8859-15 show that this is Windows-1252, where their bytes are quotation marks
+            # and dashes.
             return "cp1252" if encoding == "iso8859-15" and _CONTROLS.search(raw) else encoding
     return None
 

@@ -35,8 +35,8 @@ class BusyError(DocumentError):
 class Reader:
     """Extracts text in worker processes, which start when needed, and end when this object is closed or deleted.
 
-    A file that takes longer than `SLOW_SECONDS` is slow. Slow files may occupy all processes but one of several. If one
-    more file becomes slow while other files wait, its reading is ended.
+    A file that takes longer than `SLOW_SECONDS` is slow. If there are several processes, slow files may occupy all but
+    one. If one more file becomes slow while other files wait, its reading is ended.
 
     Args:
         workers: Maximum number of processes, and so of files that are read at the same time. Other files wait.

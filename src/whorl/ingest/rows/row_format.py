@@ -15,11 +15,11 @@ from whorl.errors import DocumentError
 
 T = TypeVar("T")
 
-#: Maximum number of rows in a group of rows that are processed together.
+#: Maximum number of rows that are processed together, as a group.
 AT_ONCE = 512
 #: Maximum size of a row in bytes, because an endless row would fill the memory.
 MOST_BYTES = 100_000_000
-#: Approximate maximum memory of a group of rows that are processed together, in bytes.
+#: Approximate maximum memory of a group of rows, in bytes.
 GROUP_BYTES = 8_000_000
 #: Memory of a table's cell in addition to its characters, in bytes.
 CELL_BYTES = 72

@@ -1,7 +1,7 @@
 """Finds the fields that a query names, reads typed values, and builds the conditions for a value or a range.
 
 A name is looked up in several ways: unchanged, under its default alias, and without its namespace. So `cm:title`,
-`cm_title` and `{http://www.alfresco.org/model/content/1.0}title` also find the field `title`. At last, a name without a
+`cm_title` and `{http://www.alfresco.org/model/content/1.0}title` also find the field `title`. Finally, a name without a
 namespace is looked up in Alfresco's content namespace, so `title` may also find `cm:title`. An alias in `whorl.toml`
 replaces all other meanings of a name.
 

@@ -184,7 +184,7 @@ class SketchTokens:
     """At least `min_should_match` of a sketch's tokens, in a range of document sizes; scores the number of matches.
 
     Sizes are numbers of distinct shingles; `largest_size` is None if there is no limit. `is_whole` is True if the
-    numbers are all hashes of the source, each once.
+    tokens are all hashes of the source, without repetitions.
     """
 
     reference: str
@@ -203,7 +203,7 @@ class SketchTokens:
 
 @dataclass(frozen=True, slots=True)
 class PassageNumbers:
-    """At least one of a text's distinct passage numbers (`fingerprint.winnowing`); scores the number of matches."""
+    """At least one of a text's distinct passage hashes (`fingerprint.winnowing`); scores the number of matches."""
 
     reference: str
     scheme: PassageScheme

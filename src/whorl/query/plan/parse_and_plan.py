@@ -45,7 +45,7 @@ class QueryDefaults:
         default_field: Field for words without a field.
         text_fields: Fields that TEXT means; if empty, the store's own text fields.
         namespace: Default namespace of properties.
-        empty_fields: Fields that the store may lack. A clause on a missing one matches no document. Any other unknown
+        empty_fields: Fields that the store may lack. A clause on a missing field matches no document. Any other unknown
             field is an error.
         strict: Whether queries are parsed strictly in Alfresco's dialect.
     """
@@ -92,7 +92,7 @@ class QueryDefaults:
         return tree
 
     def _placed(self, node: FieldClause) -> Plan:
-        """Return the plan of a clause in its own field; in the default fields if it has none."""
+        """Return the plan of a clause in the field that it names, or else in the default fields."""
         name = node.clause.field
         if name is None and self.default_field != TEXT:
             name = self.default_field

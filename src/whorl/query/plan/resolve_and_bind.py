@@ -86,7 +86,7 @@ def resolve(
         fields: Fields of the store; None for a plan without clauses.
         now: Value of NOW in dates.
         names: Maps field names in queries to field names in the store.
-        empty: Fields that the store may lack. A clause on a missing one matches no document.
+        empty: Fields that the store may lack. A clause on a missing field matches no document.
 
     Raises:
         FieldError: The store has no such field, or its type does not support the clause.
@@ -228,7 +228,7 @@ class _Resolver:
                 raise self._mismatch(clause, places, "this needs words")
 
     def _text(self, clause: ast.Leaf, text: str, form: ast.Form, places: Places) -> list[_FieldTest]:
-        """Return tests for words if the field has words; if it has none, or for the form EXACT, for whole values."""
+        """Return tests for words, or tests for whole values if the field has no words or the form is EXACT."""
         if form is ast.Form.EXACT and Kind.KEYWORD in places:
             exact: list[_FieldTest] = [Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0)]
             if Kind.DATE in places and date_of(text) is not None:
@@ -488,7 +488,7 @@ def bind(
     """Return a plan that an engine can run.
 
     Args:
-        signatures: Signatures by reference. A document that has none is unknown.
+        signatures: Signatures by reference. A document without a signature is unknown.
         texts: References to texts given with the query.
         unknown: Returns the error for an unknown document.
 

@@ -8,11 +8,12 @@ A single search for a whole book would miss a document with one of its paragraph
 overlap by a quarter, and the required part is at most a quarter of a window. So if a passage is at least as long as
 this part, at least one window contains enough of the passage.
 
-The index holds only the winnowed hashes of a document ("passage numbers"), but the search looks up the hash of every
-run of `hashed_words` words of the text. A document with such a hash contains the words of the run, which gives a lower
-bound of the words that it shares with the text. There is also an upper bound, because any shared run of `run_words`
-words has a hash every few words. All documents with a rare hash become candidates. A hash in more than `MANY` documents
-is common text (crowded): only the documents that share most hashes with that part of the text become candidates.
+The index holds only some hashes of each document: its passage hashes, chosen by winnowing. The search looks up the hash
+of every run of `hashed_words` words of the text. A document with one of these hashes contains the words of the run,
+which gives a lower bound of the words that it shares with the text. The hashes also give an upper bound, because any
+shared run of `run_words` words has a hash every few words. All documents with a rare hash become candidates. A hash in
+more than `MANY` documents is common text (crowded): only the documents that share most hashes with that part of the
+text become candidates.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from whorl.search.similar.sketch_plan import SketchPlan, reach
 WINDOW, MOST_WINDOWS = 256, 200
 #: Minimum number of shingles that a candidate must share; sketches of long documents cannot guarantee to find fewer.
 LEAST_SHARED = 20
-#: Minimum and maximum part of a window that a candidate must share; within these limits, most look-ups keep the
+#: Smallest and largest fraction of a window that a candidate must share. Within these limits, most look-ups keep the
 #: promised recall.
 _LEAST_PART, _MOST_PART = Fraction(1, 50), Fraction(1, 4)
 #: Name of a window in messages about look-ups.
@@ -148,7 +149,7 @@ class _Best:
 
 
 class _Windows:
-    """Searches a store for each window of a text, and computes how long a passage must be to be found as promised.
+    """Searches a store for each window of a text, and computes the passage length with the promised recall.
 
     Attributes:
         promised_words: Words of the shortest passage with the promised recall, as in `Promise.words`; set at the end of
@@ -188,8 +189,7 @@ class _Windows:
             search = search_for(Sources(self._engine, {_WINDOW: part}), _WINDOW, question)
             plan = look_ups(search, self._others)
             if isinstance(plan.root, Nothing):
-                # Skip this window: all documents are too short, or its text, split into words by itself, has fewer
-                # words.
+                # Skip this window: all documents are too short, or its text has fewer words if it is split separately.
                 continue
             batch = search.batch(plan, 0, frozenset())
             while batch is None:
@@ -204,7 +204,7 @@ class _Windows:
                 f"{crowded} of {len(places)} parts of the text have more candidates than are compared; those with "
                 "most in common were. A query that excludes unwanted documents makes room for others"
             )
-        # A passage longer than the overlap of two windows may have only as many shingles as the overlap in each window.
+        # Each of two neighbouring windows may contain only the part of a passage that is as long as their overlap.
         is_promised = longest <= max(window // 4, shared)
         self.promised_words = math.ceil(longest) + size - 1 if is_promised else None
 
@@ -224,7 +224,7 @@ def _rounded_up(number: Fraction) -> int:
     return -(-number.numerator // number.denominator)
 
 
-#: Maximum number of documents with a hash; for a more frequent hash, only some of them become candidates.
+#: A hash in more documents than this is crowded: only some of these documents become candidates.
 MANY = 5_000
 #: A crowded part of the text has neighbouring hashes that are each in more than `MANY` documents. At most
 #: `_MOST_LOOK_UPS` crowded parts are looked up, and each gives at most `TAKEN` candidates.
@@ -239,7 +239,7 @@ class PassageGroup:
         ids: Their ids, ascending.
         proven: Words of the text that the documents contain, as half-open ranges: ascending, neither overlapping nor
             adjacent.
-        possible: Words of the text that may be in a passage of the documents that counts. If passages may have fewer
+        possible: Words of the text that may be in a shared passage of the required length. If passages may have fewer
             than `run_words` words, these include the words around each shared hash.
         has_broken_words: Whether words broken at line ends may hide passages from sketches and the index of words.
     """
@@ -255,8 +255,8 @@ class PassageCandidates:
     """Candidates by passage hashes.
 
     `crowded` is the number of hashes of the text that more than `MANY` documents have. Only some of these documents are
-    candidates. All runs of `run_words` words that the text shares with the others are within `crowded_ranges`, which
-    are ranges of the text's words.
+    candidates. `crowded_ranges` are ranges of the text's words. They contain all runs of `run_words` words that the
+    text shares with the other documents.
     """
 
     groups: tuple[PassageGroup, ...]
@@ -284,7 +284,7 @@ def by_passages(
     *counts, broken = engine.passage_counts([*numbers, BROKEN_WORDS])
     known = {number: count for number, count in zip(numbers, counts, strict=True) if count}
     crowded = [number for number, count in known.items() if count > MANY]
-    # A broken word leaves half of a run's words in a row, which is enough if passages may be that short.
+    # A broken word leaves half of a run's words intact, which is enough if passages may be that short.
     if broken and min_words > scheme.run_words // 2:
         # Treat this mark as a frequent hash: look it up only in documents that have a rare hash of the text.
         known[BROKEN_WORDS] = max(broken, MANY + 1)
@@ -344,13 +344,13 @@ def _grouped(
     possible_words: Numbers,
     hashed_words: int,
 ) -> tuple[PassageGroup, ...]:
-    """Group documents that keep the same hashes, as most near-copies do.
+    """Group documents that have the same hashes of the text, as most near-copies do.
 
     Args:
         holders: Documents, with hashes by their index in `numbers`.
         numbers: Distinct passage hashes of the text.
         in_order: Passage hash at each position of the text.
-        possible_words: Words that a document with the hash at each position may share, as ranges.
+        possible_words: For each position, the range of words that a document with its hash may share.
         hashed_words: Words of a passage hash.
     """
     if not holders.ids:

@@ -112,7 +112,7 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
         is_counted: Mask of the words to cover; bool array of shape (words,).
 
     Returns:
-        Indices in `covers`, each with the number of words that the document adds to the earlier ones, at least 1.
+        Indices in `covers`, each with the number of words that the document adds to earlier documents, at least 1.
         Together they cover every counted word that any document covers.
 
     >>> greedy_cover([np.array([[0, 4]]), np.array([[3, 9]]), np.array([[5, 9]])], np.full(10, True))

@@ -55,9 +55,9 @@ DEFAULT_RECALL = fraction_of("recall", SourcesOperation.recall)
 MOST_ALSO = 300
 #: Maximum number of words broken at line ends to look up for a text; maximum number in one request.
 MOST_LOOKED_UP, _AT_ONCE = 1_000, 50
-#: Number of documents to read between two counts of the words that further documents would add.
+#: Number of documents to read before the words that other documents would add are counted again.
 READ_AT_ONCE = 4
-#: Number of similarity searches that together gain as much from the compiled loops as a search for sources.
+#: A search for sources gains as much time from compiled loops as this number of similarity searches.
 LOOPS_GAIN = 10
 #: Maximum number of phrases to look up in the index of words; for more, searching windows of the text is faster.
 MOST_PHRASES = 100
@@ -90,7 +90,7 @@ class SourceCriteria:
         recall: Wanted chance that a document with a passage becomes a candidate, a fraction in (0, 1].
         min_words: Words of the shortest passage that counts, at least 1; no passage is shorter than a shingle.
         most_read: Maximum number of documents to read, 1 to 10,000.
-        ignore_common: Account only for words that are not boilerplate.
+        ignore_common: Ignore the boilerplate in the text.
         without: Parts of the text to leave out.
 
     Raises:
@@ -117,7 +117,7 @@ def sources_of(
     excluded: BoundPlan | None,
     options: SourcesOperation = SourcesOperation(),  # noqa: B008 - frozen
 ) -> Attribution:
-    """Return the documents that account for a text.
+    """Return the sources of a text: few documents that together contain most of its words.
 
     Args:
         own_id: Id of the text, if it is a document of the store; the document is not a source of itself.
@@ -125,7 +125,7 @@ def sources_of(
         options: Options of the search, except `exclude`, which `excluded` replaces.
 
     Raises:
-        ParameterError: A number is out of its range, or undefined boilerplate should be ignored.
+        ParameterError: A number is out of its range, or `ignore_common` is set without a definition of boilerplate.
         StoppedError: The search took longer than `timeout`.
     """
     criteria = SourceCriteria(
@@ -166,7 +166,7 @@ def find_sources(
     own_id: str | None = None,
     detector: BoilerplateDetector | None = None,
 ) -> Attribution:
-    """Return the documents that account for a text.
+    """Return the sources of a text: few documents that together contain most of its words.
 
     Args:
         left_out: Documents to exclude as sources.
@@ -207,7 +207,7 @@ def find_sources(
         if not engine.keeps_texts:
             warnings.append(_hashes_only(scheme))
         chooser.read_until_complete()
-        # Search windows only for passages that hashes can miss: shorter ones, and those with crowded hashes.
+        # Search windows only for passages that hashes can miss: short passages, and passages with crowded hashes.
         is_searched = chooser.uncovered() & engine.keeps_texts
         if min_words >= certain_words:
             is_searched &= marked(certain.crowded_ranges, is_searched.size)
@@ -247,8 +247,7 @@ def find_sources(
         read=reader.read,
         without_text=reader.without_text,
         unread=chooser.count(chooser.promising(chooser.uncovered(), chooser.candidates)),
-        # Windows of words that already are in a known passage are not searched, so shorter passages there are not
-        # promised.
+        # Windows inside known passages are not searched, so shorter passages there are not promised.
         promise=Promise(
             criteria.recall, max(hits.promise.words or 0, certain_words or 0) or None, certain_words, crowded
         ),
@@ -300,7 +299,7 @@ class _Chooser:
         self.candidates += [Candidate([own], NO_RANGES, possible, is_holder=True) for own in ids if own not in known]
 
     def holders(self, gaps: Numbers, own_id: str | None) -> set[str] | None:
-        """Return the ids of documents with a passage in a gap, by the index of words, except the candidates.
+        """Look up gaps in the index of words; return the ids of documents with a passage there, except candidates.
 
         Gaps are ranges of the text's words that no document read so far has. Return None if the engine cannot look up
         phrases, or the gaps have too many phrases.
@@ -327,7 +326,7 @@ class _Chooser:
         return set(holders or ()) - {*chain.from_iterable(candidate.ids for candidate in self.candidates), own_id}
 
     def _phrase_holders(self, starts: Iterable[int], length: int) -> Collection[str] | None:
-        """Return the documents with any phrase of `length` words at `starts` in the text; None if unknown."""
+        """Return the ids of documents with any of the text's phrases of `length` words at `starts`; None if unknown."""
         return self._engine.phrase_holders(self._phrases(starts, length))
 
     def _phrases(self, starts: Iterable[int], length: int) -> set[tuple[str, ...]]:
@@ -456,8 +455,8 @@ class _Chooser:
     def _read_possible(self) -> bool:
         """Read candidates that may have words that no read document has; return whether any was read."""
         is_open, read_before = self.uncovered(), self._reader.read
-        # Near-copies often have the same words, so read a few before any phrases and sketches. If all words of a hash
-        # are a passage, this has been done.
+        # Near-copies often have the same words, so read a few candidates before looking up phrases and sketches. If
+        # `_proven_words` is set, `_read_known` has already read them.
         for _ in range(0 if self._proven_words else READ_FIRST):
             promising = self.promising(is_open, self.candidates)
             if self.count(promising) <= FEW_SKETCHES or not self._read_best(promising, is_open):

@@ -45,7 +45,7 @@ _SHINGLES_AT_ONCE = 1 << 20
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """Documents that share the same words with the text, as far as is known.
+    """Documents that, as far as known, share the same words with the text.
 
     Args:
         ids: The documents, ascending; one if it was read.
@@ -158,7 +158,7 @@ class CandidateReader:
 
         Open words are those of the text that no document read so far has.
         """
-        # Do not narrow again: open words only become fewer, so it would hardly help.
+        # Narrow each candidate only once: open words only become fewer, so narrowing again would hardly help.
         new = (own for own in candidates if not own.is_narrowed and not own.has_broken_words)
         for portion in chunks(new, _possible_words, _SHINGLES_AT_ONCE, _SKETCHES_AT_ONCE):
             require_time()
@@ -251,7 +251,7 @@ class CandidateReader:
         return texts
 
     def _hashed_cover(self, words: TextWords) -> Numbers:
-        """Return the words of the text in runs of at least `run` words of a document, compared by hashes."""
+        """Return the text's words in runs of `run` words that a document also has, compared by hashes."""
         if len(words.words) < self.run or not self._runs.size:
             return NO_RANGES
         runs = sorted_distinct([hashes_of_runs(word_hashes([join(words.words)]), self.run)])

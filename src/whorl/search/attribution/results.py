@@ -10,7 +10,7 @@ from typing import Literal
 from whorl.fingerprint.compare import Passage, ResidualOverlap
 from whorl.fingerprint.statistics.metric import Share, Shares
 
-#: Level of the share of a text in sources, by two thresholds of the user.
+#: Level of a text's share in its sources. The user sets the two thresholds between the levels.
 Level = Literal["low", "medium", "high"]
 
 

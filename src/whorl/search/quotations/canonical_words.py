@@ -1,4 +1,4 @@
-r"""Reduces a text to its canonical words: an exact quotation and its source have the same ones.
+r"""Reduces a text to canonical words, which are the same in an exact quotation and its source.
 
 Some differences are ignored: case, line breaks, hyphenation, quotation marks, loose punctuation, footnote marks and the
 targets of links. Others are not: digits with their signs and units, operators, and apostrophes inside words.
@@ -57,7 +57,7 @@ _PIECE_CHARACTERS = 100_000
 _UNIT = re.compile(r"(?<=\d)\s+(?=[%°‰])")
 _LOOSE = re.compile(
     r"(?<!\w)'|'(?!\w)"
-    # The marks of a call and a factorial count: `foo()`, `n!`.
+    # Keep the marks of a call, `foo()`, and of a factorial, `n!`.
     r"|[\";?\[\]`{}]|(?<!\w)\(|\((?!\))|(?<!\w\()\)|(?<!\w)!(?![\w=])|(?<=[^\W\d]{2})!"
     rf"|[.,](?![\d/])|:(?![\d/=])|(?<={_LETTER})[.,:]|(?<!\w)(?:,|:(?!=))"
     rf"|-(?!\d|[.$€£¥]\d| \d)|(?<={_LETTER})-"

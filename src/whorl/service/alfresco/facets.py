@@ -121,7 +121,7 @@ def faceted(
     The engine gets one request. `without` has the positions of filters that do not apply to the counts.
 
     Raises:
-        ParameterError: A field holds words, which cannot be counted, or no numbers.
+        ParameterError: A field holds words, which cannot be counted, or has no numbers for statistics.
         QueryError: A filter cannot run; a filter on an unknown field matches nothing.
     """
     translator = _FacetTranslator(prepared)

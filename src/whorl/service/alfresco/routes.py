@@ -108,8 +108,8 @@ class _Node:
             if own_names[role] and _moment(str(present[own_names[role]][0])) is None:
                 own_names[role] = ""
         if not (own_names["mime type"] and own_names["size"] and _SIZE.fullmatch(str(present[own_names["size"]][0]))):
-            # If the MIME type or the size is missing, the entry has no `content`. The existing one is then an ordinary
-            # property.
+            # An entry has `content` only with a MIME type and a size. If one of them is missing, show the other as an
+            # ordinary property.
             own_names |= dict.fromkeys(("mime type", "size", "encoding"), "")
         self._own = {role: present[name] for role, name in own_names.items() if name}
         self._left = {name: values for name, values in present.items() if name not in own_names.values()}

@@ -113,7 +113,7 @@ class Hosts:
 
 
 class HostCheck:
-    """Refuses requests that name other hosts, and requests to the store from pages of other sites."""
+    """Refuses requests whose Host header is unknown, and requests to the store from pages of other sites."""
 
     def __init__(self, hosts: Hosts) -> None:
         self._hosts = hosts
@@ -177,7 +177,7 @@ class Authentication:
 
 
 class Methods:
-    """Answers 404 for an unknown path, and 405 with the allowed methods for another method."""
+    """Answers 404 for an unknown path, and 405 with the allowed methods for a method that the path does not allow."""
 
     def __init__(self, routes: Iterable[BaseRoute]) -> None:
         self.routes = [route for route in routes if isinstance(route, Route)]

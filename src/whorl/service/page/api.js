@@ -4,7 +4,7 @@ import { credentials, signIn } from "./sign-in.js";
 
 const API = "/api/v1";
 
-/** A failed request: `message` for people, for a wrong query `span` and `hint`, and the id `suggested` for an unknown one. */
+/** A failed request: `message` for the user; `span` and `hint` of a wrong query; `suggested` id for an unknown id. */
 export class Failure extends Error {
   constructor(message, { span = null, hint = "", suggested = null, status = 0 } = {}) {
     super(message);

@@ -22,7 +22,7 @@ const STRIP = 400;
 const SVG = "http://www.w3.org/2000/svg";
 /** Layout with the two texts stacked. */
 const NARROW = matchMedia("(max-width: 48rem)");
-/** Marks of the user's own texts, by side; null for a document. */
+/** Marks of the user's own texts (see texts.js), by side; null for a document. */
 const marks = { a: null, b: null };
 /**
  * The shown comparison; for each side, the marked places and the start of each passage or difference; differing words;

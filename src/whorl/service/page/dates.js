@@ -4,7 +4,7 @@ const ISO = /^\d{4}-\d{2}-\d{2}(?:T|$)/;
 /** Parts of names of date properties, the preferred first. */
 const NAMES = ["modif", "updat", "changed", "date", "publish", "creat"];
 
-/** Return the date of a document, unchanged, and preferably of its last change; null if it has no date. */
+/** Return a document's date as stored, preferably the date of its last change; null if it has no date. */
 export function dateOf(properties) {
   const dated = Object.entries(properties).filter(([, values]) => ISO.test(String(values[0] ?? "")));
   const rank = ([name]) => {

@@ -1,7 +1,7 @@
 /** Finds the words that differ between two texts, outside their shared passages. */
 
 const WORD = /[\p{L}\p{N}\p{M}]+(?:[.,'’-][\p{L}\p{N}\p{M}]+)*/gu;
-/** Maximum number of words of a gap, on each side, to match equal words in. The time grows with the product. */
+/** Maximum number of words on each side of a gap whose equal words are matched: the time grows with their product. */
 const MATCHED = 500;
 
 /**
@@ -51,7 +51,7 @@ export function chain({ a, b }) {
   return chosen;
 }
 
-/** Return the ranges of a text outside the given ones. */
+/** Return the ranges of a text outside the given ranges. */
 function complement(ranges, length) {
   const outside = [];
   let end = 0;

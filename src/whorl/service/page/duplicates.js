@@ -12,10 +12,10 @@ import { saveAnswer } from "./saving.js";
 import { COMMON_ABOVE, about, compareLink, documentLink, nameOf } from "./store.js";
 
 const CLUSTERS = 10;
-/** Maximum size of a cluster to draw its pairs as a matrix, and to write numbers into the matrix. */
+/** Maximum size of a cluster whose pairs are drawn as a matrix, and of a cluster whose matrix has numbers. */
 const DRAWN = 30, NUMBERED = 8;
 const MEMBERS = 12;
-/** Minimum number of members with the same words to fold them. */
+/** Minimum number of members with the same words that are folded. */
 const FOLDED = 3;
 /** Maximum number of shown passages that a version adds or loses. */
 const PASSAGES = 3;

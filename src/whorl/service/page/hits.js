@@ -12,7 +12,7 @@ const AT_ONCE = 8;
 /**
  * The source of a search.
  * @typedef {Object} Source
- * @property {string} called Its name in sentences such as "of … is in this document", or "your text".
+ * @property {string} called Name in sentences such as "of … is in this document", or "your text".
  * @property {string} [id] Id of a document.
  * @property {string} [mark] Mark of the user's own text, see texts.js.
  * @property {string} [text] The user's own text.

@@ -6,7 +6,7 @@ const FINGERPRINT = /FINGERPRINT:\s*(?:("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')((?:
 export const SOURCE = "source";
 
 /**
- * Parse the first FINGERPRINT of a query; null without one.
+ * Parse the first FINGERPRINT of a query; return null if it has none.
  * @returns {{reference: string, threshold: ?number, recall: ?number}|null} The reference as typed; percentages.
  */
 export function read(query) {
@@ -44,7 +44,7 @@ export function withNumbers(query, threshold, recall) {
   return query.replace(FINGERPRINT, () => literal(told.reference, threshold, recall));
 }
 
-/** Return a query whose FINGERPRINTs of one document are of another; the query itself if it has none of them. */
+/** Return a query with the document `id` replaced by `other` in all of its FINGERPRINTs. */
 export function withReference(query, id, other) {
   return query.replace(new RegExp(FINGERPRINT, "gsu"), (clause) => {
     const { reference, threshold, recall } = read(clause);

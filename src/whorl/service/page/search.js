@@ -20,10 +20,10 @@ const METRICS = {
 };
 /** Field with a document's cluster, if labels were written. */
 const CLUSTER = "whorl_cluster";
-/** Maximum number of a query's words to count the documents of, if no document has all words. */
+/** If no document has all words of a query: maximum number of words whose documents are counted. */
 const COUNTED = 12;
 const parts = {};
-/** The last request, and the source of its hits: `mark` is the user's own text, which the query calls `source`. */
+/** The last request, and the source of its hits: `mark` identifies the user's own text, called `source` in the query. */
 let asked = null, hits = [], source = null, mark = null, going = null;
 /** The last query as the user typed it, and its words if it has no other syntax. */
 let typed = "", words = null;
@@ -236,7 +236,7 @@ async function run(rows = ROWS) {
 }
 
 /**
- * Return the words that at most half of the documents have, or else all words. "The" and "of" would find everything.
+ * Return the words that at most half of the documents have, or else all words: "the" and "of" would find everything.
  */
 async function telling(clauses, signal) {
   if (clauses.length > COUNTED) return clauses;
@@ -246,7 +246,7 @@ async function telling(clauses, signal) {
   return rare.length ? rare : clauses;
 }
 
-/** Return the document whose id is the typed text; null without one. */
+/** Return the document whose id is the typed text, or null. */
 async function documentOf(query, signal) {
   const id = query.trim();
   if (!id || id.length > 1000 || /[\n*?]|^FINGERPRINT:/u.test(id)) return null;

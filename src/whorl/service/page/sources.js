@@ -107,7 +107,7 @@ function facts(told) {
   ].filter(Boolean);
 }
 
-/** Return the passage of a source with the most text marked for this source, not for a better one. */
+/** Return the passage of a source with the most text in the colour of this source, not of a better source. */
 function mostSeen({ passages }, group) {
   const first = places.findIndex((place) => place.group === group);
   const seen = pane.seen();

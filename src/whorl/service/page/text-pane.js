@@ -9,7 +9,7 @@ import { element } from "./dom.js";
 const BLOCK = 3_000, LONGEST = 9_000;
 /** Milliseconds of work at a time, so that the page reacts to keys and scrolling. */
 const STRETCH = 10;
-/** Maximum number of blocks to lay out all of them, even if they are invisible. */
+/** Maximum number of blocks of a text that is laid out completely, including invisible blocks. */
 const SHORT = 20;
 const LINE_PIXELS = 23, LINE_CHARACTERS = 70;
 const NONE = -1;
@@ -193,7 +193,7 @@ export class TextPane {
   }
 }
 
-/** Return the first index below `count` that a condition holds for; it holds for all later ones. `count` if none. */
+/** Return the first index below `count` at which a condition holds, else `count`; it must hold at all later indices. */
 function firstIndex(count, holds) {
   let low = 0, high = count;
   while (low < high) {

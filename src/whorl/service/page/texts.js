@@ -1,6 +1,6 @@
 /**
- * The user's own texts, pasted or read from files. They are not stored, and stay in this tab. In addresses, a mark
- * stands for a text, so a shared address reveals that a text existed, but not its content.
+ * The user's own texts, pasted or read from files. They are not stored, and stay in this tab. An address contains only
+ * a mark (a hash) of a text, so a shared address reveals that a text existed, but not its content.
  */
 
 const KEPT = "whorl.text.";

@@ -127,7 +127,7 @@ def _property(declared: OptionField) -> tuple[Any, Any]:
 
 
 class OneText(RequestBody):
-    """A text. The client gives the text itself, or the id of a document."""
+    """A text, given by itself or as the id of a document."""
 
     rule = {
         "oneOf": [

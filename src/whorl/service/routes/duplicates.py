@@ -57,7 +57,7 @@ class Found:
     pairs: int
     clusters: tuple[Cluster, ...]
     warnings: tuple[str, ...]
-    #: Function that adds to each version of a cluster its added and lost words and passages.
+    #: Function that adds to each version in a cluster the words and passages that it gains and loses.
     worded: Callable[[Cluster], Cluster]
     #: Numbers of cluster labels that were written.
     marked: LabelCounts | None
