@@ -1,4 +1,4 @@
-"""Declares the options of each operation (type, bounds, default, help), from which all front ends derive theirs.
+"""Declares the options of each operation once (type, bounds, default, help) for all front ends.
 
 Each field of an operation is an option. In some front ends it may have another name, or be absent for a stated reason.
 The command line derives its flags (`cli/flags.py`), HTTP its request bodies (`routes/base_models.py`), and MCP the
