@@ -253,15 +253,11 @@ def test_broken_rows_cost_no_others() -> None:
     Rows with too few cells, invalid UTF-8 or a misplaced quote are errors with the number of their first line; other
     rows are read.
     """
-    rows = read(b'id,text\n1,"one\nand more"\n2\n\n3,\xff\n4,"a"b\n5,five\n')
+    rows = read('id,text\n1,"öne\nand more"\n2\n\n3,'.encode() + b'\xff\n4,"a"b\n5,five\n')
     assert rows == [
-        (2, {"id": "1", "text": "one\nand more"}),
+        (2, {"id": "1", "text": "öne\nand more"}),
         (4, "this row has 1 cells, and the first line names 2 columns"),
-        (
-            6,
-            "this row has bytes that are no UTF-8; convert a table of Windows-1252, as Excel writes it, with "
-            "'iconv -f cp1252 -t utf-8'",
-        ),
+        (6, "this row has bytes that are no UTF-8, in which the table begins"),
         (7, "this is no row of the table: ',' expected after '\"'"),
         (8, {"id": "5", "text": "five"}),
     ]
@@ -291,6 +287,39 @@ def test_separators_and_encodings(encoding: str, separator: str) -> None:
         content = content.replace("a,b;c", "z")
     rows = read(content.encode(encoding))
     assert [values for _, values in rows] == [{"id": "1", "text": "ö", "z" if separator in ",;" else "a,b;c": "2"}]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1252", "L'été dernier, le propriétaire a décidé d'augmenter le loyer “à la fin du mois d'août”."),
+        ("cp1251", "Арендатор платит за квартиру каждый месяц и сообщает о повреждениях без задержки."),
+        ("shift_jis", "賃借人は毎月家賃を前払いし、損害が生じた場合には速やかに報告するものとします。"),
+    ],
+)
+def test_encodings_without_a_mark(encoding: str, text: str) -> None:
+    """
+    A table in another encoding is read and rewritten in this encoding, even if it is longer than the examined part.
+    """
+    lines = ["id;text", *(f"{number};{text}" for number in range(10_000))]
+    content = "".join(f"{line}\r\n" for line in lines).encode(encoding)
+    rows = read(content)
+    assert len(rows) == 10_000
+    assert {values["text"] for _, values in rows if isinstance(values, dict)} == {text}
+    out = io.BytesIO()
+    TableFormat().rewrite(io.BytesIO(content), out, RowColumns(), lambda rows: [{} for _ in rows], {})
+    assert out.getvalue() == content
+
+
+def test_a_table_that_begins_in_ascii() -> None:
+    """
+    If other characters only come after the examined bytes, the table is UTF-8, and other rows are refused.
+    """
+    ascii_rows = b"text\n" + b"only ASCII here\n" * 20_000
+    assert read(ascii_rows + "größer\n".encode())[-1][1] == {"text": "größer"}
+    assert read(ascii_rows + "größer\n".encode("cp1252"))[-1][1] == (
+        "this row has bytes that are no UTF-8, in which the table begins"
+    )
 
 
 @given(st.lists(st.lists(st.text(st.characters(codec="utf-8")), min_size=2, max_size=2), max_size=5))

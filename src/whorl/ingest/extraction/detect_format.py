@@ -86,7 +86,7 @@ _MARKS = (
 
 
 #: Number of bytes that show the encoding of a text without a byte order mark.
-_EXAMINED_BYTES = 200_000
+EXAMINED_BYTES = 200_000
 #: Characters that a text hardly has: C1 control characters, and replaced bytes.
 _BROKEN = re.compile("[\x80-\x9f\N{REPLACEMENT CHARACTER}]")
 _CONTROLS = re.compile(rb"[\x80-\x9f]")
@@ -110,7 +110,7 @@ def decode(raw: bytes) -> str:
             if error.reason == "unexpected end of data":
                 # Only the last character is broken, so the file was truncated.
                 return raw.decode("utf-8", errors="replace")
-            encoding = None if b"\0" in raw else _probable_encoding(raw)
+            encoding = probable_encoding(raw)
             if encoding is None:
                 raise DocumentError("this is not text in any recognisable encoding") from None
             text = raw.decode(encoding, errors="replace")
@@ -121,12 +121,14 @@ def decode(raw: bytes) -> str:
     return text
 
 
-def _probable_encoding(raw: bytes) -> str | None:
+def probable_encoding(raw: bytes) -> str | None:
     """Return the most probable encoding of a text that is not in UTF-8; None for bytes that are no text."""
+    if b"\0" in raw:
+        return None
     # Import this only when needed: few texts need the detection, and the import takes long.
     from chardet import EncodingEra, detect_all
 
-    beginning = raw[:_EXAMINED_BYTES]
+    beginning = raw[:EXAMINED_BYTES]
     eras = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO
     for guess in detect_all(beginning, encoding_era=eras, exclude_encodings=["utf-8", "iso8859-1"]):
         if (encoding := guess["encoding"]) is None:

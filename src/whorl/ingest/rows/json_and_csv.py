@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Self
 import orjson
 
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.detect_format import announced
+from whorl.ingest.extraction.detect_format import EXAMINED_BYTES, announced, probable_encoding
 from whorl.ingest.file_limits import file_limits
 from whorl.ingest.rows.row_format import (
     CELL_BYTES,
@@ -261,6 +263,8 @@ def _line(values: object) -> bytes:
 _SEPARATORS = ",\t;|"
 #: Maximum length of the first line in characters.
 _HEADING = 1_000_000
+#: Invalid bytes of UTF-8, decoded as lone surrogates, and valid characters outside ASCII.
+_INVALID, _VALID = re.compile("[\udc80-\udcff]"), re.compile("[^\0-\x7f\udc80-\udcff]")
 
 
 class TableFormat(RowFormat):
@@ -390,10 +394,7 @@ class _Cells:
         try:
             "".join(cells).encode()
         except UnicodeEncodeError:
-            return (
-                "this row has bytes that are no UTF-8; convert a table of Windows-1252, as Excel writes it, with "
-                "'iconv -f cp1252 -t utf-8'"
-            )
+            return f"this row has bytes that are no {self.encoding.upper()}, in which the table begins"
         return ""
 
 
@@ -405,14 +406,16 @@ class _PushedBack(ReadableStream):
         self._first, self._following = first, following
 
     def read_part(self, size: int) -> bytes:
-        part, self._first = self._first or self._following.read(size), b""
+        if not self._first:
+            return self._following.read(size)
+        part, self._first = self._first[:size], self._first[size:]
         return part
 
 
 @contextmanager
 def _cells(opened: IO[bytes]) -> Iterator[_Cells]:
-    first = opened.read(_MARK)
-    encoding = announced(first) or "utf-8"
+    first = opened.read(EXAMINED_BYTES)
+    encoding = announced(first) or _encoding_without_mark(first)
     # Invalid bytes become lone surrogates. Only their rows are refused, because these cannot be encoded.
     text = io.TextIOWrapper(
         io.BufferedReader(_PushedBack(first, opened)), encoding, errors="surrogateescape", newline=""
@@ -421,6 +424,14 @@ def _cells(opened: IO[bytes]) -> Iterator[_Cells]:
         yield _Cells(text, encoding)
     except UnicodeError as error:
         raise UnreadRowsError(f"this table is no text in {encoding}: {error}") from None
+
+
+def _encoding_without_mark(beginning: bytes) -> str:
+    """Detect the encoding of a table that begins with more invalid bytes than valid UTF-8 characters outside ASCII."""
+    # Ignore a last character that is cut.
+    text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(beginning)
+    is_utf_8 = len(_INVALID.findall(text)) <= len(_VALID.findall(text))
+    return "utf-8" if is_utf_8 else probable_encoding(beginning) or "utf-8"
 
 
 def _cell(value: object) -> object:
