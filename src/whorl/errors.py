@@ -139,7 +139,7 @@ class UnknownDocumentError(ParameterError):
 
     Args:
         reference: The name used for the document.
-        hint: Rest of the message, with what would work.
+        hint: End of the message, with a remedy.
         suggested: Id of the document that was probably meant.
     """
 

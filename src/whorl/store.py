@@ -59,7 +59,7 @@ _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
 _MAYBE_INDEX = re.compile(r"(?i:https?)://[^/]+/(?!solr/?$)[^/?#]+/?")
 
 _DELETED_AT_ONCE = 1_000
-#: Maximum number of documents to find that have the same shingles as a text.
+#: Maximum number of documents that a search for the same shingles as a text returns.
 _SAME = 100
 
 
@@ -268,7 +268,7 @@ class Store:
         source: str | None = None,
         **keywords: Unpack[SourcesOptions],
     ) -> Attribution:
-        """Return the documents that account for a text: a small set that covers most of it, with their passages.
+        """Return the sources of a text: a small set of documents that covers most of it, with their passages.
 
         The result states the recall of the search for candidates. All other numbers are exact, counted on whole texts.
 

@@ -435,7 +435,7 @@ def write_pairs_to(
 
 
 def write_lines_to(output: Path | None, result: Duplicates, *, clusters: bool, complete: bool, new: bool) -> str:
-    """Write pairs or clusters as JSON, and return a phrase with their number.
+    """Write pairs or clusters as JSON; return their number with its noun: `12 pairs`.
 
     `result.is_counted` must be true. With `complete`, any two members of a cluster are a pair. Writing whole columns is
     much faster than writing objects one by one.

@@ -325,7 +325,7 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
 
 
 def _held_part(pair: Pair) -> str:
-    """Format the share of the reference text in the document, or the reverse share if that is larger."""
+    """Format the larger share: of the reference text in the document, or of the document in the reference."""
     if _is_within(pair):
         return f"{_percent(pair, 'b_in_a')} of the document"
     return f"{_percent(pair, 'a_in_b')} of {printable(pair.a.name) or 'it'}"

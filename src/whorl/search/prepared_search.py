@@ -277,7 +277,7 @@ class PreparedQuery:
         measured = measure(self._sources, self.references[0], ids, counts)
         if self._calibrated is None:
             return measured
-        # Use the exact counts of the verification, because an estimate could be below the threshold.
+        # Use the exact overlaps that the search has counted, because an estimate could be below the threshold.
         exact = self._calibrated.exact_estimates(self.references[0])
         return {
             document_id: replace(overlap, estimate=exact.get(document_id, overlap.estimate))

@@ -77,7 +77,7 @@ class Job(Generic[Result]):
 
 
 class Jobs(Generic[Result]):
-    """Queue of jobs that run one at a time, with results of one type."""
+    """Queue of background jobs, which run one at a time; all results have the same type."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: Smallest permitted `max_rows`: by default, requests may return 100 rows.
 _LEAST_MAX_ROWS = 100
-#: Prefix of all variables, and the variable with the path of the settings file.
+#: Prefix of all environment variables, and the variable with the path of the settings file.
 PREFIX, CONFIG = "WHORL_", "WHORL_CONFIG"
 #: Hosts that other machines cannot reach.
 LOOPBACK = ("127.0.0.1", "::1", "localhost")

@@ -1,4 +1,4 @@
-"""Reads and writes files packed by gzip, bzip2, xz or Zstandard, and limits how far a packed file may expand."""
+"""Reads and writes files packed by gzip, bzip2, xz or Zstandard, and limits the unpacked size."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def packing_of(head: bytes) -> str:
 
 
 class Expansion:
-    """Limits for a file that expands far: the number of its unpacked bytes, and the time to read them.
+    """Limits for a file that unpacks to many times its size: number of unpacked bytes, and time to read them.
 
     Args:
         packed_size: Returns the number of packed bytes, of the whole file or of the part read so far.

@@ -201,7 +201,7 @@ def _local(typed: str) -> Iterator[str]:
     yield _ESCAPED.sub(lambda match: chr(int(match[1], 16)), local)
 
 
-#: Maximum number of characters of a text that is stored whole; indexes limit the length of values.
+#: Maximum length in characters of a text that is indexed as a whole value: indexes limit the length of values.
 LONGEST_WHOLE = 1000
 #: If a text is longer, the index stores this number of its characters and a digest of the whole text.
 _BEGINNING = 200

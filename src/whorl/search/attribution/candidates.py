@@ -91,7 +91,7 @@ def least_shared(window: int, min_words: int, shingle_size: int) -> int:
 
     Args:
         window: Shingles of the window, at least 1.
-        min_words: Words of the shortest passage that counts.
+        min_words: Minimum length of a passage in words.
     """
     wanted = max(LEAST_SHARED, min_words - shingle_size + 1, _rounded_up(_LEAST_PART * window))
     return min(wanted, _rounded_up(_MOST_PART * window))
@@ -113,7 +113,7 @@ def find_candidates(
         searched: Parts of the text to search, as ranges of words; int64 array of shape (parts, 2). They are searched as
             one text.
         recall: Required chance that a document with a passage is found, a fraction in (0, 1].
-        min_words: Words of the shortest passage that counts.
+        min_words: Minimum length of a passage in words.
     """
     if not searched.size and of_text.words:
         return Candidates((), Promise(recall, None), ())
@@ -149,7 +149,7 @@ class _Best:
 
 
 class _Windows:
-    """Searches a store for each window of a text, and computes the passage length with the promised recall.
+    """Searches a store for each window of a text, and computes the smallest passage length with the promised recall.
 
     Attributes:
         promised_words: Words of the shortest passage with the promised recall, as in `Promise.words`; set at the end of
@@ -275,7 +275,7 @@ def by_passages(
 ) -> PassageCandidates:
     """Return the documents that have passage hashes of a text, in groups of documents with the same hashes.
 
-    `min_words` is the number of words of the shortest passage that counts.
+    `min_words` is the minimum length of a passage in words.
     """
     in_order, possible_words = all_numbers(join(of_text.words), scheme)
     numbers = list(dict.fromkeys(in_order.tolist()))

@@ -77,7 +77,7 @@ def excluded_ranges(text: str, exclusions: Collection[Exclusion]) -> Iterator[tu
 
 
 def quotations_between_marks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield each quotation in quotation marks, within a paragraph, as a range of characters with its marks."""
+    """Yield the quotations in quotation marks within each paragraph, as ranges of characters that include the marks."""
     start = 0
     for end in timely([*(blank.start() for blank in _PARAGRAPH_END.finditer(text)), len(text)]):
         yield from _marked(text, start, end)

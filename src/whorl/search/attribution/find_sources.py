@@ -1,9 +1,10 @@
 """Finds the sources of a text: looks up candidates, compares them, and chooses a few that cover the text.
 
-Passage hashes give bounds of the text's words that each candidate shares: words that it certainly has (known), and
-words that it may have (possible). A greedy cover over the known words chooses documents to read. Further candidates are
-read while they may have a word that no document read so far has. Sketches then search windows of the remaining words,
-unless the index of words shows that no document has a passage there. Only likely sources are compared word by word.
+Passage hashes give two sets of the text's words for each candidate: words that it certainly shares (known), and words
+that it may share (possible). A greedy cover of the known words chooses documents to read. More candidates are
+read as long as they may share an uncovered word, which no read document shares. Sketches then search windows of the
+uncovered words, unless the index of words shows that no document has a passage there. Only likely sources are compared
+word by word.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class SourceCriteria:
 
     Args:
         recall: Wanted chance that a document with a passage becomes a candidate, a fraction in (0, 1].
-        min_words: Words of the shortest passage that counts, at least 1; no passage is shorter than a shingle.
+        min_words: Minimum length of a passage in words, at least 1; no passage is shorter than a shingle.
         most_read: Maximum number of documents to read, 1 to 10,000.
         ignore_common: Ignore the boilerplate in the text.
         without: Parts of the text to leave out.
@@ -258,7 +259,7 @@ def find_sources(
 
 
 class _Chooser:
-    """Chooses sources by the known words of candidates, and reads candidates if the choice depends on them."""
+    """Chooses sources by the words that candidates are known to share, and reads candidates to decide."""
 
     def __init__(
         self, engine: Engine, reader: CandidateReader, words: Sequence[str], is_counted: npt.NDArray[np.bool_]
@@ -301,8 +302,8 @@ class _Chooser:
     def holders(self, gaps: Numbers, own_id: str | None) -> set[str] | None:
         """Look up gaps in the index of words; return the ids of documents with a passage there, except candidates.
 
-        Gaps are ranges of the text's words that no document read so far has. Return None if the engine cannot look up
-        phrases, or the gaps have too many phrases.
+        Gaps are ranges of uncovered words. Return None if the engine cannot look up phrases, or the gaps have too many
+        phrases.
         """
         if not gaps.size:
             return set()
@@ -363,7 +364,7 @@ class _Chooser:
         return ids[:MOST_ALSO], self.count(candidate for _, candidate in others)
 
     def uncovered(self) -> npt.NDArray[np.bool_]:
-        """Return a mask of the text's counted words that no document read so far has; bool array of shape (words,)."""
+        """Return a mask of the counted words that no read document shares; bool array of shape (words,)."""
         covers = [candidate.cover for candidate in self.candidates if candidate.is_read]
         return self._is_counted & ~marked(concatenated(covers), self._is_counted.size)
 
@@ -378,7 +379,7 @@ class _Chooser:
             pass
 
     def _read_known(self) -> bool:
-        """Read candidates with words that no read document has; return whether any was read.
+        """Read candidates that are known to share uncovered words; return whether any was read.
 
         A candidate is postponed if documents read just before it contain more than half of its new words.
         """
@@ -416,7 +417,7 @@ class _Chooser:
         return self.chosen()
 
     def promising(self, is_open: npt.NDArray[np.bool_], among: Sequence[Candidate]) -> list[Candidate]:
-        """Return the unread candidates of `among` that may have a word of the mask `is_open`."""
+        """Return the unread candidates of `among` that may share a word that `is_open` marks."""
         if not among or not is_open.any():
             return []
         possible = [candidate.possible for candidate in among]
@@ -427,10 +428,10 @@ class _Chooser:
         return [among[place] for place in np.flatnonzero(open_words).tolist()]
 
     def _close_gaps(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
-        """Use the index of words, if there is one, to find the candidates with open words.
+        """Find the candidates with uncovered words in the index of words, if the store has this index.
 
-        Open words are words that no document read so far has. Set `is_holder` of the candidates. Return the given
-        candidates, and new candidates split from them.
+        `is_open` marks the uncovered words. Set `is_holder` of the candidates. Return the given candidates, and new
+        candidates split from them.
         """
         # Leave out candidates without passage hashes, because the word index or windows have found them.
         unknown = [own for own in promising if (own.cover.size or not own.is_holder) and not own.has_broken_words]
@@ -453,7 +454,7 @@ class _Chooser:
         return promising + others
 
     def _read_possible(self) -> bool:
-        """Read candidates that may have words that no read document has; return whether any was read."""
+        """Read candidates that may share uncovered words; return whether any was read."""
         is_open, read_before = self.uncovered(), self._reader.read
         # Near-copies often have the same words, so read a few candidates before looking up phrases and sketches. If
         # `_proven_words` is set, `_read_known` has already read them.
@@ -481,9 +482,9 @@ class _Chooser:
         return self._reader.read > read_before
 
     def _read_best(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> bool:
-        """Choose the candidate that may have most open words, and read its first document.
+        """Choose the candidate that may share most uncovered words, and read its first document.
 
-        Clear the open words of this document in `is_open`, and return True if it has any. Add a candidate for the other
+        Clear the document's words in `is_open`, and return True if it shares any of them. Add a candidate for the other
         documents to `promising`.
         """
         if self._reader.is_exhausted:
@@ -498,7 +499,7 @@ class _Chooser:
     def _with_runs(
         self, promising: Sequence[Candidate], is_open: npt.NDArray[np.bool_], most_phrases: int | None = None
     ) -> list[Candidate]:
-        """Return the candidates that have a passage with an open word, by the index of words; rule out the others.
+        """Return the candidates with an uncovered word in a passage, by the index of words; rule out the others.
 
         If the look-up needs more than `most_phrases` phrases, return all candidates without it.
         """
@@ -515,7 +516,7 @@ class _Chooser:
         return [candidate for candidate in promising if candidate.possible.size]
 
     def _split(self, candidate: Candidate, ids: Sequence[str]) -> list[Candidate]:
-        """Move the documents `ids` of a candidate to a new candidate; return [new candidate], or [] without `ids`."""
+        """Move the documents `ids` of a candidate to a new candidate; return it in a list (empty without `ids`)."""
         others = [candidate.split(ids)] if ids else []
         self.candidates += others
         return others
@@ -531,7 +532,7 @@ def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
 
     Args:
         gaps: Words that no source is known to have.
-        run: Words of the shortest passage that counts.
+        run: Minimum length of a passage in words.
         proven: Words of a passage hash, if no gap has all words of a passage hash; otherwise 0.
     """
     if proven:

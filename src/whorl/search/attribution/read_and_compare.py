@@ -49,7 +49,7 @@ class Candidate:
 
     Args:
         ids: The documents, ascending; one if it was read.
-        cover: Known words of the text in passages that count: half-open ranges, ascending, not adjacent.
+        cover: Words of the text in known passages: half-open ranges, ascending, not adjacent.
         possible: Words that may be in further passages, as ranges of the same form; empty once the text was read.
         is_holder: Whether the index of words has shown that the documents have words of `possible`, or the documents
             were found without passage hashes.
@@ -58,7 +58,7 @@ class Candidate:
         is_read: Whether the text was read, or is missing.
         words: Words of the document's text, if kept for the comparison.
         content: The document's text, if kept for the comparison or compared.
-        passages: The passages that count.
+        passages: The shared passages with enough counted words.
     """
 
     ids: list[str]
@@ -96,8 +96,8 @@ class CandidateReader:
     """Reads candidates, within the limits on documents and characters for one search.
 
     Args:
-        min_words: Words of the shortest passage that counts, at least the words of a shingle.
-        is_counted: Mask of the words that count; bool array of shape (words,).
+        min_words: Minimum length of a passage in words, at least the words of a shingle.
+        is_counted: Mask of the words to count (not excluded, not ignored boilerplate); bool array of shape (words,).
         ignore_common: Do not count shared boilerplate.
         most: Maximum number of documents to read.
 
@@ -154,11 +154,11 @@ class CandidateReader:
         return ranges[words_in(ranges, self._counted_before) >= self._least_words]
 
     def narrow(self, candidates: Iterable[Candidate], is_open: npt.NDArray[np.bool_]) -> None:
-        """Shrink the ranges of words that candidates may share: remove the open words that their sketches rule out.
+        """Shrink the ranges of words that candidates may share: remove uncovered words that their sketches rule out.
 
-        Open words are those of the text that no document read so far has.
+        `is_open` marks the uncovered words, which no read document shares.
         """
-        # Narrow each candidate only once: open words only become fewer, so narrowing again would hardly help.
+        # Narrow each candidate only once: uncovered words only become fewer, so narrowing again would hardly help.
         new = (own for own in candidates if not own.is_narrowed and not own.has_broken_words)
         for portion in chunks(new, _possible_words, _SHINGLES_AT_ONCE, _SKETCHES_AT_ONCE):
             require_time()

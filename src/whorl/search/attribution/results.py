@@ -65,7 +65,7 @@ class Common:
         words: Known boilerplate words of the text: a lower bound, because up to twelve words at either end of
             boilerplate may go unrecognised.
         covered_words: Words in a passage of a source that are not boilerplate.
-        is_ignored: Whether boilerplate is ignored, so that the sources account only for the other words.
+        is_ignored: Whether boilerplate is ignored; the word counts of the sources then leave it out.
     """
 
     limit: int | None
@@ -96,10 +96,10 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """Documents that account for a text: a small set that covers most of it, chosen greedily.
+    """Sources of a text: a small set of documents that covers most of the text, chosen greedily.
 
     Args:
-        min_words: Words of the shortest passage that counts.
+        min_words: Minimum length of a passage in words.
         sources: Sources by the number of words that they add to earlier ones, at least one word, most first.
         also: Ids and names of documents that share passages but add nothing to the sources, the largest overlap first;
             at most 300.
@@ -108,8 +108,8 @@ class Attribution:
         candidates: Number of documents with a possible passage of the text.
         read: Number of candidates whose texts were read.
         without_text: Number of candidates without a stored text.
-        unread: Number of possible sources left unread at a limit of the search. All other unread candidates would add
-            no words.
+        unread: Number of possible sources that were not read because of a limit. Other unread candidates would add no
+            words.
         common: Boilerplate of the text; None if it is not defined. If it is ignored, the word counts of the sources
             leave it out.
         excluded_words: Words of the text in excluded parts, for example quotations.

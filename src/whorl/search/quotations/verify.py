@@ -249,7 +249,7 @@ class _Verifier:
         )
 
     def _decides_verdict(self, match: _Match) -> bool:
-        """Check whether a document decides the verdict, so that no other document must be read."""
+        """Check whether a document decides the verdict, so that the search can stop."""
         return bool(match.at) or (match.distance < MANY_EDITS and self._is_near(match))
 
     def _is_near(self, match: _Match) -> bool:
@@ -268,7 +268,7 @@ class _Verifier:
                 return Verdict.STITCHED, self._stitches([own])
         best = min(others, key=lambda match: (not match.at, len(match.at), match.distance), default=None)
         if best is not None and (placed := self._placed(best, unexplained)) is not None:
-            # If a quotation was given alone with an unknown source, it is misattributed. In a text it is not.
+            # A quotation with an unknown source is misattributed if it was given alone, but not if it is in a text.
             is_given = self._is_of_unknown_source and self._quotation.place is None
             return (Verdict.MISATTRIBUTED if own is not None or is_given else placed[0]), placed[1]
         if self._is_long and unexplained <= MOST_UNEXPLAINED * len(self._words):
@@ -420,7 +420,7 @@ class _Verifier:
         return _Match(document_id, document, (), tuple(alignments), tuple(runs))
 
     def _in_order(self, document: CanonicalText) -> tuple[int, ...]:
-        """Return the index in `document` of each part's first word; empty unless it has all parts in order."""
+        """Return the index in `document` of each part's first word; empty unless it contains all parts in order."""
         starts, start = [], 0
         for part in self._parts:
             at = document.find(part.words, start)
@@ -431,7 +431,7 @@ class _Verifier:
         return tuple(starts)
 
     def _runs_in(self, document: CanonicalText, number: int) -> Iterator[_Run]:
-        """Yield the longest runs of a quoted part's words that the document has, of at least `RUN_WORDS` words."""
+        """Yield the longest runs of at least `RUN_WORDS` words that a document shares with a part of a quotation."""
         words, first, start = self._parts[number].words, self._bounds[number], 0
         while start + RUN_WORDS <= len(words):
             length, run = RUN_WORDS, None

@@ -2,8 +2,8 @@
 
 A source has a shingles, a document has b shingles, and they share I. The search looks up m tokens of the source; G ~
 Hypergeometric(a, I, m) of them come from shared shingles. The document has each of these G tokens, unless one of its b
-- I other shingles has a smaller hash in the bucket. If a token survives with average probability s, then at least c
-tokens match with the probability
+- I other shingles has a smaller hash in the bucket. If a token is in the document with the average probability s, then
+at least c tokens match with the probability
 
     the sum over g of P(G = g) P(Binomial(g, s) >= c).
 
@@ -39,7 +39,7 @@ class MinHashPlan:
         recall: Wanted probability that a document at the threshold is found.
         second_recall: Recall of the verification by `judge_buckets`.
         source_size: Number of distinct shingles of the source, perhaps an estimate.
-        buckets: Buckets to look up, ordered by the chance that their tokens survive in a larger document.
+        buckets: Buckets to look up, ordered by the chance that a larger document has their tokens.
         min_should_match: Tokens that a candidate must have; 0 if the source has no tokens.
         sizes: Smallest and largest size of a document that can reach the threshold, in distinct shingles.
         promised_sizes: Smallest and largest size with the wanted recall; None if no size has it.

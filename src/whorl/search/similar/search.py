@@ -174,7 +174,7 @@ class SketchSearch:
         )
 
     def batch(self, look_ups: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch | None:
-        """Fetch up to `rows` candidates (`AT_ONCE` by default) from `start`, and verify all that are not in `seen`.
+        """Fetch up to `rows` candidates (`AT_ONCE` by default) from `start`, and verify the candidates not in `seen`.
 
         If the first plan matches too many candidates, return None; `look_ups` then returns another query.
         """
@@ -211,7 +211,7 @@ class SketchSearch:
         return RankedHits.of_estimates(candidates, groups, estimates, self.criteria.metric)
 
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
-        """Verify undecided hits by their texts; return the hits. The second value is 0: unread hits are kept."""
+        """Verify undecided hits by their texts; return the hits, and 0, because unread hits are kept."""
         decided, undecided = hits.split(self.criteria.threshold)
         if not undecided:
             return hits, 0

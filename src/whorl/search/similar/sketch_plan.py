@@ -84,7 +84,7 @@ _LEAST_SHARE_OF_TOKENS = 0.85
 #: D in the cost formula: average number of documents that contain the whole source, measured by
 #: benchmarks/similar_costs.py.
 _SHARING = 4.0
-#: In the cost formula, this value replaces c - 1 if c (the min-should-match) is 1, because c - 1 would be 0.
+#: Replaces c - 1 in the cost formula if c, the minimum number of matches, is 1, because c - 1 would be 0.
 _OF_ONE_TOKEN = 1 / 6
 _NO_HASHES = np.empty(0, np.uint64)
 #: A document this far below the threshold counts as an unwanted candidate.
@@ -93,7 +93,7 @@ _NEAR_POINTS_BELOW = Fraction(10, 100)
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Part of a plan's query for a range of document sizes.
+    """Part of a plan's query: the look-ups for a range of document sizes.
 
     Args:
         smallest_size, largest_size: Distinct shingles of the smallest and largest document; None for no limit.
@@ -155,8 +155,8 @@ class SketchPlan:
     def is_candidate(self, sizes: npt.NDArray[np.int64], shared: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Return a mask of the documents that share enough tokens for the first phase.
 
-        The minimum depends on a document's size. A document with n shingles has n / 2**bits of all tokens by chance.
-        The second phase drops candidates that were found by chance.
+        The minimum depends on a document's size. By chance, a document with n shingles has the fraction n / 2**bits of
+        all tokens. The second phase drops candidates that were found by chance.
         """
         is_found = np.zeros(len(sizes), dtype=np.bool_)
         needed = np.array([self.overlap_at(size) for size in sizes.tolist()], dtype=np.int64)
@@ -462,7 +462,7 @@ _POINTS_BELOW = (Fraction(10, 100), Fraction(20, 100))
 
 
 def reach(plan: SketchPlan, branch: Branch) -> float | None:
-    """Return the smallest share that is found with the wanted recall, for documents of the branch's smallest size.
+    """Return the smallest share at which documents of the branch's smallest size are found with the wanted recall.
 
     The share is measured by the metric, as a fraction up to 1. Return None if the branch reaches this recall already at
     the threshold, or does not reach it for any share.

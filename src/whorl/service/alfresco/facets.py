@@ -261,7 +261,7 @@ def _count(results: Iterator[FacetResult]) -> int:
 
 
 def _merge_kinds(results: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list[tuple[Kind, ValueCount]]:
-    """Return the values of all types. Equal numbers become one value, with the nested answers of the first."""
+    """Merge the values of all types. Equal numbers become one value, with the nested answers of the first number."""
     merged: dict[tuple[bool, Value], tuple[Kind, ValueCount]] = {}
     for kind, counts in results:
         for counted in counts:

@@ -133,7 +133,7 @@ def similar_routes(store: Store) -> APIRouter:
 
     @router.post("/sources", response_model=None, responses=_SOURCES_ANSWERS)
     def sources(request: SourcesRequest) -> Response:
-        """The documents that account for a text: a small set that covers most of it, each with its passages.
+        """The sources of a text: a small set of documents that covers most of it, each with its passages.
 
         In shares and passages A is the text and B the source. Places are half-open ranges of characters as Python
         counts them: Unicode code points, from 0.
