@@ -302,7 +302,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         *,
         options: SourcesOperation,
     ) -> dict[str, Any]:
-        """Find out which documents a text was put together from: a small set that covers most of it, with the passages.
+        """Find the documents that a text was put together from: a small set that covers most of it, with the passages.
 
         `coverage` is the share of the text's words that are in a source; places of passages are ranges of characters.
         """

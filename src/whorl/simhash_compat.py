@@ -2,9 +2,9 @@
 
     from whorl import simhash_compat as simhash
 
-The functions are those of simhash-py 0.4. `Corpus` is the class of earlier releases: a `HammingIndex` does its search.
-simhash-py has a table for each choice of blocks of bits. Here, the tables only determine the order of the answers, and
-how often each is repeated. docs/hamming.md lists the differences.
+The functions have the interface of simhash-py 0.4. `Corpus` has the interface of earlier releases, and searches with a
+`HammingIndex`. simhash-py has a table for each choice of blocks of bits. Here, the tables determine only the order of
+the results and the number of their repetitions. docs/hamming.md lists the differences.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
         try:
             with reporting(progress), _find_duplicates(command, reading) as result:
                 report_progress("", 0)
-                # Write files before printing: the reader of standard output may have gone.
+                # Write files before printing, because the reader of standard output may have closed it.
                 lines = _write_beside(result, command, reading)
                 try:
                     lines[:0] = _write(result, command, reading)
@@ -263,7 +263,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     ):
         report_progress("", 0)
         lines = []
-        # Write files before printing: the reader of standard output may have gone.
+        # Write files before printing, because the reader of standard output may have closed it.
         if command.delete_file is not None:
             lines += write_list(result.clusters(), Keep("first"), command.delete_file)
         if command.folders:
@@ -301,7 +301,7 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
         report_progress("", 0)
     items = result.items()
     lines = [reference_line(result, items), *(f"note: {line}" for line in search.pairs.notes)]
-    # Write files before printing: the reader of standard output may have gone.
+    # Write files before printing, because the reader of standard output may have closed it.
     if command.delete_file is not None:
         lines += write_list(result.clusters_by_document(), Keep("first"), command.delete_file)
     if command.folders:

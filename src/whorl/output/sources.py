@@ -111,7 +111,7 @@ class AttributedText:
 def sources_values(
     read: Read, attribution: Attribution, *, texts: Literal["none", "passages"] = "passages"
 ) -> dict[str, Any]:
-    """Return the sources (B) of a text (A) as JSON values: totals, and each source with its shares and passages.
+    """Return the sources (B) of a text (A) as JSON values: totals, and the shares and passages of each source.
 
     With `texts` "passages", the texts of the passages are included.
     """

@@ -135,7 +135,7 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class FieldClause:
-    """A clause before the type of its field is known. The type determines the meaning of the clause."""
+    """A clause without the type of its field, which `resolve` finds. The type determines the meaning of the clause."""
 
     clause: ast.Term | ast.Phrase | ast.Wildcard | ast.Fuzzy | ast.Range | ast.Proximity
     weight: float = 1.0
@@ -143,7 +143,7 @@ class FieldClause:
 
 @dataclass(frozen=True, slots=True)
 class FingerprintClause:
-    """A FINGERPRINT before the tokens of its source are known. Overlap and probability are fractions in (0, 1].
+    """A FINGERPRINT without its source's tokens, which `bind` adds. Overlap and probability are fractions in (0, 1].
 
     `whole` is the reference with trailing numbers that may belong to the id. `with_ids` looks up the id, and sets
     `whole` to None.

@@ -297,7 +297,7 @@ def by_passages(
             done += 1
         holders = engine.passage_holders(known, most=MANY, among=tuple(best), left_out=left_out)
         # The documents with most hashes of a stretch may still lack one of them. Look up again the hashes that no
-        # document has.
+        # returned document has.
         is_kept = dict(zip(known, np.bincount(holders.numbers, minlength=len(known)).tolist(), strict=True))
         found, missing = len(missing), [number for number in missing if not is_kept[number]]
         if not missing or len(missing) == found or done >= _MOST_LOOK_UPS:

@@ -146,7 +146,7 @@ class _Node:
         return keys
 
     def extras(self) -> dict[str, Any]:
-        """Return the keys of an entry that clients get on request."""
+        """Return the optional keys of an entry, which clients must request."""
         path = self._text("path")
         return {
             # whorl has no locks and links, and cannot change a node.
