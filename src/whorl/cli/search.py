@@ -39,7 +39,7 @@ def search(
     FINGERPRINT:"my_a.txt"_70  an id that holds "_"
     FINGERPRINT:source_70      a text that is not in the store: --source FILE
     … AND name:lease AND NOT draft
-    -- "-draft"                a query that begins with "-" stands after "--"
+    -- "-draft"                put a query that begins with "-" after "--"
     """  # noqa: D301 - click wants the control character
     with opened_store(store) as opened:
         prepared = _prepared(opened, query, source_file, options)

@@ -23,7 +23,7 @@ MAX_ROWS, MAX_START = 10_000, 1_000_000
 
 
 class Bounds(NamedTuple):
-    """Bounds of a number, and the maximum length of a list. The names are pydantic's."""
+    """Bounds of a number, and the maximum length of a list, under pydantic's names."""
 
     ge: int | None = None
     gt: int | None = None

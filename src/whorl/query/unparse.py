@@ -219,7 +219,7 @@ def quote(text: str) -> str:
     r"""Return a text as a quoted value that means exactly this text, anywhere in a query.
 
     Use it to insert user input into queries: `f"=kind:{quote(typed)}"` finds the documents with the value `typed`,
-    `f"FINGERPRINT:{quote(document_id)}"` refers to the document of that id.
+    `f"FINGERPRINT:{quote(document_id)}"` refers to the document with this id.
 
     Raises:
         ParameterError: The text has a lone surrogate, which no document can hold.

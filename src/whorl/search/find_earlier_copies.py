@@ -32,7 +32,7 @@ class Repeated(SimilarHit):
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """A new document by its id, and the stored documents that it repeats."""
+    """The id of a new document, and the stored documents that the new document repeats."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id", "hits=found")
 

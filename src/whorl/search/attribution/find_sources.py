@@ -296,7 +296,7 @@ class _Chooser:
     def add(self, ids: Iterable[str], possible: Numbers) -> None:
         """Add further documents that may contain the words in `possible`, the most promising first."""
         known = set(chain.from_iterable(candidate.ids for candidate in self.candidates))
-        # Mark them as holders: without a passage hash in common, the phrases of `_close_gaps` would miss them.
+        # Mark them as holders: they share no passage hash, so the phrases of `_close_gaps` would miss them.
         self.candidates += [Candidate([own], NO_RANGES, possible, is_holder=True) for own in ids if own not in known]
 
     def holders(self, gaps: Numbers, own_id: str | None) -> set[str] | None:

@@ -278,8 +278,8 @@ class _Verifier:
     def _placed(self, match: _Match, unexplained: int) -> tuple[Verdict, tuple[QuotedPlace, ...]] | None:
         """Return the verdict and the places if one document has the quotation; otherwise None.
 
-        `unexplained` counts the quotation's words that are in no run. If there are at least MANY_EDITS edits, and at
-        most a third as many unexplained words, runs explain the quotation better; return None.
+        `unexplained` counts the quotation's words that are in no run. If there are at least MANY_EDITS edits, and
+        at least three times as many edits as unexplained words, runs explain the quotation better; return None.
         """
         if match.at:
             return self._in_one_piece(match)

@@ -29,9 +29,9 @@ _log = logging.getLogger(LOGGER)
 
 
 class Framing:
-    """Refuses a request with an ambiguous end, with the status 400, and closes the connection.
+    """Answers 400 to a request whose end is ambiguous, and closes the connection.
 
-    A server could read the bytes after the request as another request.
+    Otherwise, a server could read bytes of this request as another request.
     """
 
     def __init__(self, app: ASGIApp) -> None:
