@@ -147,7 +147,7 @@ def _candidates(store: Store) -> list[str]:
 
 
 def _quoted(reference: str) -> str:
-    # Quote the id, so that the parser does not read the numbers after the quotes as a part of it.
+    # Quote the id, so that the parser does not read the numbers after the quotes as part of the id.
     escaped = reference.replace("\\", "\\\\").replace('"', '\\"').replace("_", "\\_")
     return f'"{escaped}"'
 

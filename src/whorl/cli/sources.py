@@ -42,7 +42,7 @@ def sources(
     \b
     covers   words of the text in passages shared with the source
     adds     … without words that a source above covers; the first adds the most
-    alone    … without words that any other document read covers
+    alone    … without words that any other read document covers
     jaccard  shared shingles (runs of words) as a share of those in either
     A in B   … of those in the text
     B in A   … of those in the source

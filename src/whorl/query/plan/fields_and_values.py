@@ -235,7 +235,7 @@ def typed(value: Value) -> tuple[Kind, Value]:
 
 
 def whole(text: str) -> str:
-    """Return the form of a whole value in the index: the text, or the beginning and a digest of a long text."""
+    """Return the indexed form of a text that is searched as a whole: a long text is its beginning and a digest."""
     if len(text) <= LONGEST_WHOLE:
         return text
     return f"{text[:_BEGINNING]}…{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
