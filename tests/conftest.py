@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 
 from tests import opensearch_runtime, solr_runtime
 from tests.clock import Clock
+from tests.sampling import FULL
 from tests.service.browser import REQUIRED as BROWSER_REQUIRED
 from tests.service.browser import NoBrowserError, chromium
 from whorl.engine.local.jars import Server
@@ -73,9 +74,11 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their fixtures; sort files with the slowest needs first, so that no worker is left with them at the
-    end.
+    """Select the tests of this run, mark them by their fixtures, and sort files with the slowest needs first.
+
+    Otherwise a worker could be left with a slow file at the end.
     """
+    items[:] = [item for item in items if FULL or not item.get_closest_marker("thorough")]
     kinds = [*BROUGHT_BY, "slow"]
     first: dict[Path, int] = {}
     for item in items:

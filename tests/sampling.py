@@ -1,7 +1,4 @@
-"""The repetitive checks of `make test` are a sample: each value of each parameter, but not all combinations.
-
-`make test-full` checks all combinations.
-"""
+"""What `make test` leaves to `make test-full`: most combinations of parameters, and the tests marked `thorough`."""
 
 from __future__ import annotations
 
@@ -10,9 +7,14 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any, TypeVar
 
+import pytest
+
 T = TypeVar("T")
-#: Whether to check all combinations.
+#: Whether to run all tests with all combinations.
 FULL = os.environ.get("WHORL_TEST_FULL") == "1"
+#: Marks a test that takes many seconds, and whose behaviour seldom changes: other versions of servers, killed servers,
+#: files made to exhaust memory, hours of work in small.
+thorough = pytest.mark.thorough
 
 
 def sample(values: Iterable[T], step: int, start: int = 0) -> list[T]:

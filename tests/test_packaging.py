@@ -21,6 +21,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.sampling import thorough
 from tests.test_documentation import sessions
 
 ROOT = Path(__file__).parents[1]
@@ -77,6 +78,7 @@ def required(requirements: Sequence[str], visited: set[str]) -> Iterator[Distrib
             yield from required(installed.requires or [], visited)
 
 
+@thorough
 def test_the_sdist_is_complete(built: Path) -> None:
     """
     The sdist contains everything needed to build, test and read, and no generated files.

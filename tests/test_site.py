@@ -12,11 +12,13 @@ import pytest
 import reference_pages
 import whorl
 from tests.cli.running import every_command
+from tests.sampling import thorough
 from tests.service.test_description import ROUTES
 
 ROOT = Path(__file__).parents[1]
 
 
+@thorough
 @pytest.mark.process
 @pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import DEADLINE_SECONDS, FIRST, WHORL, ids, search_json, whorl
-from tests.sampling import combine
+from tests.sampling import combine, sample
 from whorl.engine.opensearch.client import IndexClient
 
 pytestmark = pytest.mark.process
@@ -74,7 +74,7 @@ def test_rows_with_columns(letters: Path) -> None:
     assert [(row["id"], row["is_principal"]) for row in marked] == [("a.txt", True), ("b.txt", False), ("c.txt", True)]
 
 
-@pytest.mark.parametrize("with_messages", [False, True])
+@pytest.mark.parametrize("with_messages", sample([True, False], 2))
 def test_stores(letters: Path, *, with_messages: bool) -> None:
     """
     Documents are stored, clusters labelled, documents deleted, and reports of sources written.
@@ -112,7 +112,7 @@ def test_simhashes(letters: Path, *, with_messages: bool) -> None:
             assert into_closed_pipe(WHORL.parent / command, *printing, with_messages=with_messages) == 141
 
 
-@pytest.mark.parametrize("with_messages", [False, True])
+@pytest.mark.parametrize("with_messages", sample([False, True], 2))
 def test_errors_before_a_closed_pipe(letters: Path, *, with_messages: bool) -> None:
     """
     A failed run keeps its exit code although its output goes to a closed pipe.

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import ids, run_page, search_json, whorl
+from tests.sampling import thorough
 from whorl.engine.local.jars import Server
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH, free_port
 from whorl.engine.opensearch.client import IndexClient
@@ -66,6 +67,7 @@ def test_up_names_the_versions(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
+@thorough
 @pytest.mark.parametrize(
     ("options", "server"),
     [

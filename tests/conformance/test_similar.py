@@ -10,6 +10,7 @@ from functools import cache
 import pytest
 
 from tests.conformance.answers import collected
+from tests.sampling import sample
 from whorl import Document, Store
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.words.tokenizer import tokens
@@ -123,7 +124,7 @@ def test_short_texts_in_long_documents(store: Store, metric: str) -> None:
     """
     chance, expected_in_long = random.Random(30), 0
     long = [document for document in collected().values() if len(shingles()[document.id]) > 800]
-    for document in long:
+    for document in sample(long, 3):
         words = tokens(document.text)
         for length in (6, 9, 14, 25, 40):
             start = chance.randrange(len(words) - length)
@@ -136,7 +137,7 @@ def test_short_texts_in_long_documents(store: Store, metric: str) -> None:
             assert {hit.hit.id for hit in page.found} == expected
             assert page.plan.promised
             expected_in_long += len(expected)
-    assert expected_in_long > 100
+    assert expected_in_long > 30
 
 
 def test_within_other_queries(store: Store) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.checks import Checks
 from tests.fingerprint.compiled.scripts import ROUTES, routed
+from tests.sampling import thorough
 from whorl.errors import ParameterError, StoppedError
 from whorl.fingerprint.compare import (
     CANDIDATES,
@@ -399,6 +400,7 @@ def test_a_text_of_one_repeated_word() -> None:
     assert comparison.passages == (Passage((0, 499_999), (0, 499_999), 100_000),)
 
 
+@thorough
 @pytest.mark.usefixtures("_by_numpy")
 def test_a_comparison_stops_at_each_check() -> None:
     """

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hostile import TEXTS
 from tests.checks import Checks
 from tests.plain import full_minima, murmur_halves
+from tests.sampling import thorough
 from whorl.fingerprint.fingerprint_texts import hashes_of_words
 from whorl.fingerprint.minhash.signature import text_minima
 from whorl.fingerprint.shingling import JoinedWords, Scheme, join, joined_words, murmur_pieces, pieces, well_formed
@@ -68,6 +69,7 @@ def test_words_and_hashes(text: str, profile: str, size: int) -> None:
     assert text_minima(text, scheme).tolist() == full_minima(words, scheme).tolist()
 
 
+@thorough
 @pytest.mark.slow
 def test_a_text_of_many_pieces() -> None:
     """

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
 from tests.hamming.reference_search import MOST
+from tests.sampling import thorough
 from whorl.errors import CodeRangeError, CodeTypeError
 from whorl.hamming import Groups, codes
 from whorl.hamming.codes import BITS, LARGEST, Permutation, as_code, as_codes, blocks_of, elect, tally
@@ -121,6 +122,7 @@ def test_one_vote_each_without_weights() -> None:
 pytest.importorskip("numba", reason="numba is not installed")
 
 
+@thorough
 def test_loops_are_loaded_when_loading_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     The loops are loaded once the plain route would have taken as long as loading them, summed over all calls, and then

@@ -21,6 +21,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import thorough
 from whorl.arrays import chunks
 from whorl.errors import ParameterError
 from whorl.fingerprint import fingerprint_texts
@@ -270,6 +271,7 @@ def test_a_broken_numba_is_warned_of_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(actual) == 1
 
 
+@thorough
 @pytest.mark.slow
 def test_a_long_text_is_read_piece_by_piece() -> None:
     """

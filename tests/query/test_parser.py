@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 from tests.query.strategies import answer, nodes
 from tests.query.trees import A, B, C, D, Pairs, clauses
+from tests.sampling import thorough
 from whorl.errors import QueryError, QuerySyntaxError, UnsupportedQueryError
 from whorl.query import ast
 from whorl.query.ast import (
@@ -271,6 +272,7 @@ def test_threads_share_the_parser() -> None:
         assert list(pool.map(parse, queries)) == [parse(query) for query in queries]
 
 
+@thorough
 @pytest.mark.slow
 @settings(max_examples=200)
 @given(nodes)

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import requests
 
+from tests.sampling import thorough
 from tests.service.served import DEADLINE_SECONDS, WHORL, Hung, Served, serving
 from whorl import Document, open_store
 from whorl.service.route_paths import TICKETS
@@ -248,6 +249,7 @@ def test_clients_that_ask_for_much_and_hang_up(tmp_path: Path) -> None:
         assert int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) < 1_500_000  # type: ignore[index]
 
 
+@thorough
 @pytest.mark.skipif(
     os.name != "posix" or not hasattr(ctypes.CDLL(None), "malloc_info"), reason="the C library is not glibc"
 )
@@ -322,6 +324,7 @@ with tempfile.NamedTemporaryFile() as told:
 """
 
 
+@thorough
 @pytest.mark.parametrize(("before", "most"), [("", 8 + 1), ("limit_arenas()", 2)])
 @needs_glibc
 def test_threads_share_arenas(before: str, most: int) -> None:
@@ -333,6 +336,7 @@ def test_threads_share_arenas(before: str, most: int) -> None:
     assert most - 1 <= int(output) <= most
 
 
+@thorough
 @needs_glibc
 def test_pages_that_are_free_are_given_back() -> None:
     """

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pytest
 import requests
 
-from tests.sampling import sample
+from tests.sampling import sample, thorough
 from tests.service.limited import until
 from tests.service.served import DEADLINE_SECONDS, WHORL, Served, serving
 from whorl import Document, open_store
@@ -142,8 +142,8 @@ def workers(folder: Path) -> Iterator[Workers]:
 @pytest.fixture(
     params=[
         "embedded",
-        pytest.param("solr", marks=pytest.mark.solr),
-        pytest.param("opensearch", marks=pytest.mark.opensearch),
+        pytest.param("solr", marks=[pytest.mark.solr, thorough]),
+        pytest.param("opensearch", marks=[pytest.mark.opensearch, thorough]),
     ]
 )
 def engines(request: pytest.FixtureRequest) -> Iterator[Workers]:
@@ -155,6 +155,7 @@ def engines(request: pytest.FixtureRequest) -> Iterator[Workers]:
         yield both
 
 
+@thorough
 def test_connections_are_distributed(workers: Workers) -> None:
     """
     Of 64 connections that are opened at once, each worker accepts some.

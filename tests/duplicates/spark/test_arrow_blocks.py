@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.duplicates.spark.made_blocks import SMALL, alike_sets
 from tests.duplicates.spark.spark_runtime import QUIET
+from tests.sampling import thorough
 from whorl.duplicates.sketch_arrays import Sketches
 from whorl.fingerprint.sketch.frac_minhash import sketch_of_distinct
 
@@ -176,6 +177,7 @@ def test_every_part_has_a_partition(spark: SparkSession, count: int) -> None:
     assert {row.part: row.at for row in rows} == {name: at for at, name in enumerate(parts.names.tolist())}
 
 
+@thorough
 def test_imports_are_excluded_from_garbage_collection(spark: SparkSession) -> None:
     """
     PySpark collects garbage after each task; modules that a worker imported before its first step are excluded.

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.duplicates.spark.spark_runtime import QUIET
-from tests.sampling import FULL
+from tests.sampling import FULL, sample
 from whorl.duplicates.options import Keep
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def united(links: list[tuple[int, int]]) -> dict[int, int]:
     return {node: min(group) for node, group in groups.items()}
 
 
-@pytest.mark.parametrize("most", [1_000_000, 10])
+@pytest.mark.parametrize("most", sample([10, 1_000_000], 2))
 def test_components_equal_a_plain_implementation(spark: SparkSession, most: int) -> None:
     """
     Components are right for a long shuffled chain, stars, trees, cliques and random links, with negative numbers, both

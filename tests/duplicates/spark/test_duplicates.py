@@ -14,7 +14,7 @@ import pytest
 from tests.duplicates.spark.made_blocks import framed
 from tests.duplicates.spark.spark_runtime import QUIET
 from tests.families import family_documents
-from tests.sampling import FULL, combine
+from tests.sampling import FULL, combine, thorough
 from whorl.duplicates import DuplicatesOptions, ask_pairs, duplicates_among
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.model import Document
@@ -104,6 +104,7 @@ def test_pairs_and_clusters_equal_the_local_search(
 
 
 # `test_a_cluster_survives_the_loss_of_its_hubs` has no reference, and the other limit.
+@thorough
 @pytest.mark.parametrize(("known", "most_at_once"), [*product([0, 60], [0, 1 << 25])] if FULL else [(60, 0)])
 def test_a_hash_block_becomes_one_cluster_with_few_pairs(spark: SparkSession, known: int, most_at_once: int) -> None:
     """

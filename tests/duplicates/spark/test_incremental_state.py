@@ -16,7 +16,7 @@ from tests.duplicates.spark.made_blocks import framed
 from tests.duplicates.spark.output_files import cluster_of_line, files_of, pair_of_line
 from tests.duplicates.spark.spark_runtime import QUIET
 from tests.families import family_documents
-from tests.sampling import FULL
+from tests.sampling import FULL, sample, thorough
 from whorl.cli.main import main
 from whorl.duplicates import ask_pairs
 from whorl.duplicates.options import DuplicatesOptions, Keep
@@ -134,7 +134,7 @@ if FULL:
     }
 
 
-@pytest.mark.parametrize("runs", SEQUENCES.values(), ids=SEQUENCES)
+@pytest.mark.parametrize("runs", sample(SEQUENCES.values(), 2), ids=sample(SEQUENCES, 2))
 def test_daily_runs_equal_the_local_search(spark: SparkSession, tmp_path: Path, runs: list[Run]) -> None:
     """
     Each run has the same pairs, clusters and retained documents as a run in one process, for new, unchanged and changed
@@ -165,6 +165,7 @@ def test_daily_runs_equal_the_local_search(spark: SparkSession, tmp_path: Path, 
         assert fewest or not results["spark"]
 
 
+@thorough
 def test_a_cluster_survives_the_loss_of_its_hubs(spark: SparkSession, tmp_path: Path) -> None:
     """
     If only clusters are needed, few pairs of near-copies are stored, each with one of a few hubs. On the next day the
@@ -274,6 +275,7 @@ def test_a_killed_run_leaves_a_complete_state(
     assert sum(path.name.startswith("run-") for path in folder.iterdir()) == 2
 
 
+@thorough
 def test_one_of_two_concurrent_runs_fails(spark: SparkSession, tmp_path: Path) -> None:
     """
     The run that ends later leaves nothing, so the state of the other run stays.

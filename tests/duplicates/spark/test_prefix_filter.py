@@ -13,6 +13,7 @@ import pytest
 from tests.duplicates.spark.made_blocks import SMALL, alike_sets, blocked
 from tests.duplicates.spark.spark_runtime import QUIET
 from tests.plain import sketch_of
+from tests.sampling import sample, thorough
 from whorl.duplicates import ask_pairs
 from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.prefix_filter import HashBlock, find_candidates
@@ -29,12 +30,16 @@ pytestmark = QUIET
 
 @pytest.mark.parametrize(
     ("metric", "percent", "spanning_only", "most", "partitions"),
-    [
-        ("jaccard", 80, False, 20_000, 1),
-        ("jaccard", 80, False, 15, 3),
-        ("jaccard", 50, True, 15, 3),
-        ("containment", 70, True, 40, 3),
-    ],
+    sample(
+        [
+            ("jaccard", 80, False, 20_000, 1),
+            ("jaccard", 80, False, 15, 3),
+            ("jaccard", 50, True, 15, 3),
+            ("containment", 70, True, 40, 3),
+        ],
+        2,
+        1,
+    ),
 )
 def test_candidates_equal_the_local_search(
     spark: SparkSession, metric: str, percent: int, spanning_only: bool, most: int, partitions: int
@@ -104,6 +109,7 @@ def test_candidates_equal_the_local_search(
     )
 
 
+@thorough
 @pytest.mark.parametrize("spanning_only", [False, True])
 def test_one_worker_finds_the_remaining_pairs(spark: SparkSession, spanning_only: bool) -> None:
     """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.duplicates.spark.spark_runtime import QUIET, SharedSession
+from tests.sampling import thorough
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -16,6 +17,7 @@ pytestmark = QUIET
 _application_ids: list[str] = []
 
 
+@thorough
 @pytest.mark.timeout(1, func_only=True)
 @pytest.mark.xfail(raises=pytest.fail.Exception, reason="runs out of time, as it shall")
 def test_a_test_that_exceeds_its_time(spark: SparkSession) -> None:
@@ -26,6 +28,7 @@ def test_a_test_that_exceeds_its_time(spark: SparkSession) -> None:
     spark.sparkContext._jvm.java.lang.Thread.sleep(10**9)  # type: ignore[union-attr]
 
 
+@thorough
 def test_a_test_after_one_that_exceeded_its_time(spark: SparkSession) -> None:
     """
     The next test gets a new session, and it works.
@@ -34,6 +37,7 @@ def test_a_test_after_one_that_exceeded_its_time(spark: SparkSession) -> None:
     assert spark.range(3).count() == 3
 
 
+@thorough
 def test_a_killed_process_is_replaced(spark: SparkSession, shared_spark: SharedSession) -> None:
     """
     The next caller gets a new session after the process was killed, and the caller after it the same one.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.duplicates.spark.spark_runtime import QUIET
+from tests.sampling import thorough
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,6 +34,7 @@ def test_unpacked_pyspark_is_found_next_to_its_archive(tmp_path: Path) -> None:
     assert unpacked_pyspark(paths) == str(tmp_path / "site-packages")
 
 
+@thorough
 def test_workers_read_no_archive(spark: SparkSession) -> None:
     """
     With PySpark installed by pip, a worker imports no module from the archive, and has no archive on its path.

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.checks import Checks
+from tests.sampling import thorough
 from whorl.engine.embedded import segments
 from whorl.engine.embedded.folder import IndexBrokenError
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
@@ -220,6 +221,7 @@ def crowd(count: int) -> Documents:
     }
 
 
+@thorough
 @pytest.mark.slow
 def test_tokens_that_many_documents_have(tmp_path: Path) -> None:
     """
@@ -235,6 +237,7 @@ def test_tokens_that_many_documents_have(tmp_path: Path) -> None:
             assert looked_up(segment, kind, wanted) == plain(own, kind, wanted)
 
 
+@thorough
 @pytest.mark.slow
 def test_damage_is_reported(tmp_path: Path) -> None:
     """

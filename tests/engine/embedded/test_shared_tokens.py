@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import thorough
 from whorl.engine.embedded import segments, shared_tokens
 from whorl.engine.embedded.segmented_token_index import DocumentTokens, TokenIndex, TokenSnapshot
 from whorl.engine.embedded.shared_tokens import ScoredDocuments, best_page, has_only_tokens, match_tokens
@@ -134,6 +135,7 @@ def test_counts_equal_those_of_plain_sets(
     assert matches.numbers.tolist() == sorted(matches.numbers.tolist())
 
 
+@thorough
 def test_many_parts_take_no_more_memory_than_some(tmp_path: Path) -> None:
     """
     A thousand parts that are all found in a thousand documents are not a million documents.

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.local.test_opensearch import cluster_at, taken_port, wait_until
+from tests.sampling import thorough
 from whorl import Document, open_store
 from whorl.engine.local.jars import Server, fetch_jars, find_java
 from whorl.engine.local.opensearch import ELASTICSEARCH, start_cluster
@@ -43,6 +44,7 @@ def test_a_failed_start_shows_the_end_of_the_log(cache: Path, tmp_path: Path) ->
     assert str(tmp_path / "elasticsearch.log") in str(failure.value)
 
 
+@thorough
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kills with SIGKILL")
 def test_a_restart_and_a_killed_parent(cache: Path, tmp_path: Path) -> None:

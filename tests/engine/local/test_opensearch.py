@@ -19,6 +19,7 @@ import requests
 
 from tests.cli.running import WHORL
 from tests.engine.solr.test_transport import Door
+from tests.sampling import thorough
 from whorl import Document, open_store
 from whorl.engine.local import opensearch
 from whorl.engine.local.jars import Server
@@ -131,6 +132,7 @@ def test_a_failed_start_shows_the_end_of_the_log(opensearch_cache: Path, tmp_pat
     assert str(tmp_path / "opensearch.log") in str(failure.value)
 
 
+@thorough
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for the JVM among Linux's processes")
 def test_kill_9_in_the_middle_of_indexing(opensearch_cache: Path, tmp_path: Path) -> None:
@@ -185,6 +187,7 @@ def test_kill_9_in_the_middle_of_indexing(opensearch_cache: Path, tmp_path: Path
         assert store.search("FINGERPRINT:last_100", with_shared=True).hits[0].shared_tokens == 512
 
 
+@thorough
 @pytest.mark.skipif(os.name != "posix", reason="kills with SIGKILL")
 def test_opensearch_ends_with_its_killed_parent(opensearch_cache: Path, tmp_path: Path) -> None:
     """

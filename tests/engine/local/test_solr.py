@@ -17,6 +17,7 @@ import pytest
 import requests
 
 from tests import solr_runtime
+from tests.sampling import thorough
 from whorl.engine.local.solr import admin, configset_directory, start_cloud, start_standalone
 from whorl.errors import EngineUnavailableError, ParameterError
 
@@ -61,6 +62,7 @@ def broken_configset(tmp_path: Path) -> Path:
     return broken
 
 
+@thorough
 def test_stop_really_stops_and_documents_survive(solr_cache, tmp_path):
     """
     After stop nothing listens; the next start on the folder has the document and the added field. A second Solr on the
@@ -84,6 +86,7 @@ def test_stop_really_stops_and_documents_survive(solr_cache, tmp_path):
         assert post(core, "/select", json={"query": "pages:3"})["response"]["docs"][0]["id"] == "a"
 
 
+@thorough
 @pytest.mark.skipif(os.name != "posix", reason="kills with SIGKILL")
 def test_the_java_of_the_wheel_is_enough_and_solr_ends_with_its_parent(solr_cache, tmp_path):
     """
@@ -126,6 +129,7 @@ def test_a_failed_start_shows_the_end_of_the_log(solr_cache, broken_configset, t
     assert not answers(url)
 
 
+@thorough
 def test_a_failed_cluster_start_shows_the_end_of_the_log(solr_cache, broken_configset, tmp_path):
     """
     SolrCloud's response only says that creating the core failed; the message adds the cause from its log.

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import opensearch_runtime, opensearch_versions
+from tests.sampling import thorough
 from whorl import Document, Store, open_store
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.local.jars import Server
@@ -58,6 +59,7 @@ def _ids(store: Store, query: str) -> list[str]:
     return sorted(hit.id for hit in store.search(query).hits)
 
 
+@thorough
 def test_from_index_to_delete(server: Server, url: str) -> None:
     """
     Fingerprints, shares, words, patterns, a facet, an order and deletion give the results of the newest version.

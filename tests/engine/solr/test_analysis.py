@@ -18,7 +18,7 @@ from analysed import analysed
 from hostile import TEXTS
 from tests import solr_runtime
 from tests.plain import plain_filter
-from tests.sampling import FULL, sample
+from tests.sampling import FULL, sample, thorough
 from whorl import Store
 from whorl.engine.check_findings import Severity
 from whorl.engine.configured_field_names import FieldNames
@@ -144,6 +144,7 @@ def test_tokens_of_every_scheme(client: SolrClient, field: str) -> None:
         assert [len(full)] == [len(plain_filter(tokens(text, scheme.profile), scheme))]
 
 
+@thorough
 def test_languages(client: SolrClient, scheme: Scheme) -> None:
     """
     whorl makes Solr's tokens for the texts of the recorded vectors, in every script.

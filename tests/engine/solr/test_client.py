@@ -33,6 +33,7 @@ from click.testing import CliRunner
 
 from tests import solr_runtime
 from tests.engine.solr.test_transport import Door
+from tests.sampling import thorough
 from whorl import Document, open_store
 from whorl.cli.main import main
 from whorl.engine.http import ServerAccess, ServerConnections
@@ -481,6 +482,7 @@ def wait_until(reached: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+@thorough
 @pytest.mark.skipif(os.name != "posix", reason="kills with SIGKILL")
 def test_kill_9_in_the_middle_of_indexing(solr_cache: Path, tmp_path: Path) -> None:
     """

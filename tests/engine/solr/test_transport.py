@@ -17,6 +17,7 @@ import trustme
 
 from tests import solr_runtime
 from tests.clock import Clock
+from tests.sampling import thorough
 from whorl import Document, open_store
 from whorl.engine.http import ServerAccess
 from whorl.engine.solr.client import SolrClient
@@ -361,6 +362,7 @@ def test_plain_http_to_a_tls_port(core: str) -> None:
         store.count()
 
 
+@thorough
 @pytest.mark.parametrize(("silence", "stall"), [(240.0, 1.5), (0.6, None)])
 def test_a_solr_that_stalls_in_the_middle_of_a_body(core: str, silence: float, stall: float | None) -> None:
     """

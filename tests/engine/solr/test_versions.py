@@ -17,6 +17,7 @@ from tests.cli.running import whorl
 from tests.conformance.answers import collected, expected
 from tests.conformance.test_similar import shares, windows
 from tests.engine.solr.bare import write_configset
+from tests.sampling import thorough
 from whorl import Document, Store, open_store
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.local.jars import Server
@@ -71,6 +72,7 @@ def store(base_url: str) -> Iterator[Store]:
         yield opened
 
 
+@thorough
 @pytest.mark.parametrize("query", QUERIES)
 def test_hits_and_scores_are_those_of_a_plain_evaluation(store: Store, query: str) -> None:
     """

@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 
 from tests.fingerprint.compiled.scripts import cache_without_rotate, needs_numba, new_kernel
+from tests.sampling import thorough
 from whorl.fingerprint.shingling import Scheme
 
 pytestmark = needs_numba
 
 
+@thorough
 @pytest.mark.process
 def test_a_full_cache(tmp_path: Path) -> None:
     """

@@ -15,6 +15,7 @@ from tests.fingerprint.compiled.scripts import (
     texts,
     words_of,
 )
+from tests.sampling import sample
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, PROFILES, tokens
 
@@ -25,10 +26,10 @@ pytestmark = needs_numba
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_character(profile: str) -> None:
     """
-    Each character of the first two planes gives the same words between letters, after a space and alone. Their hashes
-    do not depend on the profile.
+    Each character of the first two planes (of a quarter of them in a sample) gives the same words between letters,
+    after a space and alone. Their hashes do not depend on the profile.
     """
-    for first in range(0, 0x20000, 0x400):
+    for first in sample(range(0, 0x20000, 0x400), 4, PROFILES.index(profile)):
         characters = [chr(code) for code in range(first, first + 0x400)]
         text = " ".join(f"a{character}b {character} {character}c" for character in characters)
         if profile == PROFILES[-1]:

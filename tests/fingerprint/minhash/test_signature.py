@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plain import full_minima, plain_filter, plain_minima
+from tests.sampling import combine
 from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.fingerprint_texts import sign, text_hashes
 from whorl.fingerprint.minhash.bucket_estimates import buckets_of, compare_buckets, estimate_buckets
@@ -70,16 +71,18 @@ def test_distinct_minima_of_several_texts(several: list[list[str]], bucket_count
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "scheme",
-    [
-        *(Scheme(bucket_count=buckets) for buckets in (1, 3, 100, 500, 1000, 40_000, 65_535, 65_536)),
-        *(Scheme(bucket_count=buckets, hash_count=3) for buckets in (1, 7, 16, 100)),
-        *(Scheme(bucket_count=buckets, hash_set_size=3) for buckets in (1, 7, 100)),
-        Scheme(bucket_count=500, hash_count=2, hash_set_size=2),
-    ],
-    ids=lambda scheme: scheme.name,
+    ("scheme", "spelling"),
+    combine(
+        [
+            *(Scheme(bucket_count=buckets) for buckets in (1, 3, 100, 500, 1000, 40_000, 65_535, 65_536)),
+            *(Scheme(bucket_count=buckets, hash_count=3) for buckets in (1, 7, 16, 100)),
+            *(Scheme(bucket_count=buckets, hash_set_size=3) for buckets in (1, 7, 100)),
+            Scheme(bucket_count=500, hash_count=2, hash_set_size=2),
+        ],
+        [Spelling.UNITS_4, Spelling.UNITS_8],
+    ),
+    ids=str,
 )
-@pytest.mark.parametrize("spelling", [Spelling.UNITS_4, Spelling.UNITS_8])
 def test_exact_signatures_are_exact_under_every_scheme(scheme: Scheme, spelling: Spelling) -> None:
     """
     Signatures marked as exact are exact for bucket borders within a unit, for several hash functions that each wrap

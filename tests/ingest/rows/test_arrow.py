@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.sampling import thorough
 from whorl.errors import DocumentError
 from whorl.ingest.rows.arrow import Arrow, Parquet, _nested_values
 from whorl.ingest.rows.compression import unpacked
@@ -168,6 +169,7 @@ def test_a_length_beyond_all_memory(compression: str | None, said: int, tmp_path
             list(Arrow(is_stream=True).rows(opened, RowColumns()))
 
 
+@thorough
 def test_lists_count_by_their_values() -> None:
     """
     A small Parquet with millions of list values becomes objects in small groups, and is refused above the memory limit.

@@ -18,7 +18,7 @@ import pytest
 import zstandard
 
 from tests.limited import whorl
-from tests.sampling import FULL
+from tests.sampling import FULL, thorough
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -186,6 +186,7 @@ IN_ROWS = ("cells.csv", "lists.jsonl", "array.json", "deep.jsonl", "deep.json", 
 IN_FILES = tuple(name for name in BOMBS if name not in IN_ROWS and (FULL or name != "fewer-runs.arrow"))
 
 
+@thorough
 @pytest.mark.parametrize(
     "names", [IN_ROWS, IN_FILES[::2], IN_FILES[1::2]], ids=["in rows", "in files", "in other files"]
 )
@@ -238,6 +239,7 @@ HEAVY: dict[str, tuple[Callable[[], bytes], str | None, str | None]] = {
 }
 
 
+@thorough
 @pytest.mark.parametrize("command", ["index", "duplicates"])
 def test_commands_end_on_bombs(command: str, tmp_path: Path) -> None:
     """

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.checks import Checks
 from tests.fingerprint.compiled.scripts import ROUTES, routed
+from tests.sampling import thorough
 from whorl.arrays import ranges_of
 from whorl.request_context import new_request
 from whorl.search.attribution.cover import (
@@ -111,6 +112,7 @@ def test_the_same_as_with_plain_sets(documents: list[list[tuple[int, int]]]) -> 
     assert covered_once(covers, WORDS).tolist() == [time == 1 for time in times]
 
 
+@thorough
 @given(st.lists(st.lists(st.booleans(), min_size=300, max_size=300), min_size=1, max_size=4))
 def test_many_ranges(masks: list[list[bool]]) -> None:
     """

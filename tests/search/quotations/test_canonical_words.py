@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks import Checks
+from tests.sampling import thorough
 from whorl.request_context import new_request
 from whorl.search.quotations import canonical_words
 from whorl.search.quotations.canonical_words import CanonicalText
@@ -167,6 +168,7 @@ def test_long_texts_are_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
         assert [cut.place(at, at + 1) for at in range(len(cut.words))] == places
 
 
+@thorough
 @pytest.mark.parametrize("word", ["rent ", "漢"])
 def test_long_texts_check_for_each_piece(word: str) -> None:
     """

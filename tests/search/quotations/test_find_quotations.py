@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.checks import Checks
+from tests.sampling import thorough
 from whorl.errors import ParameterError
 from whorl.request_context import new_request
 from whorl.search.quotations.find_quotations import named_quotations, quotations_in_json, quotations_of
@@ -115,6 +116,7 @@ def test_unknown_declarations_are_comments() -> None:
     assert quotations_of("<q>the rent</q><![foo[x]]> is due<![CDATA[ x ]]>")[0] == "the rent is due"
 
 
+@thorough
 @pytest.mark.parametrize("part", ['"a" b. ', "“a” b. ", "‘a’ b. ", "„ ", "> a\n\n", "[1] a\n", "<q>a</q> b ", "<p>a "])
 @pytest.mark.parametrize("every_sentence", [False, True])
 def test_long_texts_check_for_each_portion(part: str, every_sentence: bool) -> None:

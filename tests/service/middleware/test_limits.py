@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 from starlette.types import Message
 
+from tests.sampling import thorough
 from tests.service.limited import LINES, PATIENCE_SECONDS, limited, refused
 from tests.service.served import Served, listening, sending, serving
 from tests.service.virtual_time import VirtualTime, in_virtual_time
@@ -285,6 +286,7 @@ def test_a_flood_is_refused_before_it_arrives(tmp_path: Path) -> None:
         assert peak(served) - before < 60
 
 
+@thorough
 @pytest.mark.process
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory of a process in /proc")
 def test_a_line_with_millions_of_keys(tmp_path: Path) -> None:
