@@ -193,7 +193,7 @@ def test_syntax_of_a_search_server_is_text(injected: tuple[str, Store], number: 
     """
     checks = Inputs(*injected, INJECTIONS[number]).checks()
     assert len(checks) == PLACES
-    for check in sample(checks, 5, number):
+    for check in sample(checks, 12, number):
         check()
 
 

@@ -116,7 +116,7 @@ def test_components_equal_a_plain_implementation(spark: SparkSession, most: int)
 
     chance = random.Random(9)
     # Each round of Spark halves the distance of a chain's ends.
-    chain = [chance.getrandbits(64) - (1 << 63) for _ in range(400 if FULL else 60)]
+    chain = [chance.getrandbits(64) - (1 << 63) for _ in range(400 if FULL else 12)]
     links = list(pairwise(chain))
     links += [(1000, 1000 + at) for at in range(60)] + [(2000 + at // 2, 2000 + at) for at in range(1, 100)]
     links += [(3000 + a, 3000 + b) for a in range(12) for b in range(12)]

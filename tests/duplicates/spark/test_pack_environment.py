@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.sampling import thorough
+
 pyspark = pytest.importorskip("pyspark")
 pytest.importorskip("pyarrow")
 
 
+@thorough
 @pytest.mark.process
 def test_the_archive_is_sufficient(tmp_path: Path) -> None:
     """

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from flips import Flip, answers, build, flips, outcome
+from tests.sampling import thorough
 
 COUNT = 30
 
@@ -20,6 +21,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     return folder, answers(folder)
 
 
+@thorough
 @pytest.mark.slow
 def test_no_flipped_bit_changes_an_answer(sound: tuple[Path, Any], tmp_path: Path) -> None:
     """

@@ -23,6 +23,8 @@ from whorl.errors import EngineResponseError
 from whorl.model import Order
 from whorl.query.plan.nodes import BoundPlan, Kind, MatchAll
 
+pytestmark = thorough
+
 _WORDS = [f"word{number}" for number in range(400)]
 #: The copy has all shingles of the original, the half 196 of its 396, the other document none.
 _TEXTS = {"original": _WORDS, "copy": _WORDS, "half": _WORDS[:200], "other": [f"other{word}" for word in _WORDS]}
@@ -59,7 +61,6 @@ def _ids(store: Store, query: str) -> list[str]:
     return sorted(hit.id for hit in store.search(query).hits)
 
 
-@thorough
 def test_from_index_to_delete(server: Server, url: str) -> None:
     """
     Fingerprints, shares, words, patterns, a facet, an order and deletion give the results of the newest version.

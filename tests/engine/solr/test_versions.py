@@ -27,6 +27,8 @@ from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.inspect_collection import inspect
 
+pytestmark = thorough
+
 #: Each query has alternatives with a condition or an exclusion, in one of their forms.
 QUERIES = [
     "*lor0",
@@ -72,7 +74,6 @@ def store(base_url: str) -> Iterator[Store]:
         yield opened
 
 
-@thorough
 @pytest.mark.parametrize("query", QUERIES)
 def test_hits_and_scores_are_those_of_a_plain_evaluation(store: Store, query: str) -> None:
     """

@@ -167,11 +167,11 @@ import json
 from whorl.fingerprint import fingerprint_texts
 from whorl.fingerprint.compiled import kernel
 
-batch.LARGE = 100_000
+fingerprint_texts.LARGE = 100_000
 texts = [f"текст номер {n} из многих слов " * 40 for n in range(500)]
 
 def sums():
-    return [int(row.sum()) for row in batch.signatures_of(texts, workers=2)]
+    return [int(row.sum()) for row in fingerprint_texts.signatures_of(texts, workers=2)]
 
 first, was_kept = sums(), kernel.load_loops().jit.is_cached(kernel.__package__)
 [compiler] = kernel._started
