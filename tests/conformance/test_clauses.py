@@ -13,7 +13,7 @@ from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import FieldError, UnsupportedQueryError
 
-QUERIES = sample(generated(640), 4)
+QUERIES = sample(generated(640), 8)
 
 
 @pytest.mark.slow

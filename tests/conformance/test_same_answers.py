@@ -16,7 +16,7 @@ from tests.sampling import sample
 from whorl import Document, Page, Store
 from whorl.operations import QueryPlan
 
-QUERIES = sample(generated(384), 3)
+QUERIES = sample(generated(384), 6)
 MORE = [pytest.param(query, marks=pytest.mark.slow) for query in QUERIES[60:]]
 SIZE = 200
 
