@@ -1,4 +1,4 @@
-"""Command `whorl demo`: indexes texts of this machine, finds near-copies, and the sources of a letter with quotations.
+"""Command `whorl demo`: indexes texts found on this machine, and shows near-copies and the sources of a letter.
 
 Every machine with Python has these texts: licences, readmes and metadata of the installed distributions, docstrings of
 the standard library's modules, and on Debian the common licences and copyright files. Many of them are copies and

@@ -89,7 +89,7 @@ class ReferenceIndex:
         self._position_counts = np.diff(self._position_starts, append=texts.size)
         hashes, self._texts = hashes[self._position_starts], texts[self._position_starts]
         self.sizes = np.bincount(self._texts, minlength=counts.size)
-        #: Range in `_texts` of the texts that contain each distinct hash.
+        #: Start in `_texts` of the texts with each distinct hash.
         self._starts = run_starts(hashes)
         self._counts = np.diff(self._starts, append=hashes.size)
         self._hashes = hashes[self._starts]

@@ -479,7 +479,7 @@ class RunIndex:
     def _number_compiled(
         self, items: _Numbers, known: _Numbers, known_runs: _Numbers, known_slots: _Numbers, kinds: int
     ) -> tuple[_Numbers, int, _Numbers]:
-        """Number runs with the compiled loop; return their numbers, the count of numbers in use, and a hash table."""
+        """Number distinct runs with the compiled loop; return the numbers, how many there are, and the hash table."""
         assert self._loops
         require_time()
         runs = np.empty(max(0, items.size - self._size + 1), np.int64)
@@ -682,7 +682,7 @@ def _by_kind(numbers: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
 
 
 def _completed(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words: int) -> _Numbers:
-    """Add passages until each word in a shared run of `min_words` words is in a passage of at least this length."""
+    """Add passages until each run of `min_words` words in both texts is covered by passages of this length or more."""
     least = min_words - size + 1
     starts, _, lengths = matches[matches[:, 2] >= least].T
     words = a.size + size - 1

@@ -30,8 +30,8 @@ _STEP = "comparing"
 
 #: Approximate number of pairs in a batch, and of codes that numpy compares at a time.
 _AT_ONCE = 1 << 18
-#: Maximum number of blocks beyond the minimum of distance + 1. Each additional block adds many choices of blocks to
-#: sort by.
+#: Maximum number of blocks beyond the minimum of distance + 1. Each additional block multiplies the combinations of
+#: blocks, and codes are sorted by each combination.
 _MOST_SPARE = 3
 #: Maximum depth of the recursion; at this depth, all pairs are compared.
 _DEEPEST = 4

@@ -1,4 +1,4 @@
-"""Parses queries strictly by Alfresco's own grammar, with its error messages."""
+"""Token readers and error messages for the strict parser of Alfresco's own grammar (`alfresco.lark`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prepares the documents of a search on Spark: reads them, and computes their sketches.
+"""First stage on Spark: reads and sketches documents, keeps one for each id, and divides them into blocks.
 
 If an id occurs several times, only the largest of its documents is kept. A document's key is a hash of its sketch. The
 key determines the document's block: the documents of one partition. So every step can compute from a key the block that
@@ -247,7 +247,7 @@ def _redivided(batches: Batches, scheme: SketchScheme, parts: Partitioning, sinc
 
 
 def _added_up(batches: Batches) -> Batches:
-    """Yield the number of rows in a partition, so that few rows are collected, without a shuffle."""
+    """Yield one sum of rows per partition. The driver adds these up, so no shuffle is needed."""
     yield batch_of({"rows": np.array([sum(int(whole_numbers(batch["rows"]).sum()) for batch in batches)])})
 
 

@@ -82,8 +82,8 @@ _AT_ONCE = 1 << 20
 MOST_AT_ONCE = 1 << 25
 
 _Bools: TypeAlias = npt.NDArray[np.bool_]
-#: Function that connects the documents of hash blocks, in the columns of `RoundResult.hash_blocks`. It returns the
-#: blocks (column hash_block) that it could not connect; their documents need more hashes.
+#: Called with the hash blocks of a round (columns of `RoundResult.hash_blocks`), whose documents it merges into
+#: clusters. It returns the blocks (column hash_block) that it could not merge; the next round looks at these again.
 Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 
 

@@ -1,4 +1,4 @@
-"""Checks the folder of an embedded store, locks it for writing, and opens its SQLite database."""
+"""Checks and locks the folder of an embedded store, opens its SQLite database, and translates errors of the disk."""
 
 from __future__ import annotations
 

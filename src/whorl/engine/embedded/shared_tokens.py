@@ -229,7 +229,7 @@ def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQ
 
 
 def _with_copies(segment: Segment, counts: Numbers, ordinals: Numbers) -> tuple[Numbers, Numbers]:
-    """Add the copies of each document (documents with the same tokens) with the document's count; sort by ordinal."""
+    """Also return the copies of each document, with the same count of shared tokens; sort by ordinal."""
     portions = list(segment.with_copies(counts, ordinals))
     if len(portions) == 1:
         return portions[0]

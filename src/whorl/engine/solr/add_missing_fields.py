@@ -196,8 +196,7 @@ def _schema_steps(schema: Schema, wanted: FieldNames, fields: list[Json], types:
         if name in needed and name not in schema.types:
             yield "schema", "add-field-type", field_type
     for field in missing:
-        # If a dynamic field has the names or texts, do not add a field, because it could not read the data of the
-        # dynamic field.
+        # If a dynamic field has the names or texts, add no field: it would not have the values that are stored already.
         if field["name"] not in (wanted.name, wanted.content) or not schema.describe(field["name"]):
             yield "schema", "add-field", field
     for field in dynamic_definitions():

@@ -62,7 +62,7 @@ def _buffer_end(units: Any, start: int, end: int, table: Any, size: int) -> Any:
 
 @loop
 def _look_up(units: Any, start: int, end: int, table: Any, folded: Any, runs: Any, care: Any) -> Any:
-    """Fold the units of a buffer, set a bit for each unit that may be in a word, and return the union of all flags."""
+    """Fold the units of a buffer, set a bit for each unit that may be in a word, and return the OR of all flags."""
     together = uint32(0)
     length = end - start
     for block in range((length + 63) >> 6):
@@ -324,7 +324,7 @@ def put_in(
     words: Any, starts: Any, before: Any, slow: Any, units: Any, table: Any, divided: Any, python_words: Any,
     filled: Any, filled_starts: Any,
 ) -> Any:  # fmt: skip
-    """Copy words, and insert the words of the slow segments; return the number of units and the number of words.
+    """Copy the scanned words, with the words of slow segments in their places; return the numbers of units and words.
 
     `starts`, `before`, `slow` and `units` are as in `scan`. The loop adds the inserted words to the counts in `before`.
     `divided` has `ends` and `counts` of `cjk_words.divide`. `python_words` has four arrays for the segments that the

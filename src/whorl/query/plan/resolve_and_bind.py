@@ -1,4 +1,4 @@
-"""Completes a query plan: `resolve` looks up the fields that clauses name, `bind` adds the tokens of source documents.
+"""Completes a query plan: `resolve` looks up the fields of clauses, `bind` adds the tokens of FINGERPRINT's documents.
 
 A field may hold values of several types, because documents come from different sources. `resolve` then makes a test for
 each type that supports the clause.

@@ -315,7 +315,7 @@ class _Chooser:
         if len(phrases) > MOST_PHRASES or (known := self._engine.known_phrases(phrases)) is None:
             return None
         known = set(known)
-        # Most phrases are in no document; a passage contains at least one of the others.
+        # Search only around phrases that are in a document: few are, and each passage contains one.
         reached = {
             first
             for start in starts

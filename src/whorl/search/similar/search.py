@@ -1,4 +1,4 @@
-"""Finds the documents that share content with a source: calibrated searches, which state their recall.
+"""Searches for the documents that share content with a source, and states how many of them it finds (recall).
 
 The source is a document or a text. The plan lists tokens of the source's sketch to look up, and the minimum number of
 matches. The engine returns candidates, which are verified on their sketches, or on their texts if sketches cannot
@@ -403,7 +403,7 @@ def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> S
     if scheme is not None and (recalled := sources.recalled_sketch(reference)):
         search = SketchSearch(engine, Source(reference, recalled.document_id), recalled.sketch, criteria)
         search.recalled = recalled
-        # If there is no query for candidates, nothing can confirm the remembered sketch.
+        # Use the cached sketch only if candidates are searched: their answer also shows whether the sketch is current.
         if search.look_ups() is not None:
             return search
     source = sources.source(reference, with_sketch=scheme is not None)

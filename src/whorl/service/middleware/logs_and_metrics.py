@@ -74,7 +74,7 @@ class TerminalFormatter(logging.Formatter):
 
 
 def _members(record: logging.LogRecord) -> dict[str, Any]:
-    """Return the event of a record and its fields, with the class and stack of an exception."""
+    """Return a log record as members of a JSON object: its event and fields, and an exception's class and stack."""
     members: dict[str, Any] = {"event": record.getMessage(), **getattr(record, "fields", {})}
     if record.exc_info and record.exc_info[1] is not None:
         members |= described(record.exc_info[1])
