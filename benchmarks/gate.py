@@ -30,7 +30,7 @@ from load_servers import KEY, Service
 from sources import pieces
 from whorl import Document, Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.fingerprint.compare import words_of
+from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.compiled.kernel import WORTH_LOADING, Kernel
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.search.attribution.find_sources import LOOPS_GAIN

@@ -31,7 +31,7 @@ from zipfile import ZipFile
 
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.fingerprint.compare import words_of
+from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.winnowing import PassageScheme
 
 PACKAGE = "licensedcode-data==32.1.0"

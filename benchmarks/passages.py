@@ -35,7 +35,7 @@ from corpus_texts import texts
 from line_report import Line, report
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.fingerprint.compare import words_of
+from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.shingling import joined_words
 from whorl.fingerprint.winnowing import PassageScheme, run_hashes, winnowed
 from whorl.search.attribution.candidates import MANY, by_passages, find_candidates

@@ -38,7 +38,7 @@ import numpy.typing as npt
 from line_report import Line, report
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.fingerprint.compare import words_of
+from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.winnowing import PassageScheme
 
 RUN = 20

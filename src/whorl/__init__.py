@@ -107,12 +107,12 @@ if TYPE_CHECKING:
     from whorl.errors import UnknownFieldError as UnknownFieldError
     from whorl.errors import UnsupportedQueryError as UnsupportedQueryError
     from whorl.errors import WhorlError as WhorlError
-    from whorl.fingerprint.compare import Comparison as Comparison
-    from whorl.fingerprint.compare import Passage as Passage
-    from whorl.fingerprint.compare import Passages as Passages
-    from whorl.fingerprint.compare import ResidualOverlap as ResidualOverlap
-    from whorl.fingerprint.compare import Size as Size
-    from whorl.fingerprint.compare import compare as compare
+    from whorl.fingerprint.compare_texts import Comparison as Comparison
+    from whorl.fingerprint.compare_texts import Passage as Passage
+    from whorl.fingerprint.compare_texts import Passages as Passages
+    from whorl.fingerprint.compare_texts import ResidualOverlap as ResidualOverlap
+    from whorl.fingerprint.compare_texts import Size as Size
+    from whorl.fingerprint.compare_texts import compare as compare
     from whorl.fingerprint.minhash.signature import Signature as Signature
     from whorl.fingerprint.minhash.signature import Spelling as Spelling
     from whorl.fingerprint.shingling import Scheme as Scheme

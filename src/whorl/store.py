@@ -43,7 +43,7 @@ from whorl.settings.settings import Settings
 # Modules that only some operations need are imported when used, so that other operations start faster.
 if TYPE_CHECKING:
     from whorl.engine.opensearch.client import IndexClient
-    from whorl.fingerprint.compare import Comparison
+    from whorl.fingerprint.compare_texts import Comparison
     from whorl.ingest.store_documents import IndexOptions
     from whorl.operations import DeleteOperation, SourcesOperation, VerifyOperation
     from whorl.search.attribution.find_sources import SourcesOptions
@@ -322,7 +322,7 @@ class Store:
             ParameterError: A number is out of its range, a quotation has no word, or the document has no text.
         """
         from whorl.operations import VerifyOperation
-        from whorl.search.quotations.find_quotations import named_quotations
+        from whorl.search.quotations.extract_quotations import named_quotations
         from whorl.search.quotations.verify import verification_of, verify_quotations
 
         if quotations is not None:
@@ -429,7 +429,7 @@ class Store:
             UnknownDocumentError: The store has no document of that name.
             ParameterError: A document has no stored text.
         """
-        from whorl.fingerprint.compare import rejoined_pair, words_of
+        from whorl.fingerprint.compare_texts import rejoined_pair, words_of
         from whorl.search.boilerplate import Comparer, detector_for_comparison
 
         options = operation_of(CompareOperation, options, keywords)

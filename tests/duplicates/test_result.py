@@ -17,7 +17,7 @@ from whorl.duplicates.options import DuplicatesOptions, ask_pairs
 from whorl.duplicates.result import PairColumns, compare_versions, superfluous, version_order
 from whorl.duplicates.run import duplicates_among
 from whorl.errors import ParameterError
-from whorl.fingerprint.compare import words_of
+from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Shares
 from whorl.output.duplicates import left_out

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.fingerprint.compare import CommonWords, compare, compare_words, words_of
+from whorl.fingerprint.compare_texts import CommonWords, compare, compare_words, words_of
 from whorl.output.comparison import Lines, Read, comparison_values, warnings
 
 FIRST = "The quick brown fox jumps over the lazy dog.\n"

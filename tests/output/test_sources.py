@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from whorl.fingerprint.compare import CommonWords, compare, compare_words, words_of
+from whorl.fingerprint.compare_texts import CommonWords, compare, compare_words, words_of
 from whorl.output.comparison import Read
 from whorl.output.sources import COLUMNS, common_line, notes, recall_line, sources_values, write_sources
 from whorl.search.attribution.results import Attribution, Common, Promise, TextSource

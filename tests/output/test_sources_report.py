@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.service.accessibility import CONTRAST, PROBLEMS
-from whorl.fingerprint.compare import compare
+from whorl.fingerprint.compare_texts import compare
 from whorl.fingerprint.shingling import Scheme
 from whorl.output import sources_report
 from whorl.output.comparison import Read

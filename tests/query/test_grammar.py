@@ -12,7 +12,7 @@ import pytest
 from lark import Lark, Tree
 from lark.exceptions import UnexpectedInput
 
-from whorl.query.alfresco_grammar import Splitter
+from whorl.query.alfresco_tokens import Splitter
 from whorl.query.parser import parser_of
 
 WORDS = "query: WORD+\nWORD: /[a-z]+/\n%ignore / +/\n"

@@ -13,7 +13,7 @@ from tests.search.attribution.made import words
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import ParameterError
-from whorl.fingerprint.compare import words_of
+from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.search.boilerplate import BoilerplateDetector, boilerplate_detector, common_limit

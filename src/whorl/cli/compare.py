@@ -12,7 +12,7 @@ from whorl.cli.open_store import STANDARD_INPUT, is_file, opened_store, referent
 from whorl.cli.render.comparison import summary_lines
 from whorl.cli.render.console import console
 from whorl.errors import EngineError, ParameterError, SchemeMismatchError, StoreError
-from whorl.fingerprint.compare import Comparison, rejoined_pair, words_of
+from whorl.fingerprint.compare_texts import Comparison, rejoined_pair, words_of
 from whorl.fingerprint.shingling import Scheme
 from whorl.ingest.files import source_text
 from whorl.operations import CompareOperation

@@ -24,7 +24,7 @@ from whorl.request_context import report_progress, reporting
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from whorl.cli.duplicates_checks import DuplicatesCommand
+    from whorl.cli.duplicates_command import DuplicatesCommand
     from whorl.duplicates.contamination import ReferenceItem
     from whorl.duplicates.input import InputReader
     from whorl.duplicates.options import DuplicatesOptions, Keep
@@ -53,7 +53,7 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
     JSON is one object per line. Documents with fewer words than a shingle are not compared. The exit status is 1 if
     more than one in a hundred documents, or a whole file of many documents, could not be read.
     """
-    from whorl.cli.duplicates_checks import DuplicatesCommand
+    from whorl.cli.duplicates_command import DuplicatesCommand
 
     command = DuplicatesCommand(**vars(options), paths=paths, store=store)
     command.require_consistent()
@@ -333,7 +333,7 @@ def _rewrite(
     Returns lines to print. The added similarity uses `metric`, by default Jaccard. If no input is readable, no folder
     is created, so that the user can correct the command and repeat it.
     """
-    from whorl.duplicates.rewrite_files import decide_retention, write_filtered
+    from whorl.duplicates.write_copies_of_files import decide_retention, write_filtered
     from whorl.fingerprint.statistics.metric import Metric
     from whorl.output.formatting import counted
 

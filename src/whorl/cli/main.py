@@ -45,11 +45,13 @@ _COMMANDS: Mapping[str, str] = {
 #: Modules that do not have the name of their command.
 _MODULES = {
     "delete": "manage_store",
-    "explain": "search",
+    "explain": "search_and_explain",
+    "fingerprint": "fingerprint_and_simhash",
     "list": "manage_store",
     "mcp": "serve_and_mcp",
     "serve": "serve_and_mcp",
-    "simhash": "fingerprint",
+    "search": "search_and_explain",
+    "simhash": "fingerprint_and_simhash",
     "status": "manage_store",
     "upgrade": "manage_store",
 }

@@ -84,7 +84,7 @@ def similar(
             query = _stock_query(name, options)
             for note in notes_on(threshold=options.threshold, recall=options.recall):
                 click.echo(f"note: {note}", err=True)
-            from whorl.cli.search import show_page
+            from whorl.cli.search_and_explain import show_page
 
             page_options = SearchOperation(filter=options.filter, start=options.start, rows=options.rows)
             stock = opened.prepare(query, page_options, source=source)

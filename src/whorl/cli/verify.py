@@ -31,7 +31,7 @@ from whorl.output.checked_quotations import (
 from whorl.output.comparison import Lines, Read
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import counted, printable, titled
-from whorl.search.quotations.find_quotations import quotations_in_json
+from whorl.search.quotations.extract_quotations import quotations_in_json
 from whorl.search.quotations.results import Verdict, Verification, VerifiedQuotation, verdicts_named
 from whorl.store import Store
 

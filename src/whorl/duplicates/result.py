@@ -26,7 +26,7 @@ from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.sketch_store import SketchStore, StoredSketches
 from whorl.duplicates.verify_sketches import Pairs, measure_pairs
 from whorl.errors import ParameterError
-from whorl.fingerprint.compare import Comparison, Passage, TextWords, compare_words, words_of
+from whorl.fingerprint.compare_texts import Comparison, Passage, TextWords, compare_words, words_of
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Intervals, Shares
 

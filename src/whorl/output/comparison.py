@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-from whorl.fingerprint.compare import Comparison, Passage, ResidualOverlap, Size
+from whorl.fingerprint.compare_texts import Comparison, Passage, ResidualOverlap, Size
 from whorl.operations import CompareOperation
 from whorl.output.formatting import counted
 from whorl.output.json_conversion import values

@@ -13,7 +13,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from whorl.fingerprint.compare import Passage
+from whorl.fingerprint.compare_texts import Passage
 from whorl.output.comparison import Lines, Read
 from whorl.output.formatting import counted, percent
 from whorl.output.sources import common_line, excluded_line, notes, recall_line

@@ -32,8 +32,8 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 from lark.lexer import ContextualLexer
 
 from whorl.errors import ParameterError, Span, UnsupportedQueryError
-from whorl.query import alfresco_grammar, ast
-from whorl.query.alfresco_grammar import Splitter
+from whorl.query import alfresco_tokens, ast
+from whorl.query.alfresco_tokens import Splitter
 from whorl.query.ast import Operator, ParseOptions, QueryLimits
 from whorl.query.ast_builder import Builder, TokenReaders, resolved
 from whorl.query.literals import read_boost, read_bound, read_field, read_similarity, read_slop, read_word
@@ -234,16 +234,16 @@ _WHORL = _Language(
 _ALFRESCO = _Language(
     "alfresco.lark",
     TokenReaders(
-        alfresco_grammar.read_word,
-        alfresco_grammar.read_bound,
-        alfresco_grammar.read_name,
-        alfresco_grammar.read_number,
-        alfresco_grammar.read_number,
-        alfresco_grammar.read_slop,
+        alfresco_tokens.read_word,
+        alfresco_tokens.read_bound,
+        alfresco_tokens.read_name,
+        alfresco_tokens.read_number,
+        alfresco_tokens.read_number,
+        alfresco_tokens.read_slop,
     ),
-    alfresco_grammar.bad_character_error,
-    alfresco_grammar.misplaced_token,
-    alfresco_grammar.at_end,
+    alfresco_tokens.bad_character_error,
+    alfresco_tokens.misplaced_token,
+    alfresco_tokens.at_end,
 )
 
 
@@ -260,7 +260,7 @@ def build_grammars() -> None:
 
 @cache
 def _lark(grammar: str) -> Lark:
-    splitter = alfresco_grammar.Splitter() if grammar == _ALFRESCO.grammar else None
+    splitter = alfresco_tokens.Splitter() if grammar == _ALFRESCO.grammar else None
     return parser_of(Path(__file__).with_name(grammar).read_text(encoding="utf-8"), splitter)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import ParameterError
-from whorl.fingerprint.compare import CommonWords, Comparison, ShingleIndex, TextWords, compare_words, words_of
+from whorl.fingerprint.compare_texts import CommonWords, Comparison, ShingleIndex, TextWords, compare_words, words_of
 from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.winnowing import PassageScheme, kept_places
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from whorl.engine.protocol import Engine
 from whorl.errors import EngineError, ParameterError, QueryError, SchemaError, UnknownDocumentError, nearest, quoted
-from whorl.fingerprint.compare import words_of
+from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import winnowed
 from whorl.model import Hit

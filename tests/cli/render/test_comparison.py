@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from whorl.cli.render.comparison import shortened, summary_lines
-from whorl.fingerprint.compare import compare
+from whorl.fingerprint.compare_texts import compare
 from whorl.fingerprint.shingling import Scheme
 from whorl.operations import CompareOperation
 from whorl.output.comparison import Read

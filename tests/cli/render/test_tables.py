@@ -13,7 +13,7 @@ from rich.table import Table
 from tests.output.test_sources import SOURCE, TEXT, example_attribution
 from whorl.cli.render.console import console
 from whorl.cli.render.tables import closing_line, page_table, similar_table, sources_table, totals_line
-from whorl.fingerprint.compare import CommonWords, compare_words, words_of
+from whorl.fingerprint.compare_texts import CommonWords, compare_words, words_of
 from whorl.fingerprint.statistics.metric import Shares
 from whorl.fingerprint.statistics.overlap_estimates import Estimate
 from whorl.model import Hit, Page

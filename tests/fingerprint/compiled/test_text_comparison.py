@@ -1,7 +1,7 @@
 """The compiled numbers of runs, compared with a dictionary of tuples.
 
-`tests/fingerprint/test_compare.py` and `tests/search/attribution/test_cover.py` compare passages and covers with plain
-loops.
+`tests/fingerprint/test_compare_texts.py` and `tests/search/attribution/test_cover.py` compare passages and covers
+with plain loops.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.search.attribution.made import words
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.fingerprint.compare import words_of
+from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.query.plan.nodes import BoundNode, DocumentIds
 from whorl.request_context import reporting

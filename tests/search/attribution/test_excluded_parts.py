@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.errors import ParameterError
-from whorl.fingerprint.compare import words_of
+from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.shingling import Scheme
 from whorl.search.attribution.excluded_parts import Exclusion, excluded_ranges, excluded_words, exclusion_named
 

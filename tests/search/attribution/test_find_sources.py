@@ -18,7 +18,7 @@ from whorl import Document, ParameterError, Shares, Store
 from whorl.arrays import ranges_of
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import StoppedError
-from whorl.fingerprint.compare import Passage, words_of
+from whorl.fingerprint.compare_texts import Passage, words_of
 from whorl.fingerprint.sketch.frac_minhash import Sketch
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.request_context import new_request, reporting

@@ -12,7 +12,7 @@ import pytest
 from tests.search.attribution.made import words
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.fingerprint.compare import words_of
+from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.search.attribution.find_sources import find_sources
 from whorl.search.attribution.read_and_compare import Candidate, CandidateReader

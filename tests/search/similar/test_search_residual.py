@@ -13,7 +13,7 @@ from tests.search.attribution.made import words
 from whorl import Document, Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import ParameterError
-from whorl.fingerprint.compare import Comparison, words_of
+from whorl.fingerprint.compare_texts import Comparison, words_of
 from whorl.fingerprint.fingerprint_texts import hashes_of_words
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Metric

@@ -12,7 +12,7 @@ from whorl import Document, Store
 from whorl.cli.render.console import console
 from whorl.cli.render.tables import similar_table
 from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.fingerprint.compare import ResidualOverlap
+from whorl.fingerprint.compare_texts import ResidualOverlap
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.output.formatting import percent
 from whorl.output.json_conversion import values

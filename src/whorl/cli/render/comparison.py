@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from whorl.cli.render.console import share_bar
-from whorl.fingerprint.compare import Comparison, ResidualOverlap, Size
+from whorl.fingerprint.compare_texts import Comparison, ResidualOverlap, Size
 from whorl.fingerprint.shingling import Scheme
 from whorl.operations import CompareOperation
 from whorl.output.comparison import Lines, Read

@@ -171,7 +171,7 @@ def without(
 
 
 def parts_of(*frames: DataFrame) -> Partitioning:
-    """Return a partitioning; the number of parts is the largest of input partitions, parallelism, shuffle partitions."""
+    """Return a partitioning into the largest of three numbers: input partitions, parallelism, shuffle partitions."""
     context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)
     return Partitioning.into(

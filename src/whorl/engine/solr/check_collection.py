@@ -44,7 +44,7 @@ from whorl.engine.solr.inspect_collection import (
     read_version,
     stored_texts,
 )
-from whorl.engine.solr.passage_hashes import lacks_passages
+from whorl.engine.solr.look_up_passages import lacks_passages
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     empty_sketches,

@@ -61,7 +61,7 @@ from whorl.engine.solr.document_fields import (
 )
 from whorl.engine.solr.field_definitions import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, VERSION, stored_name
 from whorl.engine.solr.inspect_collection import Collection, TokenSource, inspect
-from whorl.engine.solr.passage_hashes import document_counts, held_hashes, lacks_passages
+from whorl.engine.solr.look_up_passages import document_counts, held_hashes, lacks_passages
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     contents_request,

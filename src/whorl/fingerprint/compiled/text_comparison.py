@@ -1,7 +1,7 @@
 """Compiled loops that find passages shared by two texts, and select few texts that together cover a text (set cover).
 
-The loops give the same results as the numpy code in `fingerprint.compare` and `search.attribution.cover`. The loops are
-faster for short texts, because a call of numpy takes many times as long as the arithmetic.
+The loops give the same results as the numpy code in `fingerprint.compare_texts` and `search.attribution.cover`. They
+are faster for short texts, because a call of numpy takes many times as long as the arithmetic.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _slot_of(items: Any, at: int, size: int, others: Any, slots: Any, key: int) 
 
 @cached
 def matches(a: Any, positions: Any, b: Any, candidates: int, first: Any, places: Any, found: Any) -> Any:
-    """Find the passages of two sequences by the rules of `fingerprint.compare`, and return their number.
+    """Find the passages of two sequences by the rules of `fingerprint.compare_texts`, and return their number.
 
     Args:
         positions: Position in the text of each item of `a`.
@@ -118,7 +118,7 @@ def _nearest(
 ) -> Any:
     """Add passages for the shared items of `a` that no passage covers yet; return the number of all passages.
 
-    This is rule 2 of `fingerprint.compare`.
+    This is rule 2 of `fingerprint.compare_texts`.
     """
     count, before, reach, shift, latest, at = anchored, 0, 0, 0, -1, 0
     while at < a.size:

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from whorl.arrays import order_of, ranges_of, run_starts, spread
 from whorl.engine.protocol import Engine, PassageHolders
-from whorl.fingerprint.compare import TextWords, words_of
+from whorl.fingerprint.compare_texts import TextWords, words_of
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.winnowing import BROKEN_WORDS, PassageScheme, all_numbers

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import ParameterError
-from whorl.fingerprint.compare import TextWords
+from whorl.fingerprint.compare_texts import TextWords
 from whorl.request_context import timely
 
 #: Opening quotation marks with their closing marks. The German closing mark is also the English opening mark.

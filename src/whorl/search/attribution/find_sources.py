@@ -22,7 +22,7 @@ import numpy.typing as npt
 from whorl.arrays import batches, ranges_of
 from whorl.engine.protocol import Engine, MatchCount
 from whorl.errors import ParameterError
-from whorl.fingerprint.compare import TextWords, words_of
+from whorl.fingerprint.compare_texts import TextWords, words_of
 from whorl.fingerprint.compiled.kernel import count_search
 from whorl.fingerprint.statistics.metric import Percent, fraction_of, notes_on
 from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from whorl.arrays import batches, chunks, ranges_of, run_starts, sorted_distinct, spread
 from whorl.engine.protocol import Engine
-from whorl.fingerprint.compare import Comparison, Passage, Passages, TextWords, words_of
+from whorl.fingerprint.compare_texts import Comparison, Passage, Passages, TextWords, words_of
 from whorl.fingerprint.fingerprint_texts import hashes_of_words
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.sketch.frac_minhash import Sketch

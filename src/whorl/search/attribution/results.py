@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
-from whorl.fingerprint.compare import Passage, ResidualOverlap
+from whorl.fingerprint.compare_texts import Passage, ResidualOverlap
 from whorl.fingerprint.statistics.metric import Share, Shares
 
 #: Level of a text's share in its sources. The user sets the two thresholds between the levels.

@@ -31,7 +31,7 @@ from whorl.query.plan.nodes import Bool, BoundPlan, Words
 from whorl.request_context import report_progress, require_time
 from whorl.search.quotations.alignment import Alignment, align
 from whorl.search.quotations.canonical_words import CanonicalText
-from whorl.search.quotations.find_quotations import MOST_CHARACTERS, MOST_QUOTATIONS, quotations_of
+from whorl.search.quotations.extract_quotations import MOST_CHARACTERS, MOST_QUOTATIONS, quotations_of
 from whorl.search.quotations.results import (
     Difference,
     LookUp,

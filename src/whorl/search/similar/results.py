@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import ClassVar, NamedTuple, TypeAlias, overload
 
 from whorl.engine.protocol import CandidatePage, Candidates
-from whorl.fingerprint.compare import ResidualOverlap
+from whorl.fingerprint.compare_texts import ResidualOverlap
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.fingerprint.statistics.overlap_estimates import Estimate, Estimates
 from whorl.model import Hit

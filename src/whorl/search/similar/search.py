@@ -23,7 +23,7 @@ import numpy.typing as npt
 from whorl.arrays import ascending_distinct, run_starts, sorted_distinct
 from whorl.engine.protocol import CandidatePage, Candidates, Costs, Engine, RecalledSketch
 from whorl.errors import ParameterError, UnknownDocumentError, quoted
-from whorl.fingerprint.compare import TextWords, common_shingles, words_of
+from whorl.fingerprint.compare_texts import TextWords, common_shingles, words_of
 from whorl.fingerprint.compiled.kernel import count_search
 from whorl.fingerprint.fingerprint_texts import hashes_of_words, text_hashes
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets, judge_buckets

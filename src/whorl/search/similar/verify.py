@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from whorl.arrays import batches, chunks
 from whorl.engine.protocol import Engine
-from whorl.fingerprint.compare import Comparison, ResidualOverlap, compare, words_of
+from whorl.fingerprint.compare_texts import Comparison, ResidualOverlap, compare, words_of
 from whorl.fingerprint.fingerprint_texts import hashed
 from whorl.fingerprint.statistics.metric import least_overlap
 from whorl.fingerprint.statistics.overlap_estimates import Estimate

@@ -20,7 +20,7 @@ from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import PASSAGES, definitions
-from whorl.engine.solr.passage_hashes import document_counts
+from whorl.engine.solr.look_up_passages import document_counts
 from whorl.errors import SchemaError, SchemeMismatchError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnowed

@@ -18,14 +18,14 @@ from tests.families import true_pairs, version_documents
 from whorl.cli.main import main
 from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions, Keep, ask_pairs
-from whorl.duplicates.rewrite_files import (
+from whorl.duplicates.run import duplicates_among
+from whorl.duplicates.write_copies_of_files import (
     RetentionDecisions,
     decide_retention,
     require_columns,
     require_room,
     write_filtered,
 )
-from whorl.duplicates.run import duplicates_among
 from whorl.errors import ParameterError
 
 WORDS = [f"w{at}" for at in range(60)]

@@ -12,7 +12,7 @@ from whorl.cli.flags import require_default, with_boilerplate_texts
 from whorl.cli.output_files import require_writable
 from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions, Keep, require_property
-from whorl.duplicates.rewrite_files import require_columns, require_room, require_texts
+from whorl.duplicates.write_copies_of_files import require_columns, require_room, require_texts
 from whorl.errors import ParameterError
 from whorl.ingest.rows.row_format import RowColumns
 from whorl.operations import DuplicatesOperation

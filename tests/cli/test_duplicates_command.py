@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from whorl.cli.duplicates import duplicates
-from whorl.cli.duplicates_checks import DuplicatesCommand
+from whorl.cli.duplicates_command import DuplicatesCommand
 from whorl.cli.main import main
 from whorl.duplicates.options import Keep
 

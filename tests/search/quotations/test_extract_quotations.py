@@ -8,7 +8,7 @@ from tests.checks import Checks
 from tests.sampling import thorough
 from whorl.errors import ParameterError
 from whorl.request_context import new_request
-from whorl.search.quotations.find_quotations import named_quotations, quotations_in_json, quotations_of
+from whorl.search.quotations.extract_quotations import named_quotations, quotations_in_json, quotations_of
 from whorl.search.quotations.results import Quotation
 
 

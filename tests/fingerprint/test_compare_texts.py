@@ -15,7 +15,7 @@ from tests.checks import Checks
 from tests.fingerprint.compiled.scripts import ROUTES, routed
 from tests.sampling import thorough
 from whorl.errors import ParameterError, StoppedError
-from whorl.fingerprint.compare import (
+from whorl.fingerprint.compare_texts import (
     CANDIDATES,
     Comparison,
     Matcher,
@@ -43,7 +43,7 @@ sizes = st.sampled_from([1, 2, 3, 5, 7])
 @pytest.fixture(scope="module", params=ROUTES, autouse=True)
 def route(request: pytest.FixtureRequest) -> Iterator[str]:
     """Compare by numpy, and by the compiled loops."""
-    with routed(request.param, "whorl.fingerprint.compare") as route:
+    with routed(request.param, "whorl.fingerprint.compare_texts") as route:
         yield route
 
 
@@ -431,7 +431,7 @@ def test_runs_are_numbered_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     b[100:200] = 4  # a run that is repeated so often that its portion is divided
     runs = [tuple(tokens[at : at + 3].tolist()) for tokens in (a, b) for at in range(len(tokens) - 2)]
     for at_once in (7, 100, 10_000):
-        monkeypatch.setattr("whorl.fingerprint.compare._SORTED_AT_ONCE", at_once)
+        monkeypatch.setattr("whorl.fingerprint.compare_texts._SORTED_AT_ONCE", at_once)
         checks = Checks()
         with new_request("", checks):
             index = RunIndex(a, 3)
@@ -452,8 +452,8 @@ def test_a_text_is_indexed_once_for_several_comparisons(
     """
     scheme = Scheme(shingle_size=size)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("whorl.fingerprint.compare._SORTED_AT_ONCE", at_once)
-        patched.setattr("whorl.fingerprint.compare._MOST_OTHER_WORDS", at_once % 3)
+        patched.setattr("whorl.fingerprint.compare_texts._SORTED_AT_ONCE", at_once)
+        patched.setattr("whorl.fingerprint.compare_texts._MOST_OTHER_WORDS", at_once % 3)
         index = ShingleIndex(words_of(a, scheme), scheme)
         for b in others:
             words = [tokens(text) for text in (a, b)]
@@ -488,5 +488,5 @@ def test_a_long_comparison_checks_for_each_portion(monkeypatch: pytest.MonkeyPat
         with new_request("", checks):
             compare(text, text)
         counts.append(checks.count)
-        monkeypatch.setattr(f"whorl.fingerprint.compare.{unit}", at_once)
+        monkeypatch.setattr(f"whorl.fingerprint.compare_texts.{unit}", at_once)
     assert counts[1] - counts[0] > 1.5 * 4_000 / at_once
