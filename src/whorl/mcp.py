@@ -306,7 +306,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
 
         `coverage` is the share of the text's words that are in a source; places of passages are ranges of characters.
         """
-        source = _source(store, id, text)
+        source = _source(store, id, text, finds_copy=False)
         attribution = source.noted(store.sources(source.id or SOURCE, options, source=source.text))
         values = sources_values(Read.of(id or None, attribution.content), attribution, texts="passages")
         page = values["sources"][options.start :][: options.rows]
@@ -518,9 +518,9 @@ def _paged(answer: dict[str, Any], items: str, start: int, max_characters: int) 
     return answer
 
 
-def _source(store: Store, id_: str, text: str) -> Referent:
+def _source(store: Store, id_: str, text: str, *, finds_copy: bool = True) -> Referent:
     _require_one(id_, text)
-    return store.references.source(id_ or None, text or None)
+    return store.references.source(id_ or None, text or None, finds_copy=finds_copy)
 
 
 def _require_one(id_: str, text: str) -> None:

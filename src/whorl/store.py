@@ -30,7 +30,7 @@ from whorl.operations import (
 )
 from whorl.query import ast
 from whorl.query.ast import QueryLimits
-from whorl.query.plan.nodes import Bool, BoundPlan
+from whorl.query.plan.nodes import Bool, BoundPlan, references
 from whorl.query.plan.parse_and_plan import QueryDefaults
 from whorl.query.unparse import unparse
 from whorl.request_context import require_time, trace
@@ -358,14 +358,24 @@ class Store:
 
         Raises:
             QueryError: The query cannot be run; the message shows the position.
+            UnknownDocumentError: A FINGERPRINT names no document.
             ParameterError: The query matches all documents, and `everything` is not set.
         """
+        self._require_documents(query)
         matches = self.count(query)
         if matches and not everything and matches >= self.engine.count():
             raise ParameterError(
                 f"the query matches all {matches:,} documents; to delete them all, add 'everything' (--everything)"
             )
         return sum(self.engine.delete([hit.id for hit in hits]) for hits in self._matching(query))
+
+    def _require_documents(self, query: str) -> None:
+        """Raise UnknownDocumentError if a FINGERPRINT names no document: NOT would then match too many documents."""
+        names = references(self._reader().filter(query)[0])
+        known = self.references.ids(names)
+        for name in names:
+            if name not in known:
+                raise self.references.unknown(name)
 
     def _matching(self, query: str) -> Iterator[tuple[Hit, ...]]:
         """Yield batches of the documents that a query matches, by id; no document twice, even if the store changes."""
@@ -388,6 +398,7 @@ class Store:
         if options.query is None:
             return len({*self.references.keys(ids or ()).values()}) if options.dry_run else self.delete(ids or ())
         if options.dry_run:
+            self._require_documents(options.query)
             return self.count(options.query)
         return self.delete_matching(options.query, everything=options.everything)
 

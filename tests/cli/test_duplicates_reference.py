@@ -178,6 +178,19 @@ def test_repeated_ids_do_not_tell_rows_apart(tests: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.process
+def test_a_reference_without_a_text(tests: Path, training: Path, tmp_path: Path) -> None:
+    """
+    If no row of the reference has a text, no file is written, because nothing would be removed from it.
+    """
+    clean = tmp_path / "clean"
+    done = run(training, "--reference", tests, "--reference-only", "--filtered", clean)
+    assert (done.exit_code, clean.exists()) == (2, False)
+    assert "no row of the reference has a text; name its column (--reference-column COLUMN, of answer, question)" in (
+        done.stderr
+    )
+
+
+@pytest.mark.process
 @pytest.mark.parametrize("columns", [(), ("--reference-column", "prompt")])
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
 def test_a_reference_without_the_column_names_its_option(

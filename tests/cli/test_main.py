@@ -73,7 +73,7 @@ def test_the_list_says_what_each_command_says() -> None:
         (["--version"], {"main"}),
         (["serach"], {"main"}),
         (["delete", "--help"], {"main", "manage_store", "flags", "open_store"}),
-        (["explain", "--help"], {"main", "search", "flags", "open_store", "render", "render.console"}),
+        (["explain", "--help"], {"main", "search_and_explain", "flags", "open_store", "render", "render.console"}),
         (
             ["similar", "--help"],
             {"main", "similar", "flags", "open_store", "render", "render.console", "render.tables"},
@@ -92,7 +92,7 @@ def test_a_command_is_imported_when_it_is_called(words: list[str], modules: set[
     loaded = set(done.stdout.splitlines()[-1].split())
     prefix = "whorl.cli."
     assert {module.removeprefix(prefix) for module in loaded if module.startswith(prefix)} == modules
-    if not {"search", "similar"}.isdisjoint(modules):
+    if not {"search_and_explain", "similar"}.isdisjoint(modules):
         assert not loaded & {"numpy", "sqlite3", "tantivy", "whorl.store"}
     if modules == {"main"}:
         known = {"whorl.cli", "whorl.cli.main", "whorl.errors", "whorl.lazy_exports"}

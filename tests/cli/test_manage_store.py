@@ -53,6 +53,11 @@ def test_delete_by_a_query(notes: Path) -> None:
     assert search_json("*")["total"] == 3
     assert whorl(*several).stdout == "2 documents deleted\n"
     assert ids(search_json("*")) == ["notes/b.txt"]
+    # NOT would match all documents.
+    for mistyped in (["--dry-run"], []):
+        wrong = whorl("delete", "--store", "store", "--query", "id:notes* AND NOT FINGERPRINT:typo", *mistyped)
+        assert (wrong.exit_code, wrong.stdout, search_json("*")["total"]) == (2, "", 1)
+        assert "the store has no document 'typo'" in wrong.stderr
     everything = ("delete", "--store", "store", "--query", "*")
     refused = whorl(*everything)
     assert (refused.exit_code, search_json("*")["total"]) == (2, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Callable
 from typing import Any
@@ -160,6 +161,23 @@ def test_the_text_to_keep() -> None:
     assert kept_rows == {
         "first": 0, "longest": 1, "newest:day": 3, "oldest:day": 1, "largest:score": 1, "smallest:score": 0
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "days",
+    [
+        [datetime.date(2024, 1, 1), datetime.date(2025, 1, 1), None],
+        [datetime.datetime(2024, 1, 1, 8), datetime.datetime(2024, 1, 1, 9), None],
+        [1_704_067_200, 1_735_689_600, None],
+    ],
+)
+def test_the_newest_by_dates(days: list[object]) -> None:
+    """
+    Dates, times and seconds since 1970 are dates, as in files; a row without a date comes last.
+    """
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"text": ["one two three four five six"] * 3, "day": days})
+    assert deduplicate(table, keep="newest:day").clusters[0][0] == 1
 
 
 @pytest.mark.parametrize(("keep", "sought"), [("newest", "date"), ("smallest", "number")])

@@ -94,6 +94,17 @@ def test_a_file_next_to_the_store(store: Store, tmp_path: Path) -> None:
     assert (copy.id, copy.text, copy.note) == ("texts/a.txt", None, "copy.txt is in the store as 'texts/a.txt'")
 
 
+def test_a_file_with_the_name_of_a_document(store: Store, tmp_path: Path) -> None:
+    """
+    A file here wins over a document of the same name in another folder.
+    """
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "a.txt").write_text("some words that no document of the store has", encoding="utf-8")
+    assert in_folder(store, tmp_path).references.referent("a.txt").id == "texts/a.txt"
+    here = in_folder(store, tmp_path / "here").references.referent("a.txt")
+    assert (here.id, here.text) == (None, "some words that no document of the store has")
+
+
 def test_a_changed_file(store: Store, tmp_path: Path) -> None:
     """
     The text in the store counts, and a note says that the file has another one.

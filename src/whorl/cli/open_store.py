@@ -160,10 +160,10 @@ def file_text(path: str) -> str | None:
     return source_text(path)
 
 
-def referent(store: Store, name: str, *, is_file_expected: bool = False) -> Referent:
+def referent(store: Store, name: str, *, is_file_expected: bool = False, finds_copy: bool = True) -> Referent:
     """Find the document or text with a name from the command line, and print a note about it.
 
-    With `is_file_expected`, print no note if a file is not in the store.
+    With `is_file_expected`, print no note if a file is not in the store. `finds_copy` is that of `References.referent`.
 
     Raises:
         UnknownDocumentError: The name is neither a document nor a file.
@@ -172,10 +172,10 @@ def referent(store: Store, name: str, *, is_file_expected: bool = False) -> Refe
     if name == STANDARD_INPUT:
         from whorl.ingest.files import source_text
 
-        meant = store.references.of_text(source_text(name), "standard input")
+        meant = store.references.of_text(source_text(name), "standard input", finds_copy=finds_copy)
     else:
         try:
-            meant = store.references.referent(name)
+            meant = store.references.referent(name, finds_copy=finds_copy)
         except UnknownDocumentError as error:
             if os.path.isdir(name):
                 raise ParameterError(f"{name} is a folder; name a file in it, or a document of the store") from error

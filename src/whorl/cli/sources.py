@@ -36,8 +36,8 @@ def sources(
     """Find the documents that a text comes from: a small set that covers as much of it as possible.
 
     TEXT is a document of the store, by its id, path or name, a file that is not in the store, or - for standard input.
-    A text that is in the store is not one of its own sources. With --in FOLDER, the sources are files, and no store is
-    needed.
+    A document that is named is not one of its own sources; a file or a text is compared with all documents. With --in
+    FOLDER, the sources are files, and no store is needed.
 
     \b
     covers   words of the text in passages shared with the source
@@ -52,7 +52,8 @@ def sources(
     target = report_file(html, [named, *options.boilerplate], as_json=as_json, as_csv=as_csv)
     options = with_boilerplate_texts(options, [named])
     with opened_for(searched) as opened:
-        meant = referent(opened, named, is_file_expected=bool(searched.folders))
+        # A text must not pass a gate because a document has all of it, so only a document that is named is left out.
+        meant = referent(opened, named, is_file_expected=bool(searched.folders), finds_copy=False)
         if meant.id is not None and meant.note is None:
             print_notes([f"{named} is in the store, and so none of its own sources"])
         with reported_progress():

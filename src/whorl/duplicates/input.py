@@ -227,16 +227,22 @@ class InputReader:
             self.count -= rows
 
     def require_reference_columns(self, used: Collection[str]) -> None:
-        """Raise ParameterError if a reference column has no text, because its items would be lost."""
+        """Raise ParameterError if the reference, or one of its columns, has no text: its items would be lost."""
+        is_lost = bool(self._reference) and all(
+            place.file.as_posix() in self.without_texts for place in self._reference
+        )
+        if is_lost and not self.reference_columns:
+            raise ParameterError(f"no row of the reference has a text; {self._reference_advice('name its column')}")
         for name in self.reference_columns:
             if name not in used:
-                columns = ", ".join(
-                    sorted({name for place in self._reference for name in self.columns_of(place)})[:_LISTED_COLUMNS]
-                )
-                raise ParameterError(
-                    f"no row of the reference has a text in the column {name!r}; name another one "
-                    f"(--reference-column COLUMN{columns and ', of '}{columns})"
-                )
+                advice = self._reference_advice("name another one")
+                raise ParameterError(f"no row of the reference has a text in the column {name!r}; {advice}")
+
+    def _reference_advice(self, advice: str) -> str:
+        columns = ", ".join(
+            sorted({name for place in self._reference for name in self.columns_of(place)})[:_LISTED_COLUMNS]
+        )
+        return f"{advice} (--reference-column COLUMN{columns and ', of '}{columns})"
 
     def require_used_columns(self, noted: ReadReport) -> None:
         """Raise ParameterError if no document has a usable value in the column of the retention policy or of dates.

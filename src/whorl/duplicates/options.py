@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
@@ -173,6 +173,8 @@ class Keep:
 def seconds_of(value: object) -> float | None:
     """Convert a field's value, or the first of its values, to seconds since 1970; return None if it is not a date."""
     first = value[0] if isinstance(value, list | tuple) and value else value
+    if isinstance(first, date):
+        first = first.isoformat()
     if not isinstance(first, str):
         return _number(first)
     try:

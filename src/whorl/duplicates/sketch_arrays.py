@@ -157,7 +157,7 @@ class Sketches:
         return hasattr(self.hashes, "_mmap") and self.hashes.nbytes > most and hasattr(mmap, "MADV_DONTNEED")
 
     def count_upto(self, indices: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
-        """Return how many hashes of each document are at most its limit in `last`."""
+        """Count the hashes of each document that are at most its limit in `last`."""
         counts = np.empty(indices.size, np.int64)
         starts = self.starts[indices]
         if self.exceeds_memory:

@@ -97,17 +97,24 @@ class References:
         stored = self._engine.documents(wanted)
         return {**self.ids(name for name in wanted if name not in stored), **{name: name for name in stored}}
 
-    def referent(self, reference: str) -> Referent:
+    def referent(self, reference: str, *, finds_copy: bool = True) -> Referent:
         """Return the document that a reference names, or the text of a file outside the store.
+
+        A file wins over a document of its name, unless the file has the document's path.
+
+        Args:
+            finds_copy: Whether to return the document with the text of a file, if there is one, instead of the text.
 
         Raises:
             UnknownDocumentError: The reference names neither a document nor a file; the message suggests a similar
                 reference.
         """
         is_own = reference in (ids := self._engine.resolve([reference]))
-        document_id = ids[reference] if is_own else self.other_ids([reference]).get(reference)
+        document_id = ids[reference] if is_own else self._id_by_path(reference)
         reads = self._folder is not None and (document_id is None or not self._engine.keeps_texts)
         text = self._read(self._absolute(reference)) if reads else None
+        if document_id is None and text is None:
+            document_id = self._id_by_name(reference)
         if document_id is not None:
             named = None if is_own else f"{reference} is in the store as {quoted(document_id)}"
             if text is not None:
@@ -115,7 +122,7 @@ class References:
                 return Referent(reference, text=text, note=note)
             return Referent(reference, document_id, note=self._note_on_change(reference, document_id) or named)
         if text is not None:
-            referent = self.of_text(text, reference)
+            referent = self.of_text(text, reference, finds_copy=finds_copy)
             note = f"{reference} is not in the store, so the file itself is the source"
             return referent if referent.note else replace(referent, note=note)
         names = self._named(reference)
@@ -145,16 +152,18 @@ class References:
                 return ids[close[0]]
         return None
 
-    def of_text(self, text: str, name: str) -> Referent:
+    def of_text(self, text: str, name: str, *, finds_copy: bool = True) -> Referent:
         """Return the stored document with this text, or the text itself. Messages call the text `name`."""
-        document_id = self.document_with(text)
+        document_id = self.document_with(text) if finds_copy else None
         if document_id is not None:
             return Referent(name, document_id, note=f"{name} is in the store as {quoted(document_id)}")
         return Referent(name, text=text)
 
-    def source(self, reference: str | None, text: str | None) -> Referent:
+    def source(self, reference: str | None, text: str | None, *, finds_copy: bool = True) -> Referent:
         """Return the source of a request: a referenced document, the document with a given text, or the text itself."""
-        return Referent(reference, reference) if reference is not None else self.of_text(text or "", "the text")
+        if reference is not None:
+            return Referent(reference, reference)
+        return self.of_text(text or "", "the text", finds_copy=finds_copy)
 
     def document_with(self, text: str) -> str | None:
         """Return the id of the first document with this text; None if no document has it, or if the text is blank."""

@@ -63,8 +63,6 @@ def test_larger_numbers_are_refused() -> None:
         (b'{"id": "a", "text": ["t"]}', "must be text"),
         (b'{"id": true, "text": "t"}', "must be text"),
         (b'{"id": 1.5, "text": "t"}', "must be text"),
-        (b'{"id": NaN, "text": "t"}', "must be text"),
-        (b'{"id": "", "text": "t"}', "1 to 1000 characters"),
         (b'{"id": "' + b"a" * 1001 + b'", "text": "t"}', "1 to 1000 characters"),
         (b'{"id": "a\\u0000b", "text": "t"}', "control characters"),
         (b'{"id": "a\\nb", "text": "t"}', "control characters"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import math
 from collections.abc import Iterator
 
 import pytest
@@ -48,7 +49,10 @@ def test_a_row_becomes_a_document() -> None:
     made = RowColumns().document(ROW, "file", 1)
     assert made == Document("7", "some text", "N", {"made": "2020-05-01", "quality": 0.5})
     assert RowColumns(id="").document({**ROW, "id": None}, "file", 1).id == "file:1"
-    assert RowColumns().document({"text": "t", "id": None}, "file", 1) == Document("file:1", "t")
+    for missing in (None, "", math.nan):
+        assert RowColumns().document({"text": "t", "id": missing}, "file", 1) == Document("file:1", "t")
+    # With a missing id, pandas writes the others as floats.
+    assert RowColumns().document({"text": "t", "id": 7.0}, "file", 1) == Document("7", "t")
 
 
 def test_unused_columns_may_hold_anything() -> None:

@@ -247,14 +247,16 @@ def test_invalid_requests_are_refused(embedded_service: TestClient) -> None:
         assert answer.json()["error"]["message"]
 
 
-@pytest.mark.parametrize(("path", "field"), [("similar", "hits"), ("sources", "sources")])
-def test_a_text_of_the_store_is_not_its_own_source(client: TestClient, path: str, field: str) -> None:
+def test_a_text_of_the_store(client: TestClient) -> None:
     """
-    A text that a document has, apart from white space, finds other documents only, and a warning names its document.
+    A text that a document has, apart from white space, is similar to other documents only, and a warning names its
+    document. As an outgoing text it comes from this document.
     """
-    answer = client.post(f"/api/v1/{path}", json={"text": f" {FIRST}\n"}).json()
-    assert [entry["id"] for entry in answer[field]] == ["b"]
-    assert answer["warnings"] == ["the text is in the store as 'a'"]
+    similar = client.post("/api/v1/similar", json={"text": f" {FIRST}\n"}).json()
+    assert ([hit["id"] for hit in similar["hits"]], similar["warnings"]) == (["b"], ["the text is in the store as 'a'"])
+    sources = client.post("/api/v1/sources", json={"text": f" {FIRST}\n", "high": 50}).json()
+    assert ([source["id"] for source in sources["sources"]], sources["coverage"]) == (["a"], 1)
+    assert (sources["level"], sources["warnings"]) == ("high", [])
 
 
 def test_references(client: TestClient) -> None:

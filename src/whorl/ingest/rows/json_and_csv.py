@@ -29,6 +29,7 @@ from whorl.ingest.rows.row_format import (
     RowFormat,
     UnreadRowsError,
     portions,
+    row_id,
 )
 
 if TYPE_CHECKING:
@@ -101,8 +102,8 @@ def json_document(line: bytes) -> Document:
     values = _object(_json(line))
     if "id" not in values or "text" not in values:
         raise DocumentError('a line is an object with at least "id" and "text"')
-    if values["id"] is None:
-        raise DocumentError("id must be text, got None")
+    if row_id(values["id"]) is None:
+        raise DocumentError(f"id must be text, got {values['id']!r}")
     return RowColumns(id="id").document(values, "", 0)
 
 

@@ -234,9 +234,7 @@ class RowColumns:
 
         if (self.text not in row and not self.is_text_optional) or (self.id and self.id not in row):
             self.require({*row, self.text} if self.is_text_optional else row)
-        document_id, name = row.get(self.id_column), row.get(self.name)
-        if isinstance(document_id, int) and not isinstance(document_id, bool):
-            document_id = str(document_id)
+        document_id, name = row_id(row.get(self.id_column)), row.get(self.name)
         if self.further is None:
             own = {self.text, self.id_column, self.name}
             properties = {key: _plain(value) for key, value in row.items() if value is not None and key not in own}
@@ -255,6 +253,16 @@ class RowColumns:
         """Return the values of other columns, which are compared but never stored."""
         values = ((key, _comparable(row[key])) for key in self.further or () if row.get(key) is not None)
         return {key: value for key, value in values if value is not None}
+
+
+def row_id(value: object) -> object:
+    """Return the id of a row as text, or None if the row has none: an empty cell, or NaN."""
+    if value == "" or value != value:
+        return None
+    # With a missing id, pandas writes whole numbers as floats.
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _text(value: object) -> str:
