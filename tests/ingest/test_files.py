@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.limited import whorl
-from whorl import Document
+from whorl import Document, open_store
 from whorl.cli.render.console import problem_lines
 from whorl.errors import ParameterError
 from whorl.ingest.files import Place, Problem, Problems, documents_in, files_under, places
@@ -59,6 +59,18 @@ def test_a_file_is_a_document_under_its_path(tmp_path: Path) -> None:
     assert [(document.id, document.name, document.text) for document in documents] == [
         ((tmp_path / "a.txt").as_posix(), "a.txt", "one two")
     ]
+    assert problems == []
+
+
+def test_stores_are_not_read(tmp_path: Path) -> None:
+    """
+    A store in a folder that is read is no document.
+    """
+    (tmp_path / "a.txt").write_text("a text")
+    with open_store(tmp_path / "s.whorl") as store:
+        store.index([Document("x", "another text")])
+    problems: list[Problem] = []
+    assert list(files_under([tmp_path], problems.append)) == [tmp_path / "a.txt"]
     assert problems == []
 
 

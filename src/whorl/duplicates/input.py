@@ -344,7 +344,8 @@ class InputReader:
                 f"the id {document_id!r} comes more than once, so that it does not tell which row to keep; name "
                 "another column (--id-column COLUMN), or '' for rows to be known by their places"
             )
-        self.problems.append(Problem(document_id, "this id came before; the last document of it counts", 0))
+        reason = "this id came before; the last document of it counts (--id-column '' names rows by file and line)"
+        self.problems.append(Problem(document_id, reason, 0))
 
 
 @dataclass(slots=True)

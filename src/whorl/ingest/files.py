@@ -149,10 +149,13 @@ def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
 
 
 def without_metadata(names: Set[str]) -> Set[str]:
-    """Return the names in a folder, without metadata files of other programs.
+    """Return the names in a folder without metadata files, or no names for a folder that is a store of whorl.
 
     Spark writes a file that marks a folder as complete. Hugging Face's library writes files that describe a data set.
     """
+    # Importing these names from `engine.embedded.folder` would take longer than a comparison of two files.
+    if {"records.db", "index"} <= names:
+        return set()
     notes = {"_SUCCESS", "_metadata", "_common_metadata"}
     if {"state.json", "dataset_info.json"} <= names:
         notes |= {"state.json", "dataset_info.json", *(name for name in names if name.startswith("cache-"))}
