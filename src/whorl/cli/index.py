@@ -43,6 +43,9 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
 
     Unchanged documents are skipped, so to complete an interrupted run, run it again. A document with the same id is
     replaced. Documents of files that you have deleted since stay in the store; 'whorl delete' removes them.
+
+    The exit status is 1 if nothing could be stored, or if a whole file could not be read; unreadable rows are only
+    reported.
     """
     problems = Problems()
     text_tables: list[str] = []
