@@ -29,6 +29,7 @@ def command(*arguments: str) -> DuplicatesCommand:
         (["a.txt", "--annotated", "new"], "has no rows"),
         (["a.txt", "--annotated", "new", "--filtered", "new"], "one folder"),
         (["a.txt", "--filtered", "-"], "--filtered writes a folder"),
+        (["a.txt", "--keep", "first", "--delete-list", "-"], "--delete-list writes a file"),
         (["a.txt", "--annotated", "-", "--engine", "spark", "-o", "out"], "--annotated writes a folder"),
         (["--store", "s", "--filtered", "new"], "PATHs"),
         (["a.txt", "--keep", "best", "--delete-list", "x"], "first, longest"),

@@ -101,6 +101,8 @@ class DuplicatesCommand(DuplicatesOperation):
             raise ParameterError("--new needs a --state FOLDER to compare with; give one")
         if self.keep is None and self.delete_list is not None:
             raise ParameterError("--delete-list lists what is not kept; say which is, with --keep first for instance")
+        if self.delete_list == _STANDARD_OUTPUT:
+            raise ParameterError("--delete-list writes a file, because standard output has the clusters; name a file")
         for flag, folder in (("--filtered", self.filtered), ("--annotated", self.annotated)):
             if folder == _STANDARD_OUTPUT:
                 raise ParameterError(f"{flag} writes a folder, which standard output cannot hold; name a folder")
