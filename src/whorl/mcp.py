@@ -51,7 +51,6 @@ from whorl.output.search import ExplainedQuery, measured_page
 from whorl.output.sources import sources_values
 from whorl.request_context import Reporter, new_request, reporting
 from whorl.search.quotations.results import GivenQuotation
-from whorl.search.references import Referent
 from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.store import Store
 
@@ -291,7 +290,8 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         documents that contain much of the given text, b_in_a for documents that are mostly contained in it. A filter is
         a query in the language of `search`; only documents that it matches are found.
         """
-        source = _source(store, id, text)
+        _require_one(id, text)
+        source = store.references.source(id or None, text or None)
         page = store.similar(source.id or SOURCE, options, source=source.text)
         return json_values(source.noted(page))
 
@@ -306,8 +306,8 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
 
         `coverage` is the share of the text's words that are in a source; places of passages are ranges of characters.
         """
-        source = _source(store, id, text, finds_copy=False)
-        attribution = source.noted(store.sources(source.id or SOURCE, options, source=source.text))
+        _require_one(id, text)
+        attribution = store.sources(id or SOURCE, options, source=text or None)
         values = sources_values(Read.of(id or None, attribution.content), attribution, texts="passages")
         page = values["sources"][options.start :][: options.rows]
         return {**values, "total": len(values["sources"]), "sources": page}
@@ -516,11 +516,6 @@ def _paged(answer: dict[str, Any], items: str, start: int, max_characters: int) 
     if left_out:
         answer["left_out"] = dict(left_out)
     return answer
-
-
-def _source(store: Store, id_: str, text: str, *, finds_copy: bool = True) -> Referent:
-    _require_one(id_, text)
-    return store.references.source(id_ or None, text or None, finds_copy=finds_copy)
 
 
 def _require_one(id_: str, text: str) -> None:

@@ -159,11 +159,9 @@ class References:
             return Referent(name, document_id, note=f"{name} is in the store as {quoted(document_id)}")
         return Referent(name, text=text)
 
-    def source(self, reference: str | None, text: str | None, *, finds_copy: bool = True) -> Referent:
+    def source(self, reference: str | None, text: str | None) -> Referent:
         """Return the source of a request: a referenced document, the document with a given text, or the text itself."""
-        if reference is not None:
-            return Referent(reference, reference)
-        return self.of_text(text or "", "the text", finds_copy=finds_copy)
+        return Referent(reference, reference) if reference is not None else self.of_text(text or "", "the text")
 
     def document_with(self, text: str) -> str | None:
         """Return the id of the first document with this text; None if no document has it, or if the text is blank."""

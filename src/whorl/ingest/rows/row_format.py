@@ -213,12 +213,8 @@ class RowColumns:
         ids = [row.get(id_column) for row in rows]
         if type(ids[0]) is not str:
             ids = [
-                str(document_id)
-                if type(document_id) is int
-                else f"{file}:{number}"
-                if document_id is None
-                else document_id
-                for number, document_id in enumerate(ids, first)
+                f"{file}:{number}" if document_id is None else document_id
+                for number, document_id in enumerate(map(row_id, ids), first)
             ]
         names = [name if isinstance(name := row.get(named), str) else "" for row in rows]
         properties = [self._properties(row) for row in rows] if further else []

@@ -139,8 +139,7 @@ def similar_routes(store: Store) -> APIRouter:
         counts them: Unicode code points, from 0.
         """
         options = options_in(request, SourcesOperation)
-        source = store.references.source(request.id, request.text, finds_copy=False)
-        attribution = source.noted(store.sources(source.id or SOURCE, options, source=source.text))
+        attribution = store.sources(request.id or SOURCE, options, source=request.text)
         read = Read.of(request.id, attribution.content, request.name)
         if request.format == "html":
             headers = {"Content-Disposition": 'attachment; filename="sources.html"'}
