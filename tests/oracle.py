@@ -29,7 +29,7 @@ from whorl.query.plan.nodes import (
     SharedTokens,
     Words,
 )
-from whorl.query.plan.resolve_and_bind import bind
+from whorl.query.plan.planner import bind
 
 DEFAULT_FIELDS = ("name", "content")
 ALIASES = {"text": "content", "TEXT": "content"}

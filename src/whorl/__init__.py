@@ -142,7 +142,7 @@ if TYPE_CHECKING:
     from whorl.query.ast import QueryLimits as QueryLimits
     from whorl.query.parser import parse as parse
     from whorl.query.plan.nodes import Kind as Kind
-    from whorl.query.plan.parse_and_plan import QueryDefaults as QueryDefaults
+    from whorl.query.plan.planner import QueryDefaults as QueryDefaults
     from whorl.query.unparse import quote as quote
     from whorl.query.unparse import unparse as unparse
     from whorl.request_context import reporting as reporting

@@ -31,7 +31,7 @@ from whorl.operations import (
 from whorl.query import ast
 from whorl.query.ast import QueryLimits
 from whorl.query.plan.nodes import Bool, BoundPlan, references
-from whorl.query.plan.parse_and_plan import QueryDefaults
+from whorl.query.plan.planner import QueryDefaults
 from whorl.query.unparse import unparse
 from whorl.request_context import require_time, trace
 from whorl.search.prepared_search import PreparedQuery, QueryOptions, QueryReader, SearchOptions

@@ -11,7 +11,7 @@ from whorl import Document, parse
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.query.plan.nodes import references
-from whorl.query.plan.parse_and_plan import make_plan
+from whorl.query.plan.planner import make_plan
 
 
 @cache

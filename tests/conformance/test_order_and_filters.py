@@ -11,7 +11,7 @@ from whorl import Document, Store
 from whorl.errors import ParameterError, QueryError
 from whorl.model import Order
 from whorl.query.ast import Operator
-from whorl.query.plan.parse_and_plan import QueryDefaults
+from whorl.query.plan.planner import QueryDefaults
 from whorl.store import ids_after
 
 

@@ -1,8 +1,9 @@
-"""Index terms and regular expressions against plain comparisons, and the limits on clauses and wildcards."""
+"""Index terms and regular expressions against plain comparisons, limits on clauses and wildcards, stored sketches."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -12,8 +13,10 @@ from whorl.engine.index_terms import (
     BETWEEN_WORDS,
     MAX_CLAUSES,
     compile_pattern,
+    decoded_sketches,
     encode_pattern,
     encode_sortable,
+    encoded_sketch,
     explain_refusals,
     fingerprints_to_move,
     joined_terms,
@@ -29,7 +32,9 @@ from whorl.engine.index_terms import (
     word_term,
 )
 from whorl.errors import EngineResponseError, ParameterError, UnsupportedQueryError
+from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketch
 from whorl.fingerprint.shingling import Scheme, join
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme, winnowed
 from whorl.query.ast import Pattern, WildcardCharacter
 from whorl.query.plan.nodes import (
@@ -282,3 +287,36 @@ def test_tokens() -> None:
     assert {len(token) for token in tokens} == {6}
     assert passage_terms("few", join(["few"]), Scheme(), SCHEME) == [mark]
     assert passage_hash_terms((), SCHEME) == []
+
+
+def test_sketches_of_stored_and_of_short_documents() -> None:
+    """
+    Each text is read once, for a document without a stored sketch; a missing text gives no sketch.
+    """
+    schemes = Scheme(), SketchScheme()
+    texts = [" ".join(f"w{number}" for number in range(words)) for words in (300, 20, 30)]
+    long, short, other = (text_sketch(text, *schemes) for text in texts)
+    encoded = encoded_sketch(long, schemes[0], texts[0])
+    batches = []
+
+    def read_texts(positions: Sequence[int]) -> list[str | None]:
+        batches.append(list(positions))
+        return [{1: texts[1], 3: texts[2], 4: texts[1]}.get(position) for position in positions]
+
+    read = decoded_sketches([encoded, None, "damaged", None, None, None, None], [1, 3, 4, 5], read_texts, schemes)
+    assert read == [long, short, None, other, short, None, None]
+    assert batches == [[1, 3, 4, 5]]
+    assert decoded_sketches([encoded, None], [], read_texts, schemes) == [long, None]
+    assert len(batches) == 1
+
+
+@pytest.mark.parametrize(("characters", "is_stored"), [(10_000, False), (10_001, True)])
+def test_a_long_text_of_few_shingles_has_a_stored_sketch(characters: int, is_stored: bool) -> None:
+    """
+    A text of one long word has a stored sketch, so that no search reads the text; without the text, any document has.
+    """
+    text, scheme = "x" * characters, Scheme()
+    sketch = text_sketch(text, scheme, SketchScheme())
+    has_loops = least_stored_size(scheme) > 0
+    assert (encoded_sketch(sketch, scheme, text) is None) == (has_loops and not is_stored)
+    assert encoded_sketch(sketch, scheme, None) is not None

@@ -6,10 +6,13 @@ The words of name and content have separate fields.
 
 tantivy supports wildcards and ranges of text only as regular expressions. These regular expressions mean the same in
 tantivy and in Python's `re`. The results of `compile_pattern` are only for Python.
+
+Servers store encoded sketches. The sketch of a short document is computed from its stored text.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 import struct
@@ -23,8 +26,9 @@ import numpy as np
 from whorl.arrays import batches, chunks
 from whorl.engine.protocol import PassageHolders
 from whorl.errors import EngineResponseError, ParameterError, Span, UnsupportedQueryError
+from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketches
 from whorl.fingerprint.shingling import JoinedWords, Scheme
-from whorl.fingerprint.sketch.frac_minhash import spelled
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, decode_texts, encode, spelled
 from whorl.fingerprint.winnowing import PassageScheme, passage_numbers
 from whorl.query.ast import Pattern, WildcardCharacter, as_typed
 from whorl.query.plan.fields_and_values import whole
@@ -37,6 +41,7 @@ from whorl.query.plan.nodes import (
     InOrder,
     Kind,
     PassageNumbers,
+    SketchTokens,
     Value,
     WildcardValue,
     leaves,
@@ -419,3 +424,51 @@ def look_up_holders(
     holders = {document_id: held for document_id, held in holders.items() if held}
     owners = np.repeat(np.arange(len(holders)), [len(held) for held in holders.values()])
     return PassageHolders(tuple(holders), owners.astype(np.int64), np.array([*chain(*holders.values())], np.int64))
+
+
+#: Longest text, in characters, whose sketch is computed instead of stored. A text with few shingles can still be long,
+#: because of a long word or repeated lines.
+_SHORT_TEXT_CHARACTERS = 10_000
+
+
+def encoded_sketch(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> str | None:
+    """Return a sketch in base64, or None for a short document whose text the server returns.
+
+    `stored_text` is the document's text, or None if the server may return another text.
+
+    Raises:
+        ParameterError: The document has 2**32 shingles or more.
+    """
+    is_short = stored_text is not None and len(stored_text) <= _SHORT_TEXT_CHARACTERS
+    if is_short and sketch.size < least_stored_size(scheme):
+        return None
+    return base64.b64encode(encode(sketch)).decode("ascii")
+
+
+def finds_only_short(plan: BoundPlan, scheme: Scheme) -> bool:
+    """Check whether all candidates of a plan are too short for stored sketches."""
+    sizes = [leaf.largest_size for leaf in leaves(plan.root) if isinstance(leaf, SketchTokens)]
+    return bool(sizes) and all(size is not None and size < least_stored_size(scheme) for size in sizes)
+
+
+def decoded_sketches(
+    encoded: Sequence[str | None],
+    short: Sequence[int],
+    read_texts: Callable[[Sequence[int]], Sequence[str | None]],
+    schemes: tuple[Scheme, SketchScheme],
+) -> list[Sketch | None]:
+    """Decode the sketches of documents. A sketch is None if it is missing or malformed, or if its text is missing.
+
+    Args:
+        encoded: Stored sketches, or None.
+        short: Positions of the short documents, whose sketches are not stored.
+        read_texts: Returns the texts of the documents at the given positions, or None for a missing text.
+    """
+    sketches = decode_texts(encoded, schemes[1])
+    texts = dict(zip(short, read_texts(short), strict=True)) if short else {}
+    # Copies of a text have equal sketches.
+    distinct = [text for text in dict.fromkeys(texts.values()) if text is not None]
+    made = dict(zip(distinct, text_sketches(distinct, *schemes), strict=True)) if distinct else {}
+    for position, text in texts.items():
+        sketches[position] = None if text is None else made[text]
+    return sketches

@@ -21,7 +21,7 @@ from whorl.model import Stored
 from whorl.query.ast import WildcardCharacter
 from whorl.query.plan.fields_and_values import Places, split_name, value_named
 from whorl.query.plan.nodes import Bool, BoundPlan, FuzzyWord, InOrder, ResolvedLeaf, ResolvedPlan, WordClause, Words
-from whorl.query.plan.resolve_and_bind import MOST_EDITS, distance
+from whorl.query.plan.planner import MOST_EDITS, distance
 from whorl.request_context import require_time, timely
 
 _Range: TypeAlias = tuple[int, int]

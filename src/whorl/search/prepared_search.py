@@ -39,8 +39,7 @@ from whorl.query.plan.nodes import (
     references,
     with_ids,
 )
-from whorl.query.plan.parse_and_plan import QueryDefaults
-from whorl.query.plan.resolve_and_bind import bind, resolve
+from whorl.query.plan.planner import QueryDefaults, bind, resolve
 from whorl.query.unparse import write_quoted
 from whorl.request_context import require_time, trace
 from whorl.search.references import References

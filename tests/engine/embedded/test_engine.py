@@ -29,7 +29,7 @@ from whorl.query.plan.nodes import (
     SharedTokens,
     Words,
 )
-from whorl.query.plan.resolve_and_bind import bind
+from whorl.query.plan.planner import bind
 
 UUID = "3f2a91c0-0d6e-4b7c-9e55-0123456789ab"
 

@@ -10,9 +10,9 @@ import pytest
 from tests import opensearch_runtime
 from tests.engine.opensearch.foreign import BESIDE, WORDS, filled
 from whorl import Store, open_store
-from whorl.engine.http import ServerAccess
 from whorl.engine.opensearch import foreign_minhash as min_hash
 from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.server_access import ServerAccess
 
 
 @pytest.fixture

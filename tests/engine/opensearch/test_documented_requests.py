@@ -13,7 +13,6 @@ import pytest
 
 from whorl import Document, Store
 from whorl.engine.configured_field_names import FieldNames
-from whorl.engine.http import ServerAccess
 from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
@@ -21,6 +20,7 @@ from whorl.engine.opensearch.create_or_extend_index import create, initialise
 from whorl.engine.opensearch.document_fields import MAPPING, OF_PASSAGES, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import foreign_tokens
+from whorl.engine.server_access import ServerAccess
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Order

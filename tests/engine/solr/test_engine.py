@@ -14,7 +14,7 @@ import pytest
 from tests import solr_runtime
 from tests.engine.solr.indexed import DOCUMENTS as INDEXED
 from whorl import Document, Store, open_store
-from whorl.engine.http import json_bytes
+from whorl.engine.server_access import json_bytes
 from whorl.engine.solr.engine import BATCH_SIZE, CONNECTIONS, send_parallel
 from whorl.engine.solr.request_body import SolrFields, search_request
 from whorl.errors import DocumentError, EngineUnavailableError

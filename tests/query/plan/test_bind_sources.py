@@ -10,7 +10,7 @@ from whorl import parse
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.query.plan.nodes import Bool, BoundNode, FieldClause, Nothing, SharedBands, SharedTokens
-from whorl.query.plan.parse_and_plan import make_plan
+from whorl.query.plan.planner import make_plan
 
 TEN = Signature(Scheme(), np.arange(10, dtype=np.uint64))
 

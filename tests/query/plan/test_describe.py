@@ -12,7 +12,7 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.query import ast
 from whorl.query.plan.describe import describe
 from whorl.query.plan.nodes import Between, Bool, Equal, Exists, FuzzyWord, InOrder, Kind, Test, WildcardValue, Words
-from whorl.query.plan.parse_and_plan import make_plan
+from whorl.query.plan.planner import make_plan
 
 TEN = Signature(Scheme(), np.arange(10, dtype=np.uint64))
 

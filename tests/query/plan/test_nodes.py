@@ -9,7 +9,7 @@ import pytest
 from whorl import parse
 from whorl.query import ast
 from whorl.query.plan.nodes import Bool, FieldClause, FingerprintClause, MatchAll, Plan, references
-from whorl.query.plan.parse_and_plan import make_plan
+from whorl.query.plan.planner import make_plan
 
 
 def field_clause(text: str, field: str | None = None, weight: float = 1.0) -> FieldClause:

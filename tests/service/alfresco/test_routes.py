@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from tests.service.contracts import NODE
 from whorl import Document, Store, parse
-from whorl.query.plan import parse_and_plan
+from whorl.query.plan import planner
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
 from whorl.service.route_paths import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS
@@ -272,7 +272,7 @@ def test_each_text_is_read_once(service: TestClient, contracts: Store, monkeypat
         return signatures(wanted)
 
     # A fresh cache, without the queries that other tests have parsed.
-    monkeypatch.setattr(parse_and_plan, "_cached_parse", lru_cache(parsing))
+    monkeypatch.setattr(planner, "_cached_parse", lru_cache(parsing))
     monkeypatch.setattr(engine, "signed", asking)
     monkeypatch.setattr(engine, "signatures", fetching)
     facets = [{"query": "pages:1"}, {"query": f"{ANY}_50 AND pages:3"}]

@@ -54,7 +54,7 @@ from whorl.query.plan.nodes import (
     WildcardValue,
     Words,
 )
-from whorl.query.plan.resolve_and_bind import distance
+from whorl.query.plan.planner import distance
 from whorl.request_context import require_time, seconds_left
 
 #: Maximum number of patterns, fuzzy words and ranges in a query. A clause on two fields counts twice.

@@ -22,8 +22,8 @@ import opensearchpy
 from opensearchpy.exceptions import OpenSearchException, TransportError
 
 from whorl.arrays import batches
-from whorl.engine.http import ServerAccess, ServerConnections, json_bytes, with_retries
 from whorl.engine.opensearch.document_fields import Json
+from whorl.engine.server_access import ServerAccess, ServerConnections, json_bytes, with_retries
 from whorl.errors import (
     EngineError,
     EngineResponseError,

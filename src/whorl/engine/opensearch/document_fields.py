@@ -33,8 +33,7 @@ import numpy.typing as npt
 from whorl.arrays import ascending_distinct, batches
 from whorl.engine.cluster_labels import cluster_label
 from whorl.engine.configured_field_names import FieldNames
-from whorl.engine.index_terms import BETWEEN_WORDS, passage_terms, plain_words, value_term
-from whorl.engine.sketch_encoding import encoded_sketch
+from whorl.engine.index_terms import BETWEEN_WORDS, encoded_sketch, passage_terms, plain_words, value_term
 from whorl.fingerprint.fingerprint_texts import Hashed
 from whorl.fingerprint.shingling import JoinedWords, Scheme, joined_words
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_numbers, spelled

@@ -12,9 +12,15 @@ from itertools import chain
 from pathlib import Path
 
 from whorl.arrays import batches
-from whorl.engine.caches_and_commits import SharedCommit, TtlCache
 from whorl.engine.configured_field_names import FieldNames
-from whorl.engine.index_terms import explain_refusals, holders_plan, look_up_holders, passage_hash_terms
+from whorl.engine.index_terms import (
+    decoded_sketches,
+    explain_refusals,
+    finds_only_short,
+    holders_plan,
+    look_up_holders,
+    passage_hash_terms,
+)
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient, guard_responses
 from whorl.engine.opensearch.cluster_labels import OpenSearchLabels
 from whorl.engine.opensearch.create_or_extend_index import (
@@ -66,7 +72,7 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.sketch_encoding import decoded_sketches, finds_only_short
+from whorl.engine.server_access import SharedCommit, TtlCache
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
 from whorl.fingerprint.fingerprint_texts import Parts, hashed, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature

@@ -19,7 +19,7 @@ from typing import Any
 
 from whorl.arrays import batches
 from whorl.engine.configured_field_names import FieldNames
-from whorl.engine.sketch_encoding import decoded_sketches, encoded_sketch
+from whorl.engine.index_terms import decoded_sketches, encoded_sketch
 from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
 from whorl.engine.solr.field_definitions import SAMPLE, SCHEME, SIZE, SKETCH, WHOLE_PREFIXES, stored_name
 from whorl.engine.solr.inspect_collection import Collection, Schema, names_in_use

@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from whorl.arrays import batches, chunks
-from whorl.engine.caches_and_commits import LimitedCache, SharedCommit, TtlCache
 from whorl.engine.configured_field_names import FieldNames
-from whorl.engine.index_terms import explain_refusals, holders_plan, look_up_holders, passage_terms
+from whorl.engine.index_terms import explain_refusals, finds_only_short, holders_plan, look_up_holders, passage_terms
 from whorl.engine.protocol import (
     CandidatePage,
     Candidates,
@@ -34,7 +33,7 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.sketch_encoding import finds_only_short
+from whorl.engine.server_access import LimitedCache, SharedCommit, TtlCache
 from whorl.engine.solr.add_missing_fields import file_base
 from whorl.engine.solr.client import (
     BEGINNING,

@@ -1,8 +1,8 @@
 """Classes that query plans consist of.
 
-Planning has three pure stages. `make_plan` (`parse_and_plan`) needs only the query. `resolve` (`resolve_and_bind`) adds
-the types of fields, from the engine's list of fields, because the meaning of a clause depends on them. `bind` adds
-minimum counts and bands, from the signatures of the sources, because they depend on the source's number of tokens.
+Planning has three pure stages, in `planner`. `make_plan` needs only the query. `resolve` adds the types of fields, from
+the engine's list of fields, because the meaning of a clause depends on them. `bind` adds minimum counts and bands, from
+the signatures of the sources, because they depend on the source's number of tokens.
 
 Scores are counts. A FINGERPRINT adds the number of matching tokens or bands, and any other clause adds 1. Boosts
 multiply these numbers. In a query with a FINGERPRINT, any other clause scores 0 unless it is boosted, so that the score

@@ -11,7 +11,7 @@ from whorl.fingerprint import fingerprint_texts
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
-from whorl.query.plan.resolve_and_bind import no_fingerprint
+from whorl.query.plan.planner import no_fingerprint
 from whorl.search.references import References
 
 #: Name in a query for a text given with the query.

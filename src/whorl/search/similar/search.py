@@ -49,7 +49,7 @@ from whorl.query.plan.nodes import (
     Words,
     mapped,
 )
-from whorl.query.plan.resolve_and_bind import unknown_document
+from whorl.query.plan.planner import unknown_document
 from whorl.request_context import require_time, trace
 from whorl.search.boilerplate import BoilerplateDetector
 from whorl.search.similar.fetch_query_sources import Source, Sources, text_of

@@ -20,7 +20,7 @@ from whorl.model import Order
 from whorl.operations import MAX_ROWS, MAX_START
 from whorl.query.ast import Operator
 from whorl.query.plan.fields_and_values import ALWAYS_IN_ALFRESCO
-from whorl.query.plan.parse_and_plan import QueryDefaults
+from whorl.query.plan.planner import QueryDefaults
 from whorl.search.highlight import Marking
 
 

@@ -22,7 +22,7 @@ from whorl.output.json_conversion import values
 from whorl.query import ast
 from whorl.query.ast import Pattern, Wildcard, WildcardCharacter
 from whorl.query.plan.nodes import Kind
-from whorl.query.plan.resolve_and_bind import words_of
+from whorl.query.plan.planner import words_of
 from whorl.query.unparse import unparse
 from whorl.request_context import seconds_left
 from whorl.search.find_earlier_copies import RepeatSearch
