@@ -470,6 +470,22 @@ def test_much_that_cannot_be_read_is_a_failure(tmp_path: Path, broken: int, stri
     assert "1 cluster with 150 documents" in done.stderr
 
 
+@pytest.mark.parametrize("more", [[], ["--level", "passage"], ["--reference-only", "--reference"], ["--state"]])
+def test_strict_refuses_repeated_ids(tmp_path: Path, more: list[str]) -> None:
+    """
+    Two files that share an id give a note, and with --strict a failure; files without common ids are no failure.
+    """
+    first, second, third = (
+        written(tmp_path / f"{name}.jsonl", {number: PAGE, f"{name}2": OTHER}) for name, number in ("a1", "b1", "c2")
+    )
+    options = [*more, *{"--reference": [third], "--state": [tmp_path / "state"]}.get(more[-1] if more else "", [])]
+    for files, exit_codes in (((first, third), (0, 0)), ((first, second), (0, 1))):
+        done = [run(*files, *options, *strict) for strict in ([], ["--strict"])]
+        assert tuple(one.exit_code for one in done) == exit_codes
+        assert ["1: this id came before" in one.stderr for one in done] == [second in files] * 2
+    assert "failed: 1 repetition of ids; only one document of each id was compared\n" in done[1].stderr
+
+
 @pytest.mark.parametrize(
     ("name", "content"), [("a.csv", f"id,words\n1,{PAGE}\n"), ("a.json", json.dumps([PAGE, PAGE])), ("a.orc", "ORC")]
 )

@@ -51,7 +51,8 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
     join documents that are not similar; --complete prevents that.
 
     JSON is one object per line. Documents with fewer words than a shingle are not compared. The exit status is 1 if
-    more than one in a hundred documents, or a whole file of many documents, could not be read.
+    more than one in a hundred documents, or a whole file of many documents, could not be read. If documents have
+    the same id, only the last one is compared, and a note names the id; with --strict, the exit status is then 1.
     """
     from whorl.cli.duplicates_command import DuplicatesCommand
 
@@ -69,7 +70,7 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
         elif command.reference_only:
             write = _write_reference_matches
         documents = write(command, reading)
-    is_lost = is_too_much_lost(reading.problems, reading.count, strict=command.strict)
+    is_lost = is_too_much_lost(reading.problems, reading.count, reading.repeated, strict=command.strict)
     if is_lost or (command.paths and not documents):
         sys.exit(1)
 
@@ -81,7 +82,8 @@ def _on_spark(command: DuplicatesCommand) -> None:
     output = command.output_of_spark()
     summary = run(command.paths, command)
     print_lines([*command.search.pairs.notes, *summary_lines(summary, output, clusters=command.clusters)])
-    if is_too_much_lost(Problems([Problem(output, "", summary.unfit)]), summary.documents, strict=command.strict):
+    problems = Problems([Problem(output, "", summary.unfit)])
+    if is_too_much_lost(problems, summary.documents, summary.repeated, strict=command.strict):
         sys.exit(1)
 
 
@@ -347,13 +349,20 @@ def _rewrite(
     return lines
 
 
-def is_too_much_lost(problems: Problems, count: int, *, strict: bool) -> bool:
-    """Check whether too many documents could not be read (with `strict`, any); if so, print a message."""
+def is_too_much_lost(problems: Problems, count: int, repeated: int = 0, *, strict: bool) -> bool:
+    """Check whether too many documents could not be read; if so, print a message.
+
+    With `strict`, one unreadable document or one of `repeated` ids is too many.
+    """
     from whorl.output.formatting import counted
 
     lost, whole_files = problems.lost, problems.whole_files
+    if strict and repeated:
+        click.echo(
+            f"failed: {counted(repeated, 'repetition')} of ids; only one document of each id was compared", err=True
+        )
     if not (whole_files or lost > _MOST_LOST * (count + lost) or (strict and lost)):
-        return False
+        return strict and repeated > 0
     reason = f"{lost:,} of {count + lost:,} documents could not be read"
     if whole_files:
         reason = f"{counted(whole_files, 'path')} could not be read, or not to the end"

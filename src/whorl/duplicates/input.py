@@ -165,8 +165,8 @@ class InputReader:
         follow_links: bool = False,
     ) -> None:
         self.problems = Problems()
-        #: Number of documents read.
-        self.count = 0
+        #: Number of documents read, and number of documents with the id of an earlier one.
+        self.count = self.repeated = 0
         self.options, self._is_rewritten = options, is_rewritten
         self.reference_columns = tuple(reference_columns)
         self._keep, self._is_persistent = options.policy, options.state is not None
@@ -346,6 +346,7 @@ class InputReader:
             )
         reason = "this id came before; the last document of it counts (--id-column '' names rows by file and line)"
         self.problems.append(Problem(document_id, reason, 0))
+        self.repeated += 1
 
 
 @dataclass(slots=True)

@@ -153,7 +153,11 @@ class DuplicatesOperation(IgnorableBoilerplate, Columns):
         "Write into the store which complete cluster each document is in, so that searches can show one of each.",
         absent={"mcp": "the tool changes nothing", "python": "write_ids() is a function of its own"},
     )
-    strict: bool = option(False, "Fail if anything could not be read, not only if more than 1 in 100.", absent=FILES)
+    strict: bool = option(
+        False,
+        "Fail if anything could not be read (otherwise, if more than 1 in 100), or if an id came more than once.",
+        absent=FILES,
+    )
     workers: Annotated[int | None, Bounds(ge=1)] = option(
         None,
         "How many processes read and hash PATHs; the results are the same. With --state it is always one.  "

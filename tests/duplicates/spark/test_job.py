@@ -230,6 +230,22 @@ def test_without_java(tmp_path: Path) -> None:
     assert "Traceback" not in done.stdout
 
 
+def test_strict_refuses_repeated_ids(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    An id that comes more than once is a failure with --strict only.
+    """
+    from whorl.cli.main import main
+
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps({"id": "same", "text": f"{at} b c d e f g"}) + "\n" for at in range(2)))
+    done = [
+        CliRunner().invoke(main, [*COMMAND, str(file), "-o", str(tmp_path / f"out{at}"), *strict])
+        for at, strict in enumerate(([], ["--strict"]))
+    ]
+    assert [one.exit_code for one in done] == [0, 1]
+    assert "failed: 1 repetition of ids; only one document of each id was compared\n" in done[1].stderr
+
+
 def test_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     """
     The example under spark-submit writes the clusters that one process finds.
