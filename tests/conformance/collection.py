@@ -72,7 +72,7 @@ def _typed(name: str) -> dict[str, Any]:
         "mixed": chance.choice([7, 8.5, "seven", "7 dwarfs", "2020-05-05"]),
         "notes": chance.sample(["first note here", "second note", "a third one", "note"], k=2),
     }
-    return {field: value for field, value in whole.items() if chance.random() < 0.8}
+    return {field: value for field, value in whole.items() if chance.random() < 0.8} | {"score": len(name)}
 
 
 def _document(name: str, words: list[str], chance: random.Random) -> Document:

@@ -88,6 +88,19 @@ def test_sorted_by_score(store: Store) -> None:
     assert worst[-1].id == "f6-0"
 
 
+@pytest.mark.parametrize("direction", ["asc", "desc"])
+def test_a_field_named_score(store: Store, collection: list[Document], direction: str) -> None:
+    """
+    In a text of sort keys `score` is the score, with a warning that `@score` is the field.
+    """
+    by_field = ids(store, "*", sort=f"@score {direction}")
+    assert by_field == by_value(collection, "score", is_ascending=direction == "asc")
+    page = store.search("FINGERPRINT:f6-0", rows=100, sort=f"score {direction}")
+    assert [hit.score for hit in page.hits] == sorted((hit.score for hit in page.hits), reverse=direction == "desc")
+    assert "sort: 'score' is the score of a hit; '@score' sorts by the field of that name" in page.warnings
+    assert not store.search("*", sort=f"@score {direction}").warnings
+
+
 @pytest.mark.parametrize(("field", "said"), [("nothing", "no field"), ("content", "words")])
 def test_sorting_by_an_unknown_field_is_an_error(store: Store, field: str, said: str) -> None:
     """
@@ -161,8 +174,9 @@ def test_stored_values_are_returned(store: Store, collection: list[Document], em
         }
     own = embedded_store.documents(wanted)
     numbers = [
-        (documents[document_id].properties.get("pages"), own[document_id].properties.get("pages"))
+        (documents[document_id].properties.get(name), own[document_id].properties.get(name))
         for document_id in wanted
+        for name in ("pages", "score")
     ]
     assert all(one == other for one, other in numbers)
     assert any(one for one, _ in numbers)

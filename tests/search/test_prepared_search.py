@@ -257,10 +257,27 @@ def test_orders_by_the_values_of_a_field(store: Store) -> None:
     """
     by_number = [Order("cm:number", is_ascending=True), Order(None)]
     assert [hit.id for hit in store.search("kind:copy", sort=by_number, rows=2).hits] == ["copy 01", "copy 02"]
-    with pytest.raises(ParameterError, match="no field 'nmuber' to sort by"):
+    with pytest.raises(ParameterError, match=r"no field 'nmuber' to sort by; did you mean 'number'\?"):
         store.search("*", sort=[Order("nmuber")])
     with pytest.raises(ParameterError, match="field 'content' holds words, which have no order"):
         store.search("*", sort=[Order("content")])
+
+
+@pytest.mark.parametrize("text", ["size descending", "size desc name", "size,", "", "size desc desc"])
+def test_malformed_sort(store: Store, text: str) -> None:
+    """
+    The error for a malformed sort has an example, and the malformed part.
+    """
+    with pytest.raises(ParameterError, match="with asc, desc or nothing, such as 'cm:modified desc, name', got '"):
+        store.search("*", sort=text)
+
+
+@pytest.mark.parametrize("text", ["cm:number desc, name", "@cm:number DESC", "number Desc", " number  desc "])
+def test_spellings_of_a_sort(store: Store, text: str) -> None:
+    """
+    A sort text names its field as a query does, and its direction in any case.
+    """
+    assert store.search("kind:copy", sort=text, rows=1).hits[0].id == f"copy {COPIES:02}"
 
 
 def test_calibrated_hits_score_their_percentage(store: Store) -> None:

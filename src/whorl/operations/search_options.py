@@ -154,7 +154,7 @@ class SearchOperation(ExplainOperation):
     sort: str | None = option(
         None,
         "Fields to sort by, separated by commas, each with asc (the default) or desc: 'cm:modified desc, name'. "
-        "score is the score, the best first.",
+        "score is the score, the best first; @score is a field of that name.",
         "FIELDS",
         examples=("score, name",),
     )

@@ -59,6 +59,8 @@ _TEXTS_AT_ONCE = 25
 _FEWEST, _MOST = 50, 1000
 #: A filter query, or a list of alternatives.
 Filter: TypeAlias = str | Sequence[str]
+#: Name of the score in a text of sort keys; `@score` is a field of that name.
+_SCORE = "score"
 #: Sort keys, or a text such as "cm:modified desc, name"; None to sort by score.
 Sort: TypeAlias = str | Sequence[Order] | None
 
@@ -93,9 +95,13 @@ def sort_keys(sort: Sort) -> tuple[Order, ...]:
 
 def _sort_key(text: str) -> Order:
     field, *direction = text.split()[:3] or [""]
+    direction = [word.lower() for word in direction]
     if not field or len(direction) > 1 or not {*direction} <= {"asc", "desc"}:
-        raise ParameterError(f"sort takes fields such as 'cm:modified desc, name', got {text.strip()!r}")
-    if field == "score":
+        raise ParameterError(
+            "sort takes fields with commas between them, each with asc, desc or nothing, such as 'cm:modified desc, "
+            f"name', got {text.strip()!r}"
+        )
+    if field == _SCORE:
         return Order(None, is_ascending=direction == ["asc"])
     return Order(field, is_ascending=direction != ["desc"])
 
@@ -146,9 +152,10 @@ class QueryReader:
         """Return a sort key with the engine's fields and types; raise ParameterError if the store cannot sort by it."""
         if key.field is None:
             return key
-        places = self.places(key.field)
+        places = self.places(key.field) or self.places(key.field.removeprefix("@"))
         if places is None:
-            raise ParameterError(f"the store has no field {key.field!r:.80} to sort by")
+            hint = "".join(f"; did you mean {near!r}?" for near in self._engine.fields().nearest(key.field)[:1])
+            raise ParameterError(f"the store has no field {key.field!r:.80} to sort by{hint}")
         # Prefer dates and numbers if some documents have them.
         kinds = next((kinds for kinds in _SORTED_BY if not places.keys().isdisjoint(kinds)), None)
         if kinds is None:
@@ -266,6 +273,9 @@ class PreparedQuery:
         is_whole = self._calibrated is None or self._calibrated.is_whole
         if lag or not is_whole:
             page = replace(page, is_total_exact=False, warnings=(*page.warnings, *lag))
+        if isinstance(sort, str) and any(key.field is None for key in keys) and self.reader.places(_SCORE):
+            warning = "sort: 'score' is the score of a hit; '@score' sorts by the field of that name"
+            page = replace(page, warnings=(*page.warnings, warning))
         return self._with_shared(page) if with_shared and page.hits and self._calibrated is None else page
 
     def measured(self, ids: Collection[str]) -> Mapping[str, Measured]:

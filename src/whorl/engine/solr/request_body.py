@@ -165,8 +165,9 @@ def stored_request(ids: Sequence[str], fields: Sequence[str]) -> Json:
 
 def listed(fields: Sequence[str]) -> list[str]:
     """Escape field names for a field list. The response may also contain fields with similar names."""
-    # Some characters have a meaning in a field list; replace them by ?, which matches any character.
-    return [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in fields]
+    # Some characters have a meaning in a field list, and so has `score`; use ?, which matches any character.
+    names = ("scor?" if name == "score" else name for name in fields)
+    return [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in names]
 
 
 def largest_request(scheme: str) -> Json:
