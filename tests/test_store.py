@@ -66,12 +66,62 @@ def test_a_misspelt_argument_is_an_error(store: Store, ask: str) -> None:
         getattr(store, ask)(first, treshold=5)
 
 
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda store: store.search(None), "a query must be text, got None; '\\*' finds all documents"),
+        (lambda store: store.count(5), "a filter must be text, got 5"),
+        (lambda store: store.search("*", filter=[5]), "a filter must be text, got 5"),
+        (lambda store: store.similar("a", filter=5), "a filter must be text, got 5"),
+        (lambda store: store.search("*", rows="5"), "rows must be a whole number, got '5'"),
+        (lambda store: store.search("*", 5), "options must be a SearchOperation, or keywords such as rows=10, got 5"),
+        (lambda store: store.search("*", sort=["name"]), "sort must be a text such as .*, or Orders, got 'name'"),
+        (lambda store: store.similar("a", exact="no"), "exact must be True or False, got 'no'"),
+        (lambda store: store.similar("a", common_above=50), "common_above must be text, such as '1%', got 50"),
+        (lambda store: store.similar("a", boilerplate="text"), "boilerplate must be a list of texts, got 'text'"),
+        (lambda store: store.search("x", source=Path("x")), r"the source 'source' must be text, got .*read_text\(\)"),
+        (lambda store: store.similar(source=Path("x")), "the source 'source' must be text, got"),
+        (lambda store: store.sources(source=5), "the source 'source' must be text, got 5"),
+        (lambda store: store.verify(source=b"x"), "the source 'source' must be text, got b'x'"),
+        (lambda store: store.compare("a", "x", source={"x": 5}), "the source 'x' must be text, got 5"),
+        *(
+            (ask, r"a reference to a document must be text, got PosixPath\('a'\); write the document's id, or str")
+            for ask in (
+                lambda store: store.similar(Path("a")),
+                lambda store: store.sources(Path("a")),
+                lambda store: store.verify(Path("a")),
+                lambda store: store.compare("a", Path("a")),
+                lambda store: store.texts([Path("a")]),
+                lambda store: store.text(Path("a")),
+                lambda store: store.signature(Path("a")),
+                lambda store: store.document(Path("a")),
+                lambda store: store.documents([Path("a")]),
+                lambda store: store.delete([Path("a")]),
+            )
+        ),
+    ],
+)
+def test_arguments_of_other_types(store: Store, ask: Callable[[Any], object], message: str) -> None:
+    """
+    An argument of another type is whorl's own error, with the value and a correct argument.
+    """
+    with pytest.raises(ParameterError, match=message):
+        ask(store)
+
+
+def test_one_id_as_a_text(store: Store) -> None:
+    """
+    A text instead of several ids is one id.
+    """
+    assert store.documents("empty").keys() == store.texts("a").keys() ^ {"a", "empty"}
+
+
 @pytest.mark.parametrize("item", ["a text", {"id": "a", "text": "a text"}, None])
 def test_items_that_are_no_documents(store: Store, item: Any) -> None:
     """
     The error for an item of another type shows it and a correct call. Nothing of its batch is stored.
     """
-    with pytest.raises(DocumentError, match=r"index\(\) stores Documents, got .*; write Document\(id=…, text=…\)"):
+    with pytest.raises(DocumentError, match=r"got .* instead of a Document; write Document\(id=…, text=…\)"):
         store.index([Document("new", "a text"), item])
     assert store.text("new") is None
 

@@ -73,6 +73,18 @@ def quoted(value: object, most: int = 80) -> str:
     return shown if len(shown) <= most else f"{shown[: most // 2]}…{shown[len(shown) - (most - most // 2 - 1) :]}"
 
 
+def require_text(name: str, value: object, remedy: str = "") -> None:
+    """Raise ParameterError if an argument is not text.
+
+    >>> require_text("query", None)
+    Traceback (most recent call last):
+        ...
+    whorl.errors.ParameterError: query must be text, got None
+    """
+    if not isinstance(value, str):
+        raise ParameterError(f"{name} must be text, got {quoted(value)}{remedy and f'; {remedy}'}")
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """Half-open character range [start, end) in a query text."""

@@ -6,13 +6,13 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, repeat
 from typing import Any, ClassVar, TypeAlias
 
-from whorl.errors import DocumentError
+from whorl.errors import DocumentError, quoted
 from whorl.fingerprint.shingling import well_formed
 from whorl.query.plan.fields_and_values import typed
 from whorl.query.plan.nodes import Kind, Value
@@ -125,6 +125,17 @@ class PropertyLimits:
                     f"them the store would have {len(names):,} names; it takes {self.names:,} (setting "
                     f"max_property_names). Delete documents with names that are no longer needed, or raise the limit"
                 )
+
+
+def documents_only(documents: Iterable[object]) -> Iterator[Document]:
+    """Return an iterator over documents; it raises DocumentError at the first item of another type."""
+    return map(_require_document, documents if isinstance(documents, Iterable) else [documents])
+
+
+def _require_document(item: object) -> Document:
+    if not isinstance(item, Document):
+        raise DocumentError(f"got {quoted(item)} instead of a Document; write Document(id=…, text=…)")
+    return item
 
 
 def documents_of(

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
@@ -35,8 +36,8 @@ from whorl.query.plan.planner import QueryDefaults
 from whorl.query.unparse import unparse
 from whorl.request_context import require_time, trace
 from whorl.search.prepared_search import PreparedQuery, QueryOptions, QueryReader, SearchOptions
-from whorl.search.references import References
-from whorl.search.similar.fetch_query_sources import SOURCE, Sources
+from whorl.search.references import References, listed
+from whorl.search.similar.fetch_query_sources import SOURCE, Sources, require_source
 from whorl.search.similar.options import METRICS, SimilarOptions, make_criteria
 from whorl.settings.settings import Settings
 
@@ -237,6 +238,7 @@ class Store:
 
         criteria = make_criteria(options.metric, options.threshold, options.recall)
         texts = None if source is None else {reference: source}
+        listed(reference)
         sources = Sources(self.engine, texts, self.references, recalls=recalls)
         common = boilerplate_detector(
             self.engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common
@@ -288,8 +290,7 @@ class Store:
 
         options = operation_of(SourcesOperation, options, keywords)
         excluded = None if options.exclude is None else self._reader().bound_filter(options.exclude)
-        own_id = None if source is not None else self.references.ids([reference]).get(reference)
-        text = source if source is not None else self.texts([reference])[reference]
+        text, own_id = self._text_and_id(reference, source)
         lag = lag_warnings(self.engine)
         attribution = sources_of(self.engine, text, own_id, excluded, options)
         if not lag:
@@ -331,10 +332,16 @@ class Store:
             verification = verify_quotations(self.engine, self.references, "", named_quotations(quotations))
         else:
             options = operation_of(VerifyOperation, options, keywords)
-            own_id = None if source is not None else self.references.ids([reference]).get(reference)
-            text = source if source is not None else self.texts([reference])[reference]
+            text, own_id = self._text_and_id(reference, source)
             verification = verification_of(self.engine, self.references, text, own_id, options)
         return replace(verification, warnings=(*verification.warnings, *lag_warnings(self.engine)))
+
+    def _text_and_id(self, reference: str, source: str | None) -> tuple[str, str | None]:
+        """Return a given text, or the text of a document with the document's id."""
+        if source is not None:
+            require_source(reference, source)
+            return source, None
+        return self.texts([reference])[reference], self.references.ids([reference]).get(reference)
 
     def _reader(
         self,
@@ -346,7 +353,7 @@ class Store:
 
     def delete(self, ids: Collection[str]) -> int:
         """Delete documents by their ids or other references; return the number of deleted documents."""
-        chosen = self.references.keys([ids] if isinstance(ids, str) else ids)
+        chosen = self.references.keys(ids)
         return self.engine.delete(set(chosen.values()))
 
     def delete_matching(self, query: str, *, everything: bool = False) -> int:
@@ -404,11 +411,15 @@ class Store:
 
     def signature(self, reference: str) -> Signature | None:
         """Return the signature of a document by reference, or None if it has none."""
-        return Sources(self.engine, references=self.references).signatures({reference: True}).get(reference)
+        return (
+            Sources(self.engine, references=self.references)
+            .signatures(dict.fromkeys(listed(reference), True))
+            .get(reference)
+        )
 
     def text(self, reference: str) -> str | None:
         """Return the stored text of a document by reference, or None if it has none."""
-        return Sources(self.engine, references=self.references).stored_texts([reference]).get(reference)
+        return Sources(self.engine, references=self.references).stored_texts(listed(reference)).get(reference)
 
     def texts(self, references: Iterable[str]) -> Mapping[str, str]:
         """Return the stored texts of documents, by reference.
@@ -451,7 +462,7 @@ class Store:
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the stored fields of documents except their texts, by id; omit unknown ids."""
-        return self.engine.documents(ids)
+        return self.engine.documents(listed(ids))
 
     def document(self, reference: str) -> Stored:
         """Return the stored fields of a document except its text.
@@ -530,6 +541,8 @@ def open_store(
         StoreError: The folder is not usable, or does not exist.
     """
     settings = settings or Settings.load()
+    if not isinstance(store, str | PathLike | None):
+        raise ParameterError(f"a store is a URL or a folder, as text or as a Path, got {store!r:.80}")
     name = str(store) if store is not None else settings.store
     if not name or _HOST_AND_PORT.match(name):
         raise ParameterError(

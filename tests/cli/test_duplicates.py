@@ -478,7 +478,8 @@ def test_strict_refuses_repeated_ids(tmp_path: Path, more: list[str]) -> None:
     first, second, third = (
         written(tmp_path / f"{name}.jsonl", {number: PAGE, f"{name}2": OTHER}) for name, number in ("a1", "b1", "c2")
     )
-    options = [*more, *{"--reference": [third], "--state": [tmp_path / "state"]}.get(more[-1] if more else "", [])]
+    values = {"--reference": third, "--state": tmp_path / "state"}
+    options: list[str | Path] = [*more, *(values[flag] for flag in more[-1:] if flag in values)]
     for files, exit_codes in (((first, third), (0, 0)), ((first, second), (0, 1))):
         done = [run(*files, *options, *strict) for strict in ([], ["--strict"])]
         assert tuple(one.exit_code for one in done) == exit_codes

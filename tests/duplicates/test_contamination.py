@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from whorl.duplicates import contamination
 from whorl.duplicates.contamination import find_in_documents, unnumbered
 from whorl.duplicates.options import DuplicatesOptions, ask_pairs
-from whorl.errors import ParameterError
+from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.model import Document
@@ -185,6 +186,16 @@ def test_a_text_that_repeats_itself_takes_no_longer() -> None:
         [Document("row", "la " * 50_000)], [Document("item", "la " * 50_000)], options_of()
     ).pairs()
     assert (pair.shares.jaccard, pair.a.size, pair.b.size) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("item", ["a text", None])
+def test_items_that_are_no_documents(item: Any) -> None:
+    """
+    The error for a document or a reference of another type shows it and a document.
+    """
+    for documents, reference in (([item], []), ([], [item])):
+        with pytest.raises(DocumentError, match=r"got .* instead of a Document; write Document\(id=…, text=…\)"):
+            find_in_documents(documents, reference)
 
 
 def test_options_of_other_searches_are_refused(tmp_path: Path) -> None:

@@ -205,6 +205,8 @@ def test_a_cluster_without_a_value_to_choose_by(keep: str, sought: str) -> None:
     ("texts", "options", "words"),
     [
         ("one text", {}, "texts is one str, not several texts"),
+        (None, {}, "texts must be a list of texts, a column or a table, got None"),
+        ([], {"keep": 1}, "keep must be text, got 1"),
         (["a", 3], {}, "row 1 has no text, but 3"),
         (["a"], {"threshold": 0}, "threshold"),
         (["a"], {"keep": "newest"}, "keep newest needs a column: keep='newest:COLUMN'"),

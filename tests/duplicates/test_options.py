@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.duplicates.options import METRICS, Keep, PairOptions, ask_pairs, seconds_of
+from whorl.duplicates.options import METRICS, DuplicatesOptions, Keep, PairOptions, ask_pairs, seconds_of
 from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, least_overlap
 
@@ -33,6 +34,26 @@ def test_invalid_pair_options_are_refused(metric: str, threshold: int, recall: i
     """
     with pytest.raises(ParameterError, match=named):
         ask_pairs(metric, threshold, recall)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: DuplicatesOptions(keep="longest"), r"keep must .*, such as Keep\('longest'\), got 'longest'"),  # type: ignore[arg-type]
+        (lambda: DuplicatesOptions(80), "pairs must .* got 80"),  # type: ignore[arg-type]
+        (lambda: DuplicatesOptions(level="line"), r"level must .* Granularity\.LINE, got 'line'"),  # type: ignore[arg-type]
+        (lambda: DuplicatesOptions(state="seen"), r"state must .* Path\('seen'\), got 'seen'"),  # type: ignore[arg-type]
+        (lambda: PairOptions(threshold=0.8), r"threshold must be a fraction .* such as Fraction\(4, 5\), got 0\.8"),  # type: ignore[arg-type]
+        (lambda: PairOptions(recall="95"), "recall must be a fraction .* got 95"),  # type: ignore[arg-type]
+        (lambda: Keep.named(None), "keep must be text, got None"),  # type: ignore[arg-type]
+    ],
+)
+def test_options_of_other_types(make: Callable[[], object], message: str) -> None:
+    """
+    An option of another type raises an error with the value and a correct one.
+    """
+    with pytest.raises(ParameterError, match=message):
+        make()
 
 
 SIZES = st.lists(st.tuples(st.integers(1, 400), st.integers(1, 400)), min_size=1, max_size=5)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,12 +20,29 @@ from whorl.duplicates.options import DuplicatesOptions, Keep, ask_pairs
 from whorl.duplicates.run import FILES_SCHEME, duplicates_among, duplicates_in
 from whorl.duplicates.sketch_store import PersistentSketchStore
 from whorl.duplicates.sketching import Sketching
-from whorl.errors import ParameterError, StoppedError
+from whorl.errors import DocumentError, ParameterError, StoppedError
 from whorl.fingerprint.fingerprint_texts import Parts, Together, hashed, hashed_together
 from whorl.fingerprint.shingling import Scheme
 from whorl.request_context import new_request
 
 DOCUMENTS = family_documents(80)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("has_state", [False, True])
+@pytest.mark.parametrize("item", ["a text", {"id": "a", "text": "a text"}, None])
+@pytest.mark.process
+def test_items_that_are_no_documents(tmp_path: Path, workers: int, has_state: bool, item: Any) -> None:
+    """
+    The error for an item of another type shows it and a document, in one process and in several.
+    """
+    options = DuplicatesOptions(workers=workers, state=tmp_path / "state" if has_state else None)
+    for documents in ([Document("a", "one two"), item], item):
+        with (
+            pytest.raises(DocumentError, match=r"got .* instead of a Document; write Document\(id=…, text=…\)"),
+            duplicates_among(documents, options),
+        ):
+            pass
 
 
 @pytest.mark.slow

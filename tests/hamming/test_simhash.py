@@ -386,6 +386,8 @@ def test_other_mistakes() -> None:
     """
     The error names the invalid value.
     """
+    with pytest.raises(ParameterError, match="the argument of simhash must be text, got 5; simhashes reads several"):
+        simhash(5)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="one text, not several"):
         simhashes("one text")
     with pytest.raises(ParameterError, match="got -1"):

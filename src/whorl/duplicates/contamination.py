@@ -25,7 +25,7 @@ from whorl.duplicates.result import Cluster, Member, Pair
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.sketch_store import IdFile
 from whorl.duplicates.sketching import part_of
-from whorl.duplicates.worker_pool import AT_ONCE, map_in_processes, start_method
+from whorl.duplicates.worker_pool import AT_ONCE, checked_documents, map_in_processes, start_method
 from whorl.errors import ParameterError
 from whorl.fingerprint.fingerprint_texts import Together, hashed_together, words_and_spans
 from whorl.fingerprint.shingling import Scheme
@@ -439,7 +439,8 @@ def find_in_documents(
     options = DuplicatesOptions.of(options)
     if options.state is not None or options.common is not None or options.scheme.unit != "words":
         raise ParameterError("a search for reference texts has no state and no boilerplate, and compares words")
-    index = ReferenceIndex(list(reference), options.scheme, options.within)
+    documents = checked_documents(documents)
+    index = ReferenceIndex(list(checked_documents(reference)), options.scheme, options.within)
     search = _ReferenceSearch(index, options)
     method = start_method(documents) if options.workers > 1 else ""
     if method:

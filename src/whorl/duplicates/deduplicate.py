@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -264,6 +264,8 @@ def _column(data: Any, name: str) -> list[Any]:
     for method in _TO_LIST:
         if hasattr(data, method):
             return list(getattr(data, method)())
+    if not isinstance(data, Iterable):
+        raise ParameterError(f"texts must be a list of texts, a column or a table, got {data!r:.80}")
     return list(data)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from whorl.duplicates.remove_common_shingles import BoilerplateOptions, ask_common
 from whorl.duplicates.sketch_arrays import Numbers
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, require_text
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, metric_named, notes_on, require_fraction
 from whorl.fingerprint.words.tokenizer import CHARACTERS
@@ -59,8 +59,7 @@ class PairOptions:
         require_fraction("threshold", self.threshold)
         if self.threshold.denominator > _LARGEST_DENOMINATOR:
             raise ParameterError(f"threshold has steps of a ten thousandth of a percent, got {float(self.threshold):%}")
-        if not 0 < self.recall <= 1:
-            raise ParameterError(f"recall must be a fraction above 0 and at most 1, got {self.recall}")
+        require_fraction("recall", self.recall)
 
     def __str__(self) -> str:
         return f"{self.metric.value} {self.threshold} with recall {self.recall}"
@@ -143,6 +142,7 @@ class Keep:
     @classmethod
     def named(cls, words: str) -> Keep:
         """Parse a policy, such as `first`, `newest:modified` or `largest:quality`."""
+        require_text("keep", words, "write first or longest, for instance")
         by, _, column = words.partition(":")
         return cls(by, column)
 
@@ -233,6 +233,20 @@ class DuplicatesOptions:
     state: Path | None = None
     reference_only: bool = False
     workers: int = 1
+
+    def __post_init__(self) -> None:
+        for name, kind, example in (
+            ("pairs", PairOptions, "ask_pairs('jaccard', 80, 95)"),
+            ("scheme", Scheme, "Scheme(shingle_size=5)"),
+            ("keep", Keep | None, "Keep('longest')"),
+            ("level", Granularity, "Granularity.LINE"),
+            ("common", BoilerplateOptions | None, "BoilerplateOptions('1%')"),
+            ("state", Path | None, "Path('seen')"),
+            ("workers", int, "1"),
+        ):
+            value = getattr(self, name)
+            if not isinstance(value, kind):
+                raise ParameterError(f"{name} must be of another type, such as {example}, got {value!r:.80}")
 
     @property
     def policy(self) -> Keep:

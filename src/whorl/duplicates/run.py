@@ -23,7 +23,7 @@ from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, Te
 from whorl.duplicates.sketching import SketchEntry, Sketching, SketchMaker, no_date, part_of
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.duplicates.verify_texts import ReadHashes, split_equal_samples, verify_exact
-from whorl.duplicates.worker_pool import AT_ONCE, sketch_in_processes, start_method
+from whorl.duplicates.worker_pool import AT_ONCE, checked_documents, sketch_in_processes, start_method
 from whorl.engine.protocol import Engine, ScanBatch
 from whorl.errors import NoSketchesError, ParameterError, SchemaError
 from whorl.fingerprint.fingerprint_texts import hashed
@@ -79,7 +79,7 @@ def duplicates_among(
         if isinstance(store, PersistentSketchStore):
             store.begin_partial_scan()
             _set_options(store, options)
-            _load_changed(store, documents, sketching, on_repeated)
+            _load_changed(store, checked_documents(documents), sketching, on_repeated)
         else:
             load_documents(store, reference, sketching, options.workers, on_repeated)
             store.mark_as_reference()
@@ -264,6 +264,7 @@ def load_documents(
     on_repeated: Callable[[str], None],
 ) -> None:
     """Sketch documents and put them into a temporary store; call `on_repeated` for each repeated id."""
+    documents = checked_documents(documents)
     method = start_method(documents) if workers > 1 else ""
     if method:
         sketch_batches = sketch_in_processes(documents, sketching, store, workers, method)

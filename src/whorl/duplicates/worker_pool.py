@@ -24,7 +24,7 @@ from whorl.errors import StoreError
 from whorl.fingerprint.compiled.kernel import give_back, kernel_if_ready
 from whorl.fingerprint.fingerprint_texts import processors
 from whorl.fingerprint.shingling import Scheme
-from whorl.model import Document
+from whorl.model import Document, documents_only
 from whorl.request_context import require_time
 
 Result = TypeVar("Result")
@@ -61,6 +61,11 @@ class DivisibleDocuments(Protocol):
 
     def finish(self) -> None:
         """Report the errors that concern all parts. The caller must have read the last part."""
+
+
+def checked_documents(documents: Iterable[Document]) -> Iterable[Document]:
+    """Return documents that raise DocumentError at the first item of another type; they stay divisible."""
+    return documents if isinstance(documents, DivisibleDocuments) else documents_only(documents)
 
 
 def start_method(documents: Iterable[Document]) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays import chunks
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, require_text
 from whorl.fingerprint.compiled.kernel import Kernel, give_back
 from whorl.fingerprint.fingerprint_texts import kernel_for
 from whorl.fingerprint.shingling import JoinedWords, Scheme, murmur_pieces, pieces
@@ -60,6 +60,7 @@ def simhash(text: str, scheme: str = DEFAULT_SCHEME) -> int:
     Raises:
         ParameterError: The scheme does not exist.
     """
+    require_text("the argument of simhash", text, "simhashes reads several texts")
     return int(_coder(scheme)([text])[0])
 
 

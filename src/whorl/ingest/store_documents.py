@@ -12,7 +12,7 @@ from whorl.engine.protocol import Engine
 from whorl.errors import DocumentError, ParameterError, WhorlError
 from whorl.fingerprint.words.tokenizer import folding_growth
 from whorl.ingest.file_limits import file_limits
-from whorl.model import Document, Indexed
+from whorl.model import Document, Indexed, documents_only
 from whorl.request_context import trace
 
 #: Default number of documents per batch. It is large enough to spread the cost of a commit, and so small that little
@@ -84,7 +84,7 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
     if batch < 1:
         raise ParameterError(f"batch must be at least 1, got {batch}")
     done = Indexed()
-    remaining = iter(documents)
+    remaining = documents_only(documents)
     sent: list[Document] = []
     try:
         while group := _group(remaining, batch):
@@ -173,8 +173,6 @@ def _group(documents: Iterator[Document], most: int) -> list[Document]:
     group: list[Document] = []
     characters = 0
     for document in islice(documents, most):
-        if not isinstance(document, Document):
-            raise DocumentError(f"index() stores Documents, got {document!r:.80}; write Document(id=…, text=…)")
         group.append(document)
         characters += len(document.text)
         if characters >= BATCH_CHARACTERS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import Field, field, fields, replace
 from functools import lru_cache
 from inspect import get_annotations
@@ -119,8 +119,42 @@ def options_of(operation: type[Any], front_end: FrontEnd | None = None) -> tuple
 
 
 def operation_of(operation: type[_Operation], options: _Operation | None, keywords: Mapping[str, Any]) -> _Operation:
-    """Return an operation from an object, from keywords, or from both. Keywords replace options of the object."""
-    return operation(**keywords) if options is None else replace(options, **keywords)  # type: ignore[type-var]
+    """Return an operation from an object, from keywords, or from both. Keywords replace options of the object.
+
+    Raises:
+        ParameterError: An option has a value of another type.
+    """
+    if not isinstance(options, operation | None):
+        raise ParameterError(
+            f"options must be a {operation.__name__}, or keywords such as rows=10, got {options!r:.80}"
+        )
+    made = operation(**keywords) if options is None else replace(options, **keywords)  # type: ignore[type-var]
+    for option in options_of(operation, "python"):
+        _require_type(option, getattr(made, option.name))
+    return made
+
+
+#: Options with wider types in Python, checked where they are read.
+_WIDER_IN_PYTHON = ("filter", "sort")
+
+
+def _require_type(option: OptionField, value: Any) -> None:
+    """Raise ParameterError if an option needs a whole number, a truth value, a text or texts, and has another value."""
+    if (value is None and option.is_optional) or option.name in _WIDER_IN_PYTHON:
+        return
+    wanted = ""
+    if option.type is int and not hasattr(value, "__index__"):
+        wanted = "a whole number"
+    elif option.type is bool and value not in (True, False):
+        wanted = "True or False"
+    elif option.type is str and not isinstance(value, str):
+        wanted = f"text, such as {option.option.examples[0]!r}" if option.option.examples else "text"
+    elif option.is_list and (
+        isinstance(value, str) or not isinstance(value, Collection) or not all(isinstance(item, str) for item in value)
+    ):
+        wanted = "a list of texts"
+    if wanted:
+        raise ParameterError(f"{option.name} must be {wanted}, got {value!r:.80}")
 
 
 def require_choices(operation: Any, *names: str) -> None:

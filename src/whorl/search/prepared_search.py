@@ -10,11 +10,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.arrays import batches
 from whorl.engine.protocol import Engine, Facet, FacetResult, lag_warnings
-from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError
+from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError, require_text
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets
 from whorl.fingerprint.minhash.signature import Signature, buckets_from, shared_tokens
 from whorl.fingerprint.sketch.frac_minhash import Sketch
@@ -89,7 +89,13 @@ class SearchOptions(QueryOptions, total=False):
 def sort_keys(sort: Sort) -> tuple[Order, ...]:
     """Return the sort keys in a text such as "cm:modified desc, name"; raise ParameterError if it is malformed."""
     if not isinstance(sort, str):
-        return tuple(sort or ())
+        keys: tuple[Any, ...] = tuple(sort or ()) if isinstance(sort, Iterable | None) else (sort,)
+        for key in keys:
+            if not isinstance(key, Order):
+                raise ParameterError(
+                    f"sort must be a text such as 'cm:modified desc, name', or Orders, got {key!r:.80}"
+                )
+        return keys
     return tuple(_sort_key(part) for part in sort.split(","))
 
 
@@ -104,6 +110,10 @@ def _sort_key(text: str) -> Order:
     if field == _SCORE:
         return Order(None, is_ascending=direction == ["asc"])
     return Order(field, is_ascending=direction != ["desc"])
+
+
+def _several(chosen: Filter | Iterable[Filter]) -> Iterable[Any]:
+    return chosen if isinstance(chosen, Iterable) and not isinstance(chosen, str) else [chosen]
 
 
 class QueryReader:
@@ -128,10 +138,13 @@ class QueryReader:
         self._max_rows, self._texts, self._now = max_rows, texts, datetime.now(UTC)
 
     def query(self, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
+        require_text("a query", text, "'*' finds all documents")
         return self._resolved(self._defaults.plan(text), text)
 
     def filter(self, chosen: Filter) -> tuple[ResolvedPlan, tuple[str, ...]]:
-        texts = [chosen] if isinstance(chosen, str) else chosen
+        texts = _several(chosen)
+        for text in texts:
+            require_text("a filter", text, "write a query, or a list of queries")
         plans = [self._resolved(self._defaults.filter(text), text) for text in texts]
         warnings = tuple(warning for _, of_text in plans for warning in of_text)
         return Bool(should=tuple(plan for plan, _ in plans), min_should_match=1), warnings
@@ -217,12 +230,13 @@ class PreparedQuery:
         ignored: BoilerplateDetector | None = None,
     ) -> None:
         self.reader, self._sources = reader, sources
-        self.engine, self._length = sources.engine, len(query)
+        self.engine = sources.engine
         #: The plan of the query without its filters, before binding.
         self.resolved, warnings = reader.query(query)
+        self._length = len(query)
         #: Documents and texts that FINGERPRINTs of the query name, each once. The filters of the query do not count.
         self.references = tuple(references(self.resolved))
-        chosen = [reader.filter(query) for query in ([filters] if isinstance(filters, str) else filters)]
+        chosen = [reader.filter(query) for query in _several(filters)]
         self._filters = [plan for plan, _ in chosen]
         self._plan: ResolvedPlan = self._without(())
         used = references(self._plan)

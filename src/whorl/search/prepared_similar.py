@@ -32,8 +32,9 @@ class PreparedSimilar:
         *,
         ignore_common: bool = False,
     ) -> None:
-        self._reader, self._engine, self._length = reader, sources.engine, len(only or "")
+        self._reader, self._engine = reader, sources.engine
         self._filter = BoundPlan(MatchAll()) if only is None else reader.bound_filter(only)
+        self._length = len(only or "")
         self._sources = sources
         self._search_again = partial(search_without, detector if ignore_common else None, sources, reference, criteria)
         self._search = self._search_again()

@@ -17,7 +17,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from whorl.engine.protocol import Engine
-from whorl.errors import EngineError, ParameterError, QueryError, SchemaError, UnknownDocumentError, nearest, quoted
+from whorl.errors import (
+    EngineError,
+    ParameterError,
+    QueryError,
+    SchemaError,
+    UnknownDocumentError,
+    nearest,
+    quoted,
+    require_text,
+)
 from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import winnowed
@@ -83,7 +92,7 @@ class References:
 
     def ids(self, references: Iterable[str]) -> dict[str, str]:
         """Return the id of the document that each reference names; leave out unknown references."""
-        wanted = list(dict.fromkeys(references))
+        wanted = listed(references)
         ids = dict(self._engine.resolve(wanted)) if wanted else {}
         return {**ids, **self.other_ids(name for name in wanted if name not in ids)}
 
@@ -93,7 +102,7 @@ class References:
 
     def keys(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the document id of each reference in `ids`. A reference that is an id always names that document."""
-        wanted = list(dict.fromkeys(ids))
+        wanted = listed(ids)
         stored = self._engine.documents(wanted)
         return {**self.ids(name for name in wanted if name not in stored), **{name: name for name in stored}}
 
@@ -254,6 +263,19 @@ class References:
             hits = self._engine.search(self._bound(f"=name:{quote(name)}"), start=0, rows=10 * _NAMES_SHOWN).hits
             return [hit for hit in hits if hit.name == name]
         return []
+
+
+def listed(references: Iterable[str]) -> list[str]:
+    """Return distinct references as a list, or one reference as a list of one.
+
+    Raises:
+        ParameterError: A reference is not a text.
+    """
+    is_several = isinstance(references, Iterable) and not isinstance(references, str)
+    named = list(references if is_several else [references])
+    for reference in named:
+        require_text("a reference to a document", reference, "write the document's id, or str(path)")
+    return list(dict.fromkeys(named))
 
 
 def file_id(path: str, base: Path | None) -> str:

@@ -120,8 +120,8 @@ class Intervals(NamedTuple):
 def require_fraction(name: str, value: Fraction) -> None:
     """Raise ParameterError unless a value is a fraction above 0 and at most 1."""
     # Compare integers, here and below: comparing fractions takes a microsecond each time.
-    if not 0 < value.numerator <= value.denominator:
-        raise ParameterError(f"{name} must be a fraction above 0 and at most 1, got {value}")
+    if not isinstance(value, Fraction | int) or not 0 < value.numerator <= value.denominator:
+        raise ParameterError(f"{name} must be a fraction above 0 and at most 1, such as Fraction(4, 5), got {value}")
 
 
 def least_overlap(metric: Metric, threshold: Fraction, source_size: int, hit_size: int) -> int:

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from whorl.engine.protocol import Engine, RecalledSketch
-from whorl.errors import ParameterError, UnknownDocumentError, quoted
+from whorl.errors import ParameterError, UnknownDocumentError, quoted, require_text
 from whorl.fingerprint import fingerprint_texts
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.query.plan.planner import no_fingerprint
-from whorl.search.references import References
+from whorl.search.references import References, listed
 
 #: Name in a query for a text given with the query.
 SOURCE = "source"
@@ -48,7 +48,9 @@ class Sources:
         recalls: bool = False,
     ) -> None:
         self.recalls = recalls
-        self.engine, self.texts = engine, {SOURCE: texts} if isinstance(texts, str) else texts or {}
+        self.engine, self.texts = engine, texts if isinstance(texts, Mapping) else {SOURCE: texts} if texts else {}
+        for name, text in self.texts.items():
+            require_source(name, text)
         self._references = references
         self._ids: dict[str, str | None] = {}
         self._signatures: dict[str, Signature | None] = {}
@@ -62,7 +64,7 @@ class Sources:
             UnknownDocumentError: A reference names neither a text nor a document.
             ParameterError: A reference names a document without a text.
         """
-        wanted = dict.fromkeys(references)
+        wanted = dict.fromkeys(listed(references))
         texts = {**self.stored_texts(wanted.keys() - self.texts.keys()), **self.texts}
         for name in wanted:
             if name not in texts:
@@ -167,6 +169,10 @@ class Sources:
 
     def _other_ids(self, references: Collection[str]) -> Mapping[str, str]:
         return self._references.other_ids(references) if references and self._references is not None else {}
+
+
+def require_source(name: str, text: object) -> None:
+    require_text(f"the source {name!r}", text, "of a file, write Path(name).read_text()")
 
 
 def text_of(engine: Engine, source: Source) -> str | None:
