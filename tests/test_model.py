@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +24,37 @@ values = st.one_of(
 names = st.sampled_from(["k", "cm:title", "größe", " ", "{http://x}n"])
 properties = st.dictionaries(names, values | st.lists(values, max_size=3), max_size=3)
 documents = st.builds(Document, st.sampled_from("ab"), st.text(max_size=3), st.text(max_size=3), properties)
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (np.int64(4), 4),
+        (np.uint8(4), 4),
+        (np.float32(2.5), 2.5),
+        (np.float64(2.5), 2.5),
+        (np.bool_(True), True),
+        (np.str_("x"), "x"),
+        (np.array([1, 2]), [1, 2]),
+        ([np.int32(1), "x", np.float16(0.5)], [1, "x", 0.5]),
+    ],
+)
+def test_values_of_numpy(value: Any, plain: Any) -> None:
+    """
+    Numbers, truth values, texts and arrays of numpy are stored as those of Python.
+    """
+    made, expected = (Document("a", "", properties={"k": own}) for own in (value, plain))
+    assert (made, made.digest) == (expected, expected.digest)
+    assert {type(own) for own in made.contents()["k"]} <= {str, int, float, bool}
+
+
+@pytest.mark.parametrize("value", [np.float64("nan"), np.datetime64("2020-01-01"), np.array([[1]]), np.uint64(1 << 63)])
+def test_unsuitable_values_of_numpy(value: Any) -> None:
+    """
+    A value of numpy that is no number, or too large a one, is refused like one of Python.
+    """
+    with pytest.raises(DocumentError, match="property 'k' of document 'a'"):
+        Document("a", "", properties={"k": value})
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,8 @@ def _values(name: str, value: object, document_id: str) -> tuple[PropertyValue, 
         raise DocumentError(
             f"a property's name holds no control characters, got {name!r:.80} (document {document_id!r})"
         )
-    values = tuple(item for item in value if item is not None) if isinstance(value, list | tuple) else (value,)
+    value = _plain(value)
+    values = tuple(_plain(item) for item in value if item is not None) if isinstance(value, list | tuple) else (value,)
     for single in values:
         if not isinstance(single, str | int | float) or (isinstance(single, float) and not math.isfinite(single)):
             raise DocumentError(
@@ -193,6 +194,11 @@ def _values(name: str, value: object, document_id: str) -> tuple[PropertyValue, 
         if isinstance(single, int) and not -(1 << 63) <= single < 1 << 63:
             raise DocumentError(f"property {name!r:.80} of document {document_id!r} is a number of more than 64 bits")
     return tuple(well_formed(single) if isinstance(single, str) else single for single in values)
+
+
+def _plain(value: Any) -> Any:
+    """Return a number, truth value or array of numpy or pandas as Python's; return any other value unchanged."""
+    return value.tolist() if type(value) not in (str, int, float, bool) and hasattr(value, "tolist") else value
 
 
 def _text(value: PropertyValue) -> str:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.hamming.hamming_routes_fixture import route  # noqa: F401  # a fixture
 from tests.hamming.reference_search import MOST
 from tests.sampling import thorough
-from whorl.errors import CodeRangeError, CodeTypeError
+from whorl.errors import CodeRangeError, CodeTypeError, ParameterError
 from whorl.hamming import Groups, codes
-from whorl.hamming.codes import BITS, LARGEST, Permutation, as_code, as_codes, blocks_of, elect, tally
+from whorl.hamming.codes import BITS, LARGEST, Permutation, as_code, as_codes, as_distance, blocks_of, elect, tally
 
 
 def test_groups_are_counted_from_both_ends() -> None:
@@ -144,3 +144,22 @@ def test_without_numba_numpy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "whorl.hamming.compiled_loops", raising=False)
     monkeypatch.setattr(codes, "find_spec", lambda name: None)
     assert codes.loops(1e9) is None
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, np.uint8, np.int32])
+def test_distances(kind: Any) -> None:
+    """
+    Integers of numpy are distances, too; they become integers of Python.
+    """
+    assert [(as_distance(kind(bits)), type(as_distance(kind(bits)))) for bits in (0, 3, 64)] == [
+        (bits, int) for bits in (0, 3, 64)
+    ]
+
+
+@pytest.mark.parametrize("wrong", [-1, 65, 3.0, np.float64(3), True, "3", None, np.int64(65)])
+def test_wrong_distances(wrong: Any) -> None:
+    """
+    A distance is an integer from 0 to 64.
+    """
+    with pytest.raises(ParameterError, match="distance is a number of bits from 0 to 64, got"):
+        as_distance(wrong)

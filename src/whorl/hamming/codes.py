@@ -20,6 +20,7 @@ from functools import reduce
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import groupby, pairwise
+from numbers import Integral
 from operator import or_
 from typing import Any, TypeVar
 
@@ -37,10 +38,10 @@ _Code = TypeVar("_Code", int, Codes)
 
 
 def as_distance(distance: int) -> int:
-    """Return the distance unchanged; raise ParameterError unless it is an integer from 0 to 64."""
-    if isinstance(distance, bool) or not isinstance(distance, int) or not 0 <= distance <= BITS:
+    """Return the distance as an int; raise ParameterError unless it is an integer, also of numpy, from 0 to 64."""
+    if isinstance(distance, bool) or not isinstance(distance, Integral) or not 0 <= distance <= BITS:
         raise ParameterError(f"distance is a number of bits from 0 to {BITS}, got {distance!r}")
-    return distance
+    return int(distance)
 
 
 def without(ascending: Codes, gone: Codes) -> Codes:
