@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -199,6 +200,24 @@ def test_a_cluster_without_a_value_to_choose_by(keep: str, sought: str) -> None:
         deduplicate(frame, threshold=100, keep=f"{keep}:year")
     assert deduplicate(frame[:2], threshold=100, keep=f"{keep}:year").clusters == []
     assert deduplicate(frame[:0], keep=f"{keep}:lang").clusters == []
+
+
+def test_an_ambiguous_one_is_a_warning() -> None:
+    """
+    1 means 100 %, and a warning at the caller's line says so; 100, 0.01 and 0.99 are clear.
+    """
+    texts = ["one two three four five six", "one two three four five seven", "one two three four five six"]
+    with pytest.warns(UserWarning, match="threshold 1 means 100 %, .*; write 0.01 for 1 %") as noted:
+        found = deduplicate(texts, threshold=1)
+    assert (found.clusters, noted[0].filename) == ([[0, 2]], __file__)
+    with pytest.warns(UserWarning, match="recall 1 means 100 %"):
+        deduplicate(texts, recall=1)
+    with pytest.warns(UserWarning, match="threshold 1 means 100 %") as noted:
+        assert deduplicate(texts, threshold=50).at(1).clusters == [[0, 2]]
+    assert noted[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert deduplicate(texts, threshold=0.01).at(0.99).at(100).clusters == [[0, 2]]
 
 
 @pytest.mark.parametrize(

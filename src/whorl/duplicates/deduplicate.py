@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,7 +20,7 @@ from whorl.duplicates.verify_sketches import Pairs
 from whorl.duplicates.worker_pool import worthwhile_workers
 from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import Scheme, well_formed
-from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, require_fraction
+from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, notes_on, require_fraction
 from whorl.model import Document
 
 #: Methods that convert a column to a list: pyarrow, pandas and polars.
@@ -170,6 +171,7 @@ class Deduplication:
         """
         wanted = fraction_of("threshold", threshold)
         require_fraction("threshold", wanted)
+        _warn_of(notes_on(threshold=threshold))
         if wanted < self.options.threshold:
             raise ParameterError(
                 f"pairs were searched for from {float(self.options.threshold):.6g} on, so that those from "
@@ -209,6 +211,8 @@ def deduplicate(
             number is kept only if its cluster has no other text.
         shingle: Number of words per shingle. Texts with fewer words are kept without comparison.
 
+    A number of exactly 1 means 100 %; a UserWarning says so.
+
     Raises:
         ParameterError: An option is invalid, a column is missing, a value is not a text, or no text of a cluster has a
             date or number in the column of `keep`.
@@ -219,6 +223,7 @@ def deduplicate(
     """
     policy = keep if isinstance(keep, Keep) else Keep.named(keep)
     pair_options = ask_pairs(metric, threshold, recall)
+    _warn_of(pair_options.notes)
     values = _column(texts, text_column)
     if policy.is_by_value and not policy.column:
         raise ParameterError(f"keep {policy} needs a column: keep={f'{policy}:COLUMN'!r}")
@@ -242,6 +247,12 @@ def deduplicate(
         if read and np.isinf(losses).all():
             raise ParameterError(f"the {len(read):,} texts have {_no_rank(policy)}")
     return Deduplication(pair_options, pairs, firsts, policy, losses, sizes, lengths)
+
+
+def _warn_of(notes: Iterable[str]) -> None:
+    """Warn the caller of the calling function about ambiguous numbers."""
+    for note in notes:
+        warnings.warn(note, UserWarning, stacklevel=3)
 
 
 def _no_rank(keep: Keep) -> str:

@@ -271,8 +271,8 @@ def listed(references: Iterable[str]) -> list[str]:
     Raises:
         ParameterError: A reference is not a text.
     """
-    is_several = isinstance(references, Iterable) and not isinstance(references, str)
-    named = list(references if is_several else [references])
+    is_one = isinstance(references, str) or not isinstance(references, Iterable)
+    named: list[str] = [references] if is_one else list(references)  # type: ignore[list-item]
     for reference in named:
         require_text("a reference to a document", reference, "write the document's id, or str(path)")
     return list(dict.fromkeys(named))
