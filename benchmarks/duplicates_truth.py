@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from whorl.fingerprint.fingerprint_texts import hashed
+from whorl.fingerprint.fingerprint_texts import hash_texts
 
 Hashes = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]
@@ -61,7 +61,7 @@ def shingle_sets(texts: Iterable[str], definition: str) -> Iterator[Hashes]:
         definition: One of DEFINITIONS.
     """
     if definition == "whorl":
-        yield from (signature.hashes for signature in hashed(texts))
+        yield from (signature.hashes for signature in hash_texts(texts))
         return
     split, known = SPLIT[definition], dict[str, int]()
     for text in texts:

@@ -37,7 +37,7 @@ from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.shingling import joined_words
-from whorl.fingerprint.winnowing import PassageScheme, run_hashes, winnowed
+from whorl.fingerprint.winnowing import PassageScheme, run_hashes, winnow
 from whorl.search.attribution.candidates import MANY, by_passages, find_candidates
 
 HERE = Path(__file__).resolve().parent
@@ -113,7 +113,7 @@ def covered(returned: Iterable[str], own: Sequence[Passage]) -> list[bool]:
 
 def is_followed(store: Store, passage: Passage) -> bool:
     """Check if a passage has a hash that occurs in at most `MANY` documents."""
-    numbers = winnowed(joined_words(passage.text, store.engine.scheme.profile), SCHEME).tolist()
+    numbers = winnow(joined_words(passage.text, store.engine.scheme.profile), SCHEME).tolist()
     return min(store.engine.passage_counts(numbers)) <= MANY
 
 
@@ -207,7 +207,7 @@ def designed(corpus: Path) -> Iterator[Line]:
     )
     yield f"pairs with {SCHEME.run_words} words in a row", len(wanted), ""
     for hashed_words in (5, 6, 8, 10, 12):
-        samples_hashes = [winnowed(words, PassageScheme(SCHEME.run_words, hashed_words)).tolist() for words in samples]
+        samples_hashes = [winnow(words, PassageScheme(SCHEME.run_words, hashed_words)).tolist() for words in samples]
         met_pairs = pairs(samples_hashes)
         yield f"k = {hashed_words}", sum(map(len, samples_hashes)) / len(samples_hashes), "numbers a document"
         yield f"k = {hashed_words}", len(met_pairs), "pairs"

@@ -70,7 +70,7 @@ def candidate(store: Store, source: Sketch, rounds: int) -> float:
             candidates = store.engine.candidates(BoundPlan(MatchAll()), start=0, rows=count)
             _, overlaps = candidates.compare(source, ())
             judge_overlaps(overlaps, Metric.JACCARD, HALF, RECALL)
-            tuple(estimate_overlaps(overlaps.of(np.arange(min(10, count)))))
+            tuple(estimate_overlaps(overlaps.select(np.arange(min(10, count)))))
 
         return judged
 

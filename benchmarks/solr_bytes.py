@@ -24,7 +24,7 @@ from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.document_fields import sketch_fields
 from whorl.engine.solr.field_definitions import SAMPLE, SCHEME, SIZE, SKETCH
-from whorl.fingerprint.fingerprint_texts import hashed
+from whorl.fingerprint.fingerprint_texts import hash_texts
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
@@ -115,7 +115,7 @@ def run(folder: Path, count: int) -> None:
     every = [document for document in documents(folder, Amounts(composites=0, passages=0, edited=0)) if document.text]
     chosen = random.Random(SEED).sample(every, count)
     schemes = SketchScheme(), Scheme()
-    read = hashed((document.text for document in chosen), schemes[1])
+    read = hash_texts((document.text for document in chosen), schemes[1])
     sketched_documents = [
         (document, sketch_fields(signature.sketch(schemes[0]), schemes[1], None))
         for document, signature in zip(chosen, read, strict=True)

@@ -19,7 +19,7 @@ from whorl.request_context import (
     seconds_left,
     timely,
     trace,
-    undisturbed,
+    uninterrupted,
 )
 
 
@@ -109,13 +109,13 @@ def test_portions_are_checked() -> None:
             list(items)
 
 
-def test_undisturbed_work() -> None:
+def test_uninterrupted_work() -> None:
     """
-    `undisturbed` work sees neither deadline nor cancellation of the request, but keeps its trace.
+    `uninterrupted` work sees neither deadline nor cancellation of the request, but keeps its trace.
     """
     with deadline(0) as request:
         request.cancel()
-        with undisturbed():
+        with uninterrupted():
             require_time()
             assert trace() is request.trace
             assert not cancellation().is_set()
@@ -134,7 +134,7 @@ def test_progress_goes_to_the_innermost_function() -> None:
     report_progress("reading", 0)
     with reporting(lambda *report: outer.append(report)):
         report_progress("reading", 1)
-        with deadline(60), undisturbed(), reporting(lambda *report: inner.append(report)):
+        with deadline(60), uninterrupted(), reporting(lambda *report: inner.append(report)):
             report_progress("comparing", 2, 3)
         with new_request():
             report_progress("reading", 4)

@@ -308,7 +308,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         """
         _require_one(id, text)
         attribution = store.sources(id or SOURCE, options, source=text or None)
-        values = sources_values(Read.of(id or None, attribution.content), attribution, texts="passages")
+        values = sources_values(Read.from_text(id or None, attribution.content), attribution, texts="passages")
         page = values["sources"][options.start :][: options.rows]
         return {**values, "total": len(values["sources"]), "sources": page}
 
@@ -332,7 +332,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         else:
             _require_one(id, text)
             verification = store.verify(id or SOURCE, options, source=text or None)
-        values = verification_values(Read.of(id or None, verification.text), verification)
+        values = verification_values(Read.from_text(id or None, verification.text), verification)
         page = values["quotations"][options.start :][: options.rows]
         return {**values, "total": len(values["quotations"]), "quotations": page}
 
@@ -377,7 +377,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         pairs can join documents that are not similar to each other; `complete` prevents that.
         """
         count = require_few_documents(store.engine, "here")
-        search = DuplicatesOptions.of(options)
+        search = DuplicatesOptions.from_options(options)
         require_property(search.keep)
         with duplicates_in(store.engine, search, names=store.names) as result:
             clusters = result.clusters(complete=options.is_complete, keep=search.keep, versions=options.versions)
@@ -448,11 +448,11 @@ def _tool(
             if operation is not None:
                 arguments["options"] = operation(**{option.name: _value(option, arguments) for option in declared})
 
-            def limited() -> dict[str, Any]:
+            def call_and_paginate() -> dict[str, Any]:
                 answer = function(**arguments)
-                return _paged(answer, items, start, max_characters) if items else answer
+                return _paginate(answer, items, start, max_characters) if items else answer
 
-            return await _in_thread(limited, _progress(context))
+            return await _in_thread(call_and_paginate, _progress(context))
 
         extra = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=Context)]
         if items:
@@ -505,7 +505,7 @@ def _progress(context: Context[Any, Any]) -> Reporter:
     return report
 
 
-def _paged(answer: dict[str, Any], items: str, start: int, max_characters: int) -> dict[str, Any]:
+def _paginate(answer: dict[str, Any], items: str, start: int, max_characters: int) -> dict[str, Any]:
     """Shorten an answer to the permitted size; add the number of removed items, and the start of the next page."""
     answer = {"untrusted_content": _UNTRUSTED, **answer}
     left_out = trim(answer, max_characters)

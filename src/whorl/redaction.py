@@ -91,12 +91,12 @@ def _secrets_in(address: str) -> Iterator[str]:
         login = part if _CONTAINER.match(part) else _LOGIN.search(part)
         if isinstance(login, re.Match):
             whole = login[0].removeprefix("://").removesuffix("@")
-            yield from _spelled(whole, whole.partition(":")[2])
+            yield from _spellings(whole, whole.partition(":")[2])
     for parameter in _SEPARATORS.split(address)[2::2]:
         if _is_secret(parameter):
-            yield from _spelled(parameter.partition("=")[2])
+            yield from _spellings(parameter.partition("=")[2])
 
 
-def _spelled(*secrets: str) -> Iterator[str]:
+def _spellings(*secrets: str) -> Iterator[str]:
     spellings = {spelling for secret in secrets for spelling in (secret, unquote(secret))}
     return (spelling for spelling in spellings if len(spelling) >= _LEAST_LENGTH)

@@ -48,7 +48,7 @@ class Trace:
     engine_seconds: float = 0.0
     error: str = ""
 
-    def answered(self, plan: str, query_length: int, hits: int) -> None:
+    def record_search(self, plan: str, query_length: int, hits: int) -> None:
         """Record a search, unless one is recorded already, because the user requested only the first."""
         if not self.plan:
             self.plan, self.query_length, self.hits = plan, query_length, hits
@@ -83,20 +83,20 @@ def new_request(request_id: str = "", cancelled: threading.Event | None = None) 
     A server reads the next request of a connection in the context of the previous request. So each request must begin a
     new context.
     """
-    yield from _within(Request(Trace(request_id), cancelled=cancelled or threading.Event()))
+    yield from _use(Request(Trace(request_id), cancelled=cancelled or threading.Event()))
 
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[Request]:
     """Set a deadline for the `with` block; an earlier deadline stays."""
     request, end = _current.get() or Request(), time.monotonic() + seconds
-    yield from _within(replace(request, end=end if request.end is None else min(end, request.end)))
+    yield from _use(replace(request, end=end if request.end is None else min(end, request.end)))
 
 
 @contextmanager
-def undisturbed() -> Iterator[Request]:
+def uninterrupted() -> Iterator[Request]:
     """Run the `with` block, for example a write, without deadline and cancellation."""
-    yield from _within(replace(_current.get() or Request(), end=None, cancelled=threading.Event()))
+    yield from _use(replace(_current.get() or Request(), end=None, cancelled=threading.Event()))
 
 
 @contextmanager
@@ -110,7 +110,7 @@ def reporting(reporter: Reporter) -> Iterator[Request]:
     ...     report_progress("reading", 512)
     reading 512 None
     """
-    yield from _within(replace(_current.get() or Request(), reporter=reporter))
+    yield from _use(replace(_current.get() or Request(), reporter=reporter))
 
 
 def report_progress(step: str, done: int, total: int | None = None) -> None:
@@ -120,7 +120,7 @@ def report_progress(step: str, done: int, total: int | None = None) -> None:
         request.reporter(step, done, total)
 
 
-def _within(request: Request) -> Iterator[Request]:
+def _use(request: Request) -> Iterator[Request]:
     token = _current.set(request)
     try:
         yield request

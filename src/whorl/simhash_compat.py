@@ -31,7 +31,7 @@ from whorl.hamming.codes import (
     as_distance,
     bits_of,
     blocks_of,
-    uncollected,
+    without_garbage_collection,
 )
 from whorl.hamming.index import HammingIndex
 from whorl.hamming.other_simhash_libraries import shingle, unsigned_hash
@@ -184,7 +184,7 @@ class Corpus:
     def find_all_bulk(self, queries: CodesLike) -> list[list[int]]:
         queries = as_codes(queries)
         hits = _Hits(queries, self._index.find_all_bulk(queries))
-        with uncollected():
+        with without_garbage_collection():
             answers: list[list[int]] = [[] for _ in range(queries.size)]
             if hits.codes.size:
                 hits.fill(answers, self.tables, repeats=self._repeats)

@@ -431,7 +431,7 @@ def test_two_files_choose_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """
     monkeypatch.setenv("WHORL_STORE", str(tmp_path / "nosuch"))
     (tmp_path / "a.txt").write_text("one two")
-    name, named = str(tmp_path / "a.txt"), Scheme.named("minhash1-icu74-w2-b512")
+    name, named = str(tmp_path / "a.txt"), Scheme.parse("minhash1-icu74-w2-b512")
     assert read(name, name, None, None) == (Read(name, "file", "one two"), Read(name, "file", "one two"), Scheme())
     assert read(name, name, None, named)[2] == named
     # A named store is asked for its documents before files are read.

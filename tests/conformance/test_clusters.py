@@ -41,7 +41,7 @@ def test_kept_by_a_property(store: Store, collection: list[Document], keep: str,
     worths = {document.id: worth(document, field) for document in collection}
     chosen = 0
     with duplicates_in(
-        store.engine, DuplicatesOptions(ask_pairs("jaccard", 50, 95), keep=Keep.named(keep)), names=store.names
+        store.engine, DuplicatesOptions(ask_pairs("jaccard", 50, 95), keep=Keep.parse(keep)), names=store.names
     ) as duplicates:
         for cluster in duplicates.clusters(complete=True, keep=Keep("first")):
             known = [value for member in cluster.members if (value := worths[member.id]) is not None]

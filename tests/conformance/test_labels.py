@@ -52,9 +52,9 @@ def own_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]
 
 def written(store: Store, keep: str = "first") -> LabelCounts:
     with duplicates_in(
-        store.engine, DuplicatesOptions(ask_pairs("jaccard", 80, 100), keep=Keep.named(keep))
+        store.engine, DuplicatesOptions(ask_pairs("jaccard", 80, 100), keep=Keep.parse(keep))
     ) as duplicates:
-        return write_ids(store.engine, duplicates.clusters(complete=True, keep=Keep.named(keep)))
+        return write_ids(store.engine, duplicates.clusters(complete=True, keep=Keep.parse(keep)))
 
 
 def labels(store: Store) -> dict[str, tuple[str, bool]]:

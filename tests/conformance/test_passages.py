@@ -21,7 +21,7 @@ from whorl.cli.main import main
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.shingling import join
-from whorl.fingerprint.winnowing import PassageScheme, winnowed
+from whorl.fingerprint.winnowing import PassageScheme, winnow
 from whorl.query.plan.nodes import DocumentIds
 
 CHANCE = random.Random(61)
@@ -149,8 +149,8 @@ def test_holders(passage_store: Store, run: int) -> None:
     number and in the named ones.
     """
     scheme = PassageScheme.of_runs(run)
-    numbers = winnowed(join(TEXT), scheme).tolist()
-    own = {document_id: set(winnowed(join(words), scheme).tolist()) for document_id, words in documents(run).items()}
+    numbers = winnow(join(TEXT), scheme).tolist()
+    own = {document_id: set(winnow(join(words), scheme).tolist()) for document_id, words in documents(run).items()}
     counts = dict(zip(numbers, passage_store.engine.passage_counts(numbers), strict=True))
     assert counts == {number: sum(number in hashes for hashes in own.values()) for number in numbers}
 

@@ -22,7 +22,7 @@ SMALL = SketchScheme(k=64, floor_level=2, cap=256, lookup_k=64)
 
 def sketches_of(sets: list[set[int]], scheme: SketchScheme = COMPLETE) -> Sketches:
     """Return the sketches of sets."""
-    return Sketches.of([sketch_of(np.array(sorted(members), np.uint64), scheme) for members in sets], scheme)
+    return Sketches.from_sketches([sketch_of(np.array(sorted(members), np.uint64), scheme) for members in sets], scheme)
 
 
 def numbers(chance: random.Random, count: int) -> set[int]:

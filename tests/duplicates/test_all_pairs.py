@@ -40,7 +40,7 @@ def test_the_order_of_documents_does_not_matter() -> None:
     for _ in range(3):
         order = chance.sample(range(len(sets)), len(sets))
         sketches = [sketch_of(np.array(list(sets[at]), np.uint64), SCHEME) for at in order]
-        keys, together = np.array([sketch_key(sketch) for sketch in sketches]), Sketches.of(sketches, SCHEME)
+        keys, together = np.array([sketch_key(sketch) for sketch in sketches]), Sketches.from_sketches(sketches, SCHEME)
         pairs = find_pairs(
             together,
             first_of_equals(keys, together.sizes),

@@ -29,7 +29,7 @@ def test_compiled_loops_equal_the_plain_index(seed: int, bits: int, metric: str,
         Sketch(scheme, int(size), np.sort(chance.choice(pool, min(pool.size, int(size)), replace=False)))
         for size in chance.integers(1, 64, int(chance.integers(1, 60)))
     ]
-    sketches = Sketches.of(several, scheme)
+    sketches = Sketches.from_sketches(several, scheme)
     options = JoinOptions(ask_pairs(metric, 60, 95), most=1000, workers=3)
     one = rounds(options.pairs, 64)[0]
     search = prefix_filter._FilterRound(sketches, one, options, lambda places: False)

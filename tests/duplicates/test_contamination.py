@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from whorl.duplicates import contamination
-from whorl.duplicates.contamination import find_in_documents, unnumbered
+from whorl.duplicates.contamination import find_in_documents, without_numbers
 from whorl.duplicates.options import DuplicatesOptions, ask_pairs
 from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.shingling import Scheme
@@ -24,7 +24,7 @@ texts = st.lists(st.sampled_from(["a", "B", "c", "é", "3,000", "\n1. d"]), max_
 
 
 def grams(text: str, size: int) -> set[tuple[str, ...]]:
-    words = tokens(unnumbered([text])[0])
+    words = tokens(without_numbers([text])[0])
     return {tuple(words[at : at + size]) for at in range(len(words) - size + 1)}
 
 
@@ -81,11 +81,11 @@ def test_matches_equal_a_plain_comparison(
     for pair in pairs:
         assert pair.spans is not None
         passages = [
-            tokens(unnumbered([by_id[member.id]])[0][slice(*span)])
+            tokens(without_numbers([by_id[member.id]])[0][slice(*span)])
             for member, span in zip((pair.a, pair.b), pair.spans, strict=True)
         ]
         assert passages[0] == passages[1]
-        words = [tokens(unnumbered([by_id[member.id]])[0]) for member in (pair.a, pair.b)]
+        words = [tokens(without_numbers([by_id[member.id]])[0]) for member in (pair.a, pair.b)]
         assert len(passages[0]) == longest_common_run(*words)
     shares = [
         pair.shares.jaccard if metric == "jaccard" else max(pair.shares.a_in_b, pair.shares.b_in_a) for pair in pairs

@@ -45,7 +45,7 @@ def test_invalid_pair_options_are_refused(metric: str, threshold: int, recall: i
         (lambda: DuplicatesOptions(state="seen"), r"state must .* Path\('seen'\), got 'seen'"),  # type: ignore[arg-type]
         (lambda: PairOptions(threshold=0.8), r"threshold must be a fraction .* such as Fraction\(4, 5\), got 0\.8"),  # type: ignore[arg-type]
         (lambda: PairOptions(recall="95"), "recall must be a fraction .* got 95"),  # type: ignore[arg-type]
-        (lambda: Keep.named(None), "keep must be text, got None"),  # type: ignore[arg-type]
+        (lambda: Keep.parse(None), "keep must be text, got None"),  # type: ignore[arg-type]
     ],
 )
 def test_options_of_other_types(make: Callable[[], object], message: str) -> None:
@@ -120,10 +120,10 @@ def test_retention_policies_are_parsed() -> None:
     """
     A column follows a colon, and may contain a colon itself.
     """
-    assert Keep.named("first") == Keep("first")
-    assert Keep.named("largest:quality:v2") == Keep("largest", "quality:v2")
-    assert str(Keep.named("oldest:made")) == "oldest:made"
-    assert str(Keep.named("newest")) == "newest"
+    assert Keep.parse("first") == Keep("first")
+    assert Keep.parse("largest:quality:v2") == Keep("largest", "quality:v2")
+    assert str(Keep.parse("oldest:made")) == "oldest:made"
+    assert str(Keep.parse("newest")) == "newest"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_unknown_retention_policies_are_refused(words: str, message: str) -> Non
     An unknown policy, or one with a wrong column, raises an error with valid ones.
     """
     with pytest.raises(ParameterError, match=message):
-        Keep.named(words)
+        Keep.parse(words)
 
 
 def test_dates_of_fields() -> None:

@@ -21,7 +21,7 @@ from whorl.duplicates.run import FILES_SCHEME, duplicates_among, duplicates_in
 from whorl.duplicates.sketch_store import PersistentSketchStore
 from whorl.duplicates.sketching import Sketching
 from whorl.errors import DocumentError, ParameterError, StoppedError
-from whorl.fingerprint.fingerprint_texts import Parts, Together, hashed, hashed_together
+from whorl.fingerprint.fingerprint_texts import Parts, Together, hash_texts, hashed_together
 from whorl.fingerprint.shingling import Scheme
 from whorl.request_context import new_request
 
@@ -219,7 +219,7 @@ def test_short_and_repeated_texts(texts: list[str], size: int) -> None:
         there = duplicates.members(range(len(documents)))
         sizes = {member.id: member.size for member in there.values()}
         together = duplicates.count_pairs()
-    hashes = [signature.hashes.tolist() for signature in hashed(texts, scheme, Parts.HASHES, workers=1)]
+    hashes = [signature.hashes.tolist() for signature in hash_texts(texts, scheme, Parts.HASHES, workers=1)]
     assert sizes == {str(at): len(hash_list) for at, hash_list in enumerate(hashes + hashes)}
     alike = Counter(tuple(hash_list) for hash_list in hashes + hashes if hash_list)
     assert together == sum(count * (count - 1) // 2 for count in alike.values())

@@ -34,9 +34,9 @@ def test_sketches_survive_flat_arrays() -> None:
     """
     chance = random.Random(1)
     made = [sketch_of(np.array(sorted(numbers(chance, count)), np.uint64), SMALL) for count in (0, 5, 900, 0, 70)]
-    together = Sketches.of(made, SMALL)
+    together = Sketches.from_sketches(made, SMALL)
     assert [together.sketch(place) for place in range(len(together))] == made
-    assert len(Sketches.of([], SMALL)) == 0
+    assert len(Sketches.from_sketches([], SMALL)) == 0
 
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=6), st.integers(0, 2**32), st.data())

@@ -40,7 +40,7 @@ def opened(path: Path, origin: str = "files") -> PersistentSketchStore:
 
 
 def held(store: PersistentSketchStore) -> dict[str, Sketch]:
-    stored = store.stored()
+    stored = store.read_sketches()
     known = store.describe(stored.numbers.tolist())
     return {known[number][0]: stored.sketches.sketch(at) for at, number in enumerate(stored.numbers.tolist())}
 
@@ -61,7 +61,7 @@ def test_stored_documents_survive_reopening(tmp_path: Path) -> None:
         assert store.put([entry("z", 9, worth=12.5, date=99.0), entry("x", 4, 5)]) == ["x"]
     with opened(tmp_path / "a") as store:
         assert held(store) == {"y": sketch(), "z": sketch(9), "x": sketch(4, 5)}
-        assert store.describe(store.stored().numbers[1:2].tolist()).popitem()[1] == ("z", "the z", 12.5, 99.0)
+        assert store.describe(store.read_sketches().numbers[1:2].tolist()).popitem()[1] == ("z", "the z", 12.5, 99.0)
         store.begin_partial_scan()
         assert store.put([entry("x", 4, 5, 6)]) == []
 
@@ -113,10 +113,10 @@ def test_deleting_a_document_deletes_its_pairs(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         store.put([entry(name, 1, 2, 3) for name in "abc"] + [entry("d", 1, 2, 4)])
         store.set_options("which?")
-        store.replace_pairs(pairs((0, 1), (0, 3), (1, 3)), store.stored().numbers)
+        store.replace_pairs(pairs((0, 1), (0, 3), (1, 3)), store.read_sketches().numbers)
     with opened(tmp_path) as store:
         store.set_options("which?")
-        stored = store.stored()
+        stored = store.read_sketches()
         assert stored.is_paired.all()
         assert list(zip(*(side.tolist() for side in (store.pairs(stored).a, store.pairs(stored).b)), strict=True)) == [
             (0, 1),
@@ -124,11 +124,11 @@ def test_deleting_a_document_deletes_its_pairs(tmp_path: Path) -> None:
             (1, 3),
         ]
         store.put([entry("a", 9, 10, 11)])
-        stored = store.stored()
+        stored = store.read_sketches()
         assert stored.is_paired.tolist() == [False, False, True, False]  # b, c, d, a
         assert store.pairs(stored).a.tolist() == [0]
         store.set_options("another?")
-        stored = store.stored()
+        stored = store.read_sketches()
         assert not stored.is_paired.any()
         assert not len(store.pairs(stored))
 
@@ -206,12 +206,12 @@ def test_the_last_document_of_a_repeated_id_is_stored(tmp_path: Path, monkeypatc
     monkeypatch.setattr("whorl.duplicates.sketch_store.hash", len, raising=False)
     with TemporarySketchStore(tmp_path, COMPLETE) as store:
         assert store.put([text_entry("aa", "one", 1.0), text_entry("ab", "two"), text_entry("aa", "three four")]) == []
-        assert store.repeated() == ["aa"]
+        assert store.repeated_ids() == ["aa"]
         store.mark_as_reference()
         store.put([text_entry("é", "five"), text_entry("ab", "six", 2.0)])
-        assert store.repeated() == ["ab"]
-        assert store.repeated() == []
-        stored = store.stored()
+        assert store.repeated_ids() == ["ab"]
+        assert store.repeated_ids() == []
+        stored = store.read_sketches()
         assert list(store.describe(stored.numbers.tolist()).values()) == [
             ("aa", "the aa\n", None, None), ("é", "the é\n", None, None), ("ab", "the ab\n", 2.0, None)
         ]  # fmt: skip
@@ -225,8 +225,8 @@ def test_an_empty_store(tmp_path: Path) -> None:
     An empty store has no documents and no hashes.
     """
     with TemporarySketchStore(tmp_path, COMPLETE) as store:
-        assert len(store.stored().sketches) == 0
-        assert store.repeated() == []
+        assert len(store.read_sketches().sketches) == 0
+        assert store.repeated_ids() == []
 
 
 def test_pages_of_a_large_file_are_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,7 +246,7 @@ def test_pages_of_a_large_file_are_released(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr("whorl.duplicates.sketch_arrays._MOST_COPIED", 300)
         with TemporarySketchStore(tmp_path, COMPLETE) as store:
             store.put([text_entry(document.id, document.text) for document in documents])
-            sketches = store.stored().sketches
+            sketches = store.read_sketches().sketches
             a, b = np.array([7, 3, 3, 39, 0]), np.array([0, 7, 3, 2, 1])
             there = 0
             for portion, hashes, *starts in sketches.portions(a, b):

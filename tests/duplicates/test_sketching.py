@@ -34,7 +34,7 @@ def test_sketches_of_a_batch_equal_those_of_single_texts(scheme: SketchScheme) -
     """
     sketching = Sketching(Scheme(shingle_size=2), scheme, no_date, None, Keep("first"), None)
     documents = [Document(str(at), text) for at, text in enumerate(TEXTS)]
-    for batch, made in sketching.sketched(batches(documents, 5)):
+    for batch, made in sketching.sketch(batches(documents, 5)):
         held = Sketches(scheme, made.sizes, made.starts, made.counts, made.hashes)
         expected = [text_sketch(document.text, sketching.scheme, scheme) for document in batch]
         assert [held.sketch(at) for at in range(len(batch))] == expected
@@ -55,7 +55,7 @@ def test_parts_of_a_collection_have_different_hashes() -> None:
         Document(str(at), "one two three", properties={"lang": lang, "q": at} if lang else {})
         for at, lang in enumerate(langs)
     ]
-    ((_, made),) = sketching.sketched([documents])
+    ((_, made),) = sketching.sketch([documents])
     sets = [set(made.hashes[start : start + 3].tolist()) for start in made.starts.tolist()]
     assert sets[0] == sets[2]
     assert not sets[0] & sets[1]

@@ -35,7 +35,7 @@ from whorl.errors import EngineResponseError, ParameterError, UnsupportedQueryEr
 from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketch
 from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
-from whorl.fingerprint.winnowing import PassageScheme, winnowed
+from whorl.fingerprint.winnowing import PassageScheme, winnow
 from whorl.query.ast import Pattern, WildcardCharacter
 from whorl.query.plan.nodes import (
     Bool,
@@ -282,7 +282,7 @@ def test_tokens() -> None:
     words = [f"w{number}" for number in range(50)]
     mark, *tokens = passage_terms(" ".join(words), join(words), Scheme(), SCHEME)
     assert mark == "passages1-t20-k8-b32"
-    assert tokens == passage_hash_terms(tuple(winnowed(join(words), SCHEME).tolist()), SCHEME)
+    assert tokens == passage_hash_terms(tuple(winnow(join(words), SCHEME).tolist()), SCHEME)
     assert len(set(tokens)) == len(tokens) > 3
     assert {len(token) for token in tokens} == {6}
     assert passage_terms("few", join(["few"]), Scheme(), SCHEME) == [mark]

@@ -191,9 +191,9 @@ def test_halves_of_several_line_ends() -> None:
     """
     of_text = words_of("one in-\nde-\npendent two un-\nknown")
     assert of_text.whole_words() == ["inde", "dependent", "unknown"]
-    assert of_text.rejoined({"inde"}).words == ["one", "inde", "pendent", "two", "un", "known"]
-    assert of_text.rejoined(()) is of_text
-    rejoined = of_text.rejoined({"unknown"})
+    assert of_text.rejoin({"inde"}).words == ["one", "inde", "pendent", "two", "un", "known"]
+    assert of_text.rejoin(()) is of_text
+    rejoined = of_text.rejoin({"unknown"})
     assert rejoined.spans.tolist()[-1] == [24, 33]
 
 

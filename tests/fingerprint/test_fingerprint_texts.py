@@ -22,13 +22,13 @@ from whorl.fingerprint.fingerprint_texts import (
     as_npy,
     as_text,
     fingerprints,
-    hashed,
+    hash_texts,
     hashed_together,
     signatures_of,
     sized_signatures_of,
 )
 from whorl.fingerprint.minhash.signature import Spelling
-from whorl.fingerprint.shingling import Scheme, numbered, well_formed
+from whorl.fingerprint.shingling import Scheme, numbered_hashes, well_formed
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.words.tokenizer import shingles, tokens
 from whorl.request_context import reporting
@@ -78,7 +78,7 @@ def test_hashes_in_text_order(has_loops: bool, monkeypatch: pytest.MonkeyPatch) 
     scheme, long = Scheme(shingle_size=4), " ".join(f"word {n % 700} e\u0301" for n in range(3000))
     portions = [[*TEXTS[:5], long, "a b c d e a b c d"], TEXTS[5:]]
     for portion, (hashes, sizes) in zip(portions, hashed_together(portions, scheme, in_order=True), strict=True):
-        expected_hashes = [numbered(murmur_halves(tokens(text), 4), 0)[0].tolist() for text in portion]
+        expected_hashes = [numbered_hashes(murmur_halves(tokens(text), 4), 0)[0].tolist() for text in portion]
         assert sizes.tolist() == [len(own) for own in expected_hashes]
         assert hashes.tolist() == [number for own in expected_hashes for number in own]
 
@@ -107,7 +107,7 @@ def test_texts_together(scheme: Scheme) -> None:
     """
     texts = [*TEXTS[:20], "", "one two three four five", " ".join(f"word{n}" for n in range(9000)), "naïve", ""]
     for batch in (texts, texts[2:3], ["", ""], texts[-2:]):
-        actual = [signature.minima for signature in hashed(batch, scheme, Parts.ALL)]
+        actual = [signature.minima for signature in hash_texts(batch, scheme, Parts.ALL)]
         words = [tokens(text, scheme.profile) for text in batch]
         assert [row.tolist() for row in actual] == [full_minima(word, scheme).tolist() for word in words]
         assert {row.shape[1:] for row in actual} == {(2,)}
@@ -133,9 +133,9 @@ def test_words_and_hashes_of_long_texts(parts: Parts, monkeypatch: pytest.Monkey
     texts = [*TEXTS[:20], " ".join(f"word{n % 3000}" for n in range(9000)), "", "naïve " * 4000, "a b c d e"]
     monkeypatch.setattr(kernel, "WINDOW", 4096)
     use_loops(monkeypatch, True)
-    compiled = list(hashed(texts, parts=parts, workers=1))
+    compiled = list(hash_texts(texts, parts=parts, workers=1))
     use_loops(monkeypatch, False)
-    for one, other, text in zip(compiled, hashed(texts, parts=parts, workers=1), texts, strict=True):
+    for one, other, text in zip(compiled, hash_texts(texts, parts=parts, workers=1), texts, strict=True):
         assert one.minima.tolist() == other.minima.tolist()
         assert one.hashes.tolist() == other.hashes.tolist()
         expected_words = [*map(well_formed, tokens(text))] if parts & Parts.WORDS else []

@@ -30,7 +30,7 @@ def test_invalid_scheme_names_are_refused(name: str) -> None:
     The error names the valid forms.
     """
     with pytest.raises(ParameterError, match=r"no scheme|is 1 to"):
-        Scheme.named(name)
+        Scheme.parse(name)
 
 
 def test_a_profile_is_a_name() -> None:
@@ -38,9 +38,9 @@ def test_a_profile_is_a_name() -> None:
     A profile alone names the scheme with Lucene's other defaults; the error for an unknown profile lists the known
     ones.
     """
-    assert Scheme.named("icu70") == Scheme("icu70")
+    assert Scheme.parse("icu70") == Scheme("icu70")
     with pytest.raises(ParameterError, match="icu70, icu74, icu77"):
-        Scheme.named("icu99")
+        Scheme.parse("icu99")
 
 
 @given(
@@ -58,7 +58,7 @@ def test_a_name_gives_its_scheme_back(
     A name identifies its scheme, whatever the numbers; different schemes have different names.
     """
     scheme = Scheme(profile, words, buckets, functions, retained, rotation)
-    assert Scheme.named(scheme.name) == scheme
+    assert Scheme.parse(scheme.name) == scheme
     assert scheme.name != Scheme(profile, words, buckets, functions % 1024 + 1, retained, rotation).name
 
 

@@ -88,8 +88,8 @@ def test_joined_words(words: list[str]) -> None:
     """
     assert join(words).words() == words
     assert join(words).followed_by(join(["x", "y"])).words() == [*words, "x", "y"]
-    assert join(["x", "y"]).followed_by(join(words)).last(len(words)).words() == words
-    assert JoinedWords.concatenated([join(words), join([]), join(words)]).words() == [*words, *words]
+    assert join(["x", "y"]).followed_by(join(words)).last_words(len(words)).words() == words
+    assert JoinedWords.concatenate([join(words), join([]), join(words)]).words() == [*words, *words]
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from whorl.fingerprint.winnowing import (
     kept_places,
     passage_numbers,
     run_hashes,
-    winnowed,
+    winnow,
     word_hashes,
 )
 from whorl.request_context import new_request
@@ -40,7 +40,7 @@ def test_the_same_as_in_plain_python(words: list[str], scheme: PassageScheme) ->
     hashes = run_hashes(join(words), scheme).tolist()
     size = scheme.hashed_words
     if len(words) < scheme.run_words:
-        assert hashes == winnowed(join(words), scheme).tolist() == []
+        assert hashes == winnow(join(words), scheme).tolist() == []
         return
     runs = [tuple(words[at : at + size]) for at in range(len(words) - size + 1)]
     assert len(hashes) == len(runs)
@@ -49,7 +49,7 @@ def test_the_same_as_in_plain_python(words: list[str], scheme: PassageScheme) ->
     plain = list(dict.fromkeys(number % (1 << scheme.bits) for number in smallest))
     _, in_order = kept_places(join(words), scheme)
     assert list(dict.fromkeys(in_order.tolist())) == plain
-    assert winnowed(join(words), scheme).tolist() == sorted(plain)
+    assert winnow(join(words), scheme).tolist() == sorted(plain)
 
 
 def test_numbers_of_a_text_with_a_broken_word() -> None:
@@ -61,7 +61,7 @@ def test_numbers_of_a_text_with_a_broken_word() -> None:
     )
     broken = whole.replace("example", "exam-\nple")
     profile = Scheme().profile
-    kept, of_halves = (set(winnowed(joined_words(text, profile), SCHEME).tolist()) for text in (whole, broken))
+    kept, of_halves = (set(winnow(joined_words(text, profile), SCHEME).tolist()) for text in (whole, broken))
     numbers = passage_numbers(broken, joined_words(broken, profile), Scheme(), SCHEME).tolist()
     assert numbers == sorted(kept | of_halves | {BROKEN_WORDS})
     assert kept != of_halves
@@ -91,7 +91,7 @@ def test_a_common_run_shares_a_number(
     """
     Texts with a common run of `run_words` words share a number, whatever surrounds it.
     """
-    one, other = (winnowed(join([*start, *common, *end]), scheme) for start, end in ((before, after), (left, right)))
+    one, other = (winnow(join([*start, *common, *end]), scheme) for start, end in ((before, after), (left, right)))
     if len(common) >= scheme.run_words:
         assert set(one.tolist()) & set(other.tolist())
 
@@ -109,7 +109,7 @@ def test_lines_may_be_wrapped_anywhere(passage: str) -> None:
     A passage shares a number with the same one in another text, even if its lines are wrapped differently.
     """
     other = passage.replace("，", "").replace("。", "。\n") if "。" in passage else passage.upper().replace(" ", "\n  ")
-    numbers = [winnowed(joined_words(text, "icu74"), SCHEME).tolist() for text in (f"x. {passage} y", f"z! {other}")]
+    numbers = [winnow(joined_words(text, "icu74"), SCHEME).tolist() for text in (f"x. {passage} y", f"z! {other}")]
     assert set(numbers[0]) & set(numbers[1])
 
 
@@ -118,7 +118,7 @@ def test_how_many_are_kept() -> None:
     For random words the share of kept hashes is 2 / (window + 1), within four standard deviations.
     """
     chance = random.Random(1)
-    winnowed_hashes = winnowed(join([str(chance.random()) for _ in range(20_000)]), SCHEME).size
+    winnowed_hashes = winnow(join([str(chance.random()) for _ in range(20_000)]), SCHEME).size
     expected = 20_000 * 2 / (SCHEME.window + 1)
     assert abs(winnowed_hashes - expected) < 4 * expected**0.5
 
@@ -128,7 +128,7 @@ def test_numbers_use_all_bits_evenly() -> None:
     Although the smallest hashes are kept, a quarter of the numbers is in each quarter of their range.
     """
     chance = random.Random(2)
-    winnowed_hashes = winnowed(join([str(chance.random()) for _ in range(20_000)]), SCHEME)
+    winnowed_hashes = winnow(join([str(chance.random()) for _ in range(20_000)]), SCHEME)
     for quarter in range(4):
         share = (winnowed_hashes >> 30 == quarter).mean()
         assert abs(share - 0.25) < 4 * (0.25 * 0.75 / winnowed_hashes.size) ** 0.5
@@ -140,7 +140,7 @@ def test_names(words: tuple[int, int], bits: int) -> None:
     A scheme can be restored from its name.
     """
     scheme = PassageScheme(*words, bits)
-    assert PassageScheme.named(scheme.name) == scheme
+    assert PassageScheme.parse(scheme.name) == scheme
     assert scheme.window + scheme.hashed_words == scheme.run_words + 1
 
 
@@ -150,7 +150,7 @@ def test_other_names(name: str) -> None:
     Other names are refused with the reason.
     """
     with pytest.raises(ParameterError, match="passage scheme"):
-        PassageScheme.named(name)
+        PassageScheme.parse(name)
 
 
 def test_words_of_several_texts_have_the_hashes_that_they_have_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, PROFILES, tokens
 from whorl.hamming import simhash as module
 from whorl.hamming.other_simhash_libraries import lookup3
-from whorl.hamming.simhash import SCHEMES, combine, distance, named, simhash, simhashes, simhashes_of
+from whorl.hamming.simhash import SCHEMES, combine, distance, full_scheme_name, simhash, simhashes, simhashes_of
 
 ROOT = Path(__file__).parents[2]
 #: The file names the original programs and how they were run.
@@ -358,7 +358,7 @@ def test_a_profile_names_a_scheme() -> None:
     """
     A profile's name stands for whorl's scheme with that profile, as with fingerprints.
     """
-    assert [named(profile) for profile in PROFILES] == list(SCHEMES[: len(PROFILES)])
+    assert [full_scheme_name(profile) for profile in PROFILES] == list(SCHEMES[: len(PROFILES)])
     assert simhash("a:b", "icu77") == simhash("a:b", "simhash1-icu77") != simhash("a:b", "icu74")
 
 

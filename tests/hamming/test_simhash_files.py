@@ -15,11 +15,11 @@ from whorl.errors import ParameterError
 from whorl.hamming import find_clusters, find_pairs
 from whorl.hamming.codes import Groups
 from whorl.hamming.simhash_files import (
-    chained,
     ids_of_clusters,
     ids_of_pairs,
     is_labelled,
     lines_of,
+    prepend_lines,
     read_codes,
     read_labelled,
 )
@@ -118,6 +118,6 @@ def test_a_long_first_line() -> None:
     """
     The first line, read beforehand, is joined with its rest.
     """
-    assert list(chained(b"1\ta", io.BytesIO(b"bc\n2\td\n"))) == [b"1\tabc\n", b"2\td\n"]
-    assert list(chained(b"1\ta\n", io.BytesIO(b""))) == [b"1\ta\n"]
-    assert list(chained(b"", io.BytesIO(b""))) == []
+    assert list(prepend_lines(b"1\ta", io.BytesIO(b"bc\n2\td\n"))) == [b"1\tabc\n", b"2\td\n"]
+    assert list(prepend_lines(b"1\ta\n", io.BytesIO(b""))) == [b"1\ta\n"]
+    assert list(prepend_lines(b"", io.BytesIO(b""))) == []

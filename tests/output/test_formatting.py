@@ -13,10 +13,10 @@ from whorl.fingerprint.statistics.metric import Intervals, Shares
 from whorl.output.formatting import (
     as_json,
     cell,
-    counted,
     is_one_line,
     percent,
     percent_interval,
+    plural,
     printable,
     without_controls,
 )
@@ -89,7 +89,7 @@ def test_numbers_with_their_noun(number: int, text: str) -> None:
     """
     The noun is singular for 1, and thousands are separated.
     """
-    assert counted(number, "document") == text
+    assert plural(number, "document") == text
 
 
 def test_controls_are_replaced() -> None:

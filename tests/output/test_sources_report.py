@@ -106,7 +106,7 @@ def test_overlapping_passages_belong_to_the_first_source() -> None:
     """
     The second source is shown only where the first has nothing; the ranges contain the whole text once, in order.
     """
-    ranges = list(sources_report._painted(EXAMPLE))
+    ranges = list(sources_report._ranges_by_passage(EXAMPLE))
     assert [start for start, *_ in ranges[1:]] == [end for _, end, _ in ranges[:-1]]
     assert (ranges[0][0], ranges[-1][1]) == (0, len(TEXT))
     shown = [(TEXT[start:end], place[0]) for start, end, place in ranges if place]

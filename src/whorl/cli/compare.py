@@ -45,7 +45,7 @@ def compare(a: str, b: str, store: str | None, options: CompareOperation, as_jso
     [start:end] counts characters from 0 in the text as whorl reads it: HTML without its tags.
     """  # noqa: D301 - click wants the control character
     options = with_boilerplate_texts(options, [a, b])
-    read_a, read_b, scheme = read(a, b, store, Scheme.named(options.scheme) if options.scheme else None)
+    read_a, read_b, scheme = read(a, b, store, Scheme.parse(options.scheme) if options.scheme else None)
     comparison = _comparison(read_a.text, read_b.text, scheme, store, options)
     if as_json:
         click.echo(json_text(comparison_values(read_a, read_b, comparison)))
@@ -74,7 +74,7 @@ def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read
         return files[a], files[b], scheme or Scheme()
     try:
         with opened_store(store) as opened:
-            texts = {name: files.get(name) or _named(opened, name) for name in (a, b)}
+            texts = {name: files.get(name) or _read_text(opened, name) for name in (a, b)}
             return texts[a], texts[b], scheme or opened.engine.scheme
     except (StoreError, EngineError) as error:
         name = next((name for name in (a, b) if not is_file(name)), None)
@@ -87,7 +87,7 @@ def _file(name: str) -> Read:
     return Read(name, "standard input" if name == STANDARD_INPUT else "file", source_text(name))
 
 
-def _named(opened: Store, name: str) -> Read:
+def _read_text(opened: Store, name: str) -> Read:
     if is_file(name) and not opened.references.ids([name]):
         return _file(name)
     meant = referent(opened, name)

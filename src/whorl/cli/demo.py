@@ -20,13 +20,13 @@ import click
 import platformdirs
 from rich.console import Console
 
-from whorl.cli.render.comparison import shortened
+from whorl.cli.render.comparison import shorten
 from whorl.cli.render.console import console
 from whorl.cli.render.tables import page_table, similar_table, sources_table, totals_line
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.detect_format import decode
 from whorl.model import Document
-from whorl.output.formatting import counted, printable
+from whorl.output.formatting import plural, printable
 from whorl.output.search import condition
 from whorl.store import Store, open_store
 
@@ -85,8 +85,8 @@ def _show_sources(out: Console, store: Store, where: Path, ids: list[str]) -> No
     out.print(sources_table(attribution, attribution.sources[:5]))
     for source in attribution.sources[:2]:
         passage = source.passages[0]
-        out.print(f"  {counted(passage.words, 'word')} of {printable(source.id)}:", markup=False, soft_wrap=True)
-        out.print(f"    {shortened(text, *passage.a)}", markup=False)
+        out.print(f"  {plural(passage.words, 'word')} of {printable(source.id)}:", markup=False, soft_wrap=True)
+        out.print(f"    {shorten(text, *passage.a)}", markup=False)
     out.print()
 
 
@@ -98,7 +98,7 @@ def _show_similar(out: Console, store: Store, where: Path, document_id: str) -> 
         soft_wrap=True,
     )
     out.print(similar_table(page))
-    out.print(f"{counted(page.total, 'document')} {condition(page.plan)}\n", markup=False, soft_wrap=True)
+    out.print(f"{plural(page.total, 'document')} {condition(page.plan)}\n", markup=False, soft_wrap=True)
 
 
 def _show_fingerprint(out: Console, store: Store, where: Path, document_id: str) -> None:
@@ -110,7 +110,7 @@ def _show_fingerprint(out: Console, store: Store, where: Path, document_id: str)
         soft_wrap=True,
     )
     out.print(page_table(page))
-    out.print(f"{counted(page.total, 'document')}\n", markup=False)
+    out.print(f"{plural(page.total, 'document')}\n", markup=False)
 
 
 def found_texts() -> Iterator[Document]:
@@ -127,7 +127,7 @@ def chosen_documents(store: Store) -> tuple[str, str]:
     If all documents are of one kind, the two are the same.
     """
     relatives = {
-        document_id: store.search(f"FINGERPRINT:{_quoted(document_id)}_30", rows=0).total
+        document_id: store.search(f"FINGERPRINT:{_quote(document_id)}_30", rows=0).total
         for document_id in _candidates(store)
     }
     first, *others = sorted(relatives, key=lambda document_id: (-relatives[document_id], document_id))
@@ -135,7 +135,7 @@ def chosen_documents(store: Store) -> tuple[str, str]:
 
 
 def question(document_id: str) -> str:
-    return f"FINGERPRINT:{_quoted(document_id)} AND NOT kind:{document_id.split('/')[0]}"
+    return f"FINGERPRINT:{_quote(document_id)} AND NOT kind:{document_id.split('/')[0]}"
 
 
 def _candidates(store: Store) -> list[str]:
@@ -146,7 +146,7 @@ def _candidates(store: Store) -> list[str]:
     return chosen or [hit.id for hit in store.search("*", rows=12).hits]
 
 
-def _quoted(reference: str) -> str:
+def _quote(reference: str) -> str:
     # Quote the id, so that the parser does not read the numbers after the quotes as part of the id.
     escaped = reference.replace("\\", "\\\\").replace('"', '\\"').replace("_", "\\_")
     return f'"{escaped}"'

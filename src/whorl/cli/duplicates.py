@@ -177,7 +177,7 @@ def _write(result: Duplicates, command: DuplicatesCommand, reading: InputReader)
     """Write clusters or pairs to the output; return lines to print, a summary first."""
     from whorl.duplicates.result import with_words
     from whorl.output.duplicates import ClusterPreview, redundancy_line
-    from whorl.output.formatting import counted
+    from whorl.output.formatting import plural
 
     keep, versions, new = command.keep_policy, command.versions, command.shows_only_new
     with_residual = result.residual is not None
@@ -207,7 +207,7 @@ def _write(result: Duplicates, command: DuplicatesCommand, reading: InputReader)
         summary = write_pairs_to(command.file, result.pairs(new=new), command.form, with_residual=with_residual)
     if command.clusters and not new and result.count_pairs():
         lines.insert(0, redundancy_line(result, reading.share[1], complete=command.is_complete, keep=keep))
-    return [f"{summary}, of {counted(result.documents, result.kind)} in all", *lines]
+    return [f"{summary}, of {plural(result.documents, result.kind)} in all", *lines]
 
 
 def _texts(result: Duplicates, reading: InputReader, ids: Sequence[str]) -> Mapping[str, str]:
@@ -248,7 +248,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     from whorl.duplicates import Keep, passages_among
     from whorl.duplicates.passages import WORDS
     from whorl.output.duplicates import ClusterPreview, not_compared_line
-    from whorl.output.formatting import counted
+    from whorl.output.formatting import plural
 
     words = command.words or WORDS
     search = _search_options(command, reading)
@@ -285,7 +285,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
                     lines.insert(0, f"the {preview.clusters} largest are shown; --all shows all")
             else:
                 summary = write_pairs_to(command.file, result.pairs(), command.form, with_spans=True)
-            lines.insert(0, f"{summary}, of {counted(result.documents, 'document')} in all")
+            lines.insert(0, f"{summary}, of {plural(result.documents, 'document')} in all")
         finally:
             print_lines(lines)
     return result.documents
@@ -337,7 +337,7 @@ def _rewrite(
     """
     from whorl.duplicates.write_copies_of_files import decide_retention, write_filtered
     from whorl.fingerprint.statistics.metric import Metric
-    from whorl.output.formatting import counted
+    from whorl.output.formatting import plural
 
     if reading.problems and not reading.count:
         return []
@@ -345,7 +345,7 @@ def _rewrite(
     lines = []
     for folder, with_columns in folders.items():
         written, read = write_filtered(reading, retention, folder, with_columns=with_columns)
-        lines.append(f"{written:,} of {counted(read, 'document')} in {folder}")
+        lines.append(f"{written:,} of {plural(read, 'document')} in {folder}")
     return lines
 
 
@@ -354,18 +354,18 @@ def is_too_much_lost(problems: Problems, count: int, repeated: int = 0, *, stric
 
     With `strict`, one unreadable document or one of `repeated` ids is too many.
     """
-    from whorl.output.formatting import counted
+    from whorl.output.formatting import plural
 
     lost, whole_files = problems.lost, problems.whole_files
     if strict and repeated:
         click.echo(
-            f"failed: {counted(repeated, 'repetition')} of ids; only one document of each id was compared", err=True
+            f"failed: {plural(repeated, 'repetition')} of ids; only one document of each id was compared", err=True
         )
     if not (whole_files or lost > _MOST_LOST * (count + lost) or (strict and lost)):
         return strict and repeated > 0
     reason = f"{lost:,} of {count + lost:,} documents could not be read"
     if whole_files:
-        reason = f"{counted(whole_files, 'path')} could not be read, or not to the end"
+        reason = f"{plural(whole_files, 'path')} could not be read, or not to the end"
         reason += (
             f", and {lost - whole_files:,} of {count + lost - whole_files:,} documents" if lost > whole_files else ""
         )
@@ -433,14 +433,14 @@ def write_pairs_to(
     output: Path | None, pairs: Iterable[Pair], form: str, *, with_residual: bool = False, with_spans: bool = False
 ) -> str:
     from whorl.output.duplicates import write_pairs, write_pairs_parquet
-    from whorl.output.formatting import counted
+    from whorl.output.formatting import plural
 
     with written_file(output, is_binary=form == "parquet") as out:
         if form == "parquet":
             count = write_pairs_parquet(pairs, out, with_residual=with_residual, with_spans=with_spans)
         else:
             count = write_pairs(pairs, form, out, with_residual=with_residual, with_spans=with_spans)
-    return counted(count, "pair")
+    return plural(count, "pair")
 
 
 def write_lines_to(output: Path | None, result: Duplicates, *, clusters: bool, complete: bool, new: bool) -> str:
@@ -450,24 +450,24 @@ def write_lines_to(output: Path | None, result: Duplicates, *, clusters: bool, c
     much faster than writing objects one by one.
     """
     from whorl.output.duplicates import write_cluster_lines, write_pair_lines
-    from whorl.output.formatting import counted
+    from whorl.output.formatting import plural
 
     with written_file(output) as out:
         if not clusters:
-            return counted(write_pair_lines(result.pairs_in_columns(new=new), out), "pair")
+            return plural(write_pair_lines(result.pairs_in_columns(new=new), out), "pair")
         written = write_cluster_lines(result.clusters_in_columns(complete=complete, new=new), out)
     return clusters_line(written, result.kind)
 
 
 def clusters_line(written: tuple[int, int], kind: str) -> str:
-    from whorl.output.formatting import counted
+    from whorl.output.formatting import plural
 
-    return f"{counted(written[0], 'cluster')} with {counted(written[1], kind)}"
+    return f"{plural(written[0], 'cluster')} with {plural(written[1], kind)}"
 
 
 def write_list(clusters: Iterable[Cluster], keep: Keep, delete_list: Path) -> list[str]:
     from whorl.duplicates import superfluous
-    from whorl.output.formatting import counted, is_one_line
+    from whorl.output.formatting import is_one_line, plural
 
     with written_file(delete_list) as out:
         count = unlisted = 0
@@ -478,9 +478,9 @@ def write_list(clusters: Iterable[Cluster], keep: Keep, delete_list: Path) -> li
                 count += 1
             else:
                 unlisted += 1
-    lines = [f"{counted(count, 'id')} in {delete_list}; nothing was deleted"]
+    lines = [f"{plural(count, 'id')} in {delete_list}; nothing was deleted"]
     if unlisted:
-        lines.append(f"note: {counted(unlisted, 'id')} not listed, for the line breaks or control characters in them")
+        lines.append(f"note: {plural(unlisted, 'id')} not listed, for the line breaks or control characters in them")
     return lines
 
 

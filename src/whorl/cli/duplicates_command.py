@@ -52,7 +52,7 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @cached_property
     def search(self) -> DuplicatesOptions:
-        return DuplicatesOptions.of(with_boilerplate_texts(self, [*self.paths, *self.reference]))
+        return DuplicatesOptions.from_options(with_boilerplate_texts(self, [*self.paths, *self.reference]))
 
     @property
     def keep_policy(self) -> Keep | None:
@@ -61,7 +61,7 @@ class DuplicatesCommand(DuplicatesOperation):
 
     @property
     def columns(self) -> RowColumns:
-        return RowColumns.named(self.text_column, self.id_column)
+        return RowColumns.from_names(self.text_column, self.id_column)
 
     @property
     def shows_only_new(self) -> bool:

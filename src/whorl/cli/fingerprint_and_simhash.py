@@ -40,7 +40,7 @@ def fingerprint(file: str, scheme_name: str | None, codec: str, form: str) -> No
     JSON is {"scheme", "size", "tokens": […]}: size is the number of distinct shingles, and the tokens are in the order
     of their buckets, with empty ones filled by rotation. npy is an array of 64-bit integers for numpy.load.
     """
-    scheme = Scheme.named(scheme_name) if scheme_name else Scheme()
+    scheme = Scheme.parse(scheme_name) if scheme_name else Scheme()
     text = source_text(file)
     if form == "npy":
         click.echo(as_npy(text, scheme, codec), nl=False)
@@ -59,12 +59,12 @@ def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
     """
     from whorl.cli.open_store import print_notes, table_notes
     from whorl.cli.render.console import problem_lines
-    from whorl.hamming.simhash import DEFAULT_SCHEME, named, simhashes_of
+    from whorl.hamming.simhash import DEFAULT_SCHEME, full_scheme_name, simhashes_of
     from whorl.ingest.files import Problem, Problems, documents_in, places
     from whorl.ingest.rows.row_format import RowColumns
 
-    columns = RowColumns.named(options.text_column, options.id_column, further=frozenset())
-    scheme = named(options.scheme) if options.scheme else DEFAULT_SCHEME
+    columns = RowColumns.from_names(options.text_column, options.id_column, further=frozenset())
+    scheme = full_scheme_name(options.scheme) if options.scheme else DEFAULT_SCHEME
     problems = Problems()
     text_tables: list[str] = []
     waiting: deque[str] = deque()

@@ -19,7 +19,7 @@ from whorl.ingest.rows.row_format import RowColumns
 from whorl.ingest.store_documents import SeenIds
 from whorl.model import Document, Indexed
 from whorl.operations import IndexOperation
-from whorl.output.formatting import counted, percent
+from whorl.output.formatting import percent, plural
 from whorl.output.search import repeats_lines
 from whorl.search.find_earlier_copies import RepeatSearch
 from whorl.search.similar.options import METRICS
@@ -49,7 +49,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
     """
     problems = Problems()
     text_tables: list[str] = []
-    columns = RowColumns.named(options.text_column, options.id_column)
+    columns = RowColumns.from_names(options.text_column, options.id_column)
     files = [place.file for place in places(paths, problems.append, follow_links=options.follow_links)]
     if problems and not files:
         # Create no store for a mistyped path.
@@ -76,9 +76,9 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
         def note(so_far: Indexed) -> None:
             nonlocal done
             done = so_far
-            bar.update(task, description=f"indexing, {counted(done.stored + done.unchanged, 'document')} done")
+            bar.update(task, description=f"indexing, {plural(done.stored + done.unchanged, 'document')} done")
 
-        def refused(document: Document, error: DocumentError) -> None:
+        def report_refusal(document: Document, error: DocumentError) -> None:
             problems.append(Problem(document.id, str(error)))
 
         opened.read_files(Path.cwd(), file_text)
@@ -92,7 +92,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
                     batch=options.batch,
                     again=options.again,
                     progress=note,
-                    on_refused=refused,
+                    on_refused=report_refusal,
                     on_stored=remember,
                     seen=seen,
                 )
@@ -109,7 +109,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
             _print_problems(problems)
             if seen.first_repeated is not None:
                 have = "has the id of an earlier one" if done.repeated == 1 else "have the ids of earlier ones"
-                such = f"{counted(done.repeated, 'document')} {have}, such as {quoted(seen.first_repeated)}"
+                such = f"{plural(done.repeated, 'document')} {have}, such as {quoted(seen.first_repeated)}"
                 click.echo(f"note: {such}; only the last document of each id is stored", err=True)
     if first and keeps_texts:
         command = f"whorl similar{store_flag(store)} {shlex.quote(first)}"
@@ -135,9 +135,9 @@ def _warn(repeats: RepeatSearch, stored: Collection[str], options: IndexOperatio
     for note in repeats.notes:
         click.echo(f"note: {note}", err=True)
     about = percent(float(fraction_of("warn", options.warn or 0)))
-    click.echo(f"{count:,} of {counted(len(stored), 'document')} stored repeat others by {about} or more.")
+    click.echo(f"{count:,} of {plural(len(stored), 'document')} stored repeat others by {about} or more.")
 
 
 def _counts(done: Indexed, place: str = "") -> str:
     unchanged = f", {done.unchanged:,} unchanged and left alone" if done.unchanged else ""
-    return f"{counted(done.stored, 'document')} stored{place and f' in {place}'}{unchanged}"
+    return f"{plural(done.stored, 'document')} stored{place and f' in {place}'}{unchanged}"

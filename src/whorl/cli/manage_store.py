@@ -15,7 +15,7 @@ from whorl.engine.protocol import Engine, lag_message
 from whorl.errors import StoreError, quoted, without_login
 from whorl.operations import DeleteOperation, Paging
 from whorl.output.formatting import as_json as as_json_text
-from whorl.output.formatting import counted, titled
+from whorl.output.formatting import plural, title_of
 from whorl.settings.settings import Settings
 from whorl.store import open_store
 
@@ -83,11 +83,11 @@ def list_documents(store: str | None, options: Paging, as_json: bool) -> None:
         click.echo(as_json_text({"total": page.total, "documents": documents}))
         return
     for hit in page.hits:
-        click.echo(titled(hit.id, hit.name))
+        click.echo(title_of(hit.id, hit.name))
     until = options.start + len(page.hits)
     shown = "" if len(page.hits) == page.total else f", {options.start + 1:,} to {until:,} shown" if page.hits else ""
     more = f"; --start {until} shows more" if page.hits and until < page.total else ""
-    click.echo(f"{counted(page.total, 'document')}{shown}{more}")
+    click.echo(f"{plural(page.total, 'document')}{shown}{more}")
 
 
 @click.command()
@@ -111,11 +111,11 @@ def delete(ids: tuple[str, ...], store: str | None, options: DeleteOperation) ->
             print_notes([f"the store has no document {', '.join(missing[:_LISTED])}{more}"])
         count = opened.delete_chosen(ids or None, options)
     if options.dry_run:
-        click.echo(f"{counted(count, 'document')} would be deleted")
+        click.echo(f"{plural(count, 'document')} would be deleted")
     elif ids:
         click.echo(f"{count:,} of {len(ids):,} documents deleted")
     else:
-        click.echo(f"{counted(count, 'document')} deleted")
+        click.echo(f"{plural(count, 'document')} deleted")
 
 
 @click.command()
@@ -155,4 +155,4 @@ def upgrade(folder: Path) -> None:
         raise StoreError(f"{folder} has {total:,} documents and {fresh} {count:,}; delete {fresh}, and run this again")
     folder.rename(old)
     fresh.rename(folder)
-    click.echo(f"{counted(count, 'document')} upgraded; the old store is {old}: delete it when all is well")
+    click.echo(f"{plural(count, 'document')} upgraded; the old store is {old}: delete it when all is well")

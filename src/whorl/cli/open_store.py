@@ -103,7 +103,7 @@ def opened_for(searched: Searched) -> Iterator[Store]:
         text_tables: list[str] = []
         with progress_bar("files") as bar:
             read = bar.track(files, total=len(files), description="reading")
-            columns = RowColumns.named(text_column, id_column)
+            columns = RowColumns.from_names(text_column, id_column)
             store.index(
                 file_documents(store, read, problems.append, columns, text_tables.append),
                 on_refused=lambda document, error: problems.append(Problem(document.id, str(error))),

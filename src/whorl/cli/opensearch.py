@@ -13,7 +13,7 @@ from whorl.cli.solr_and_opensearch_steps import (
     CONTENT,
     NAME,
     PASSAGES,
-    named,
+    choose_fields,
     passage_scheme,
     show,
     show_refused,
@@ -80,7 +80,7 @@ def opensearch_init(url: str, content: str | None, name: str | None, dry_run: bo
     does nothing. Running it again adds nothing. The names are written to whorl.toml for later commands, unless there
     is one.
     """
-    client, names = _opened(url, content, name)
+    client, names = _open_index(url, content, name)
     from whorl.engine.opensearch.create_or_extend_index import initialise
     from whorl.settings.settings import write_file
 
@@ -100,7 +100,7 @@ def opensearch_check(url: str, content: str | None, as_json: bool) -> None:
 
     The exit code is 1 if fingerprint search cannot work.
     """
-    client, names = _opened(url, content)
+    client, names = _open_index(url, content)
     from whorl.engine.opensearch.check_index import check
 
     findings = check(client, names)
@@ -118,12 +118,12 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
 
     Nothing else in a document is changed. It can be stopped at any time; run it again to continue.
     """
-    client, names = _opened(url, content)
+    client, names = _open_index(url, content)
     from whorl.engine.opensearch.backfill import backfill, prepare
-    from whorl.output.formatting import counted
+    from whorl.output.formatting import plural
 
     if dry_run:
-        click.echo(f"{counted(prepare(client, names, again=again), 'document')} would be checked")
+        click.echo(f"{plural(prepare(client, names, again=again), 'document')} would be checked")
         return
     done = watch(
         lambda note: backfill(client, names, batch=batch, again=again, progress=note),
@@ -132,16 +132,16 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
         given="a fingerprint",
     )
     if done.textless:
-        click.echo(f"{counted(done.textless, 'document')} left alone: no text in {names.content!r}.", err=True)
+        click.echo(f"{plural(done.textless, 'document')} left alone: no text in {names.content!r}.", err=True)
     show_refused(done.refused, "a fingerprint")
     if done.refused or (done.textless and not done.sent):
         sys.exit(1)
 
 
-def _opened(url: str, content: str | None, name: str | None = None) -> tuple[Any, Any]:
+def _open_index(url: str, content: str | None, name: str | None = None) -> tuple[Any, Any]:
     # If the client's package is missing, the client reports it, so import it before the modules that need it.
     from whorl.settings.settings import Settings
     from whorl.store import index_client
 
     settings = Settings.load()
-    return index_client(url, settings), named(settings.fields, content, name)
+    return index_client(url, settings), choose_fields(settings.fields, content, name)

@@ -11,7 +11,7 @@ from whorl.cli.open_store import opened_store, texts_beside
 from whorl.cli.render.console import console, explanation
 from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.formatting import as_json as json_text
-from whorl.output.formatting import counted, printable
+from whorl.output.formatting import plural, printable
 
 # These modules are imported when needed, so that help and errors in the command line are shown sooner.
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def search(
     -- "-draft"                put a query that begins with "-" after "--"
     """  # noqa: D301 - click wants the control character
     with opened_store(store) as opened:
-        prepared = _prepared(opened, query, source_file, options)
+        prepared = _prepare(opened, query, source_file, options)
         show_page(query, prepared, options, as_json=as_json, explained=explained)
 
 
@@ -54,7 +54,7 @@ def search(
 def explain(query: str, store: str | None, source_file: str | None, options: ExplainOperation) -> None:
     """Print what a query would do, in words and numbers, and the exact request, without searching."""
     with opened_store(store) as opened:
-        explained = _prepared(opened, query, source_file, options).explain(start=options.start, rows=options.rows)
+        explained = _prepare(opened, query, source_file, options).explain(start=options.start, rows=options.rows)
     for warning in explained.warnings:
         click.echo(f"note: {printable(warning)}", err=True)
     click.echo(_explanation_text(explained))
@@ -69,7 +69,7 @@ def _explanation_text(explained: Explanation) -> str:
     return explanation(lines, explained.request)
 
 
-def _prepared(opened: Store, query: str, source_file: str | None, options: ExplainOperation) -> PreparedQuery:
+def _prepare(opened: Store, query: str, source_file: str | None, options: ExplainOperation) -> PreparedQuery:
     texts = {}
     if source_file is not None:
         from whorl.ingest.files import source_text
@@ -105,7 +105,7 @@ def show_page(query: str, prepared: PreparedQuery, options: SearchOperation, *, 
         shown = ""
     else:
         shown = f", {options.start + 1:,} to {until:,} shown" if page.hits else ", none shown"
-    total = counted(page.total, "document")
+    total = plural(page.total, "document")
     if page.matches is not None:
-        total += f" and {counted(page.matches - page.total, 'near-copy', 'near-copies')}"
+        total += f" and {plural(page.matches - page.total, 'near-copy', 'near-copies')}"
     click.echo(f"{'' if page.is_total_exact else 'at least '}{total}{shown}")

@@ -158,7 +158,7 @@ def _standard(stream: TextIO | None) -> BinaryIO:
 def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
     """Return the codes, and the ids of each code, if any."""
     from whorl.hamming import codes as hamming_codes
-    from whorl.hamming.simhash_files import chained, is_labelled, read_codes, read_labelled
+    from whorl.hamming.simhash_files import is_labelled, prepend_lines, read_codes, read_labelled
 
     try:
         with contextlib.ExitStack() as opened:
@@ -174,7 +174,7 @@ def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
                     hamming_codes.loops(seconds)
             name, ahead = "stdin" if source == "-" else source, stream.readline(_FIRST_LINE)
             if is_labelled(ahead):
-                return read_labelled(chained(ahead, stream), name)
+                return read_labelled(prepend_lines(ahead, stream), name)
             return read_codes(stream, name, ahead), {}
     except OSError as problem:
         raise _ExitError(7, f"Error reading {source}") from problem

@@ -18,7 +18,7 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, notes_on
 from whorl.operations import SearchOperation, SimilarOperation
 from whorl.output.formatting import as_json as json_text
-from whorl.output.formatting import counted, percent, printable, titled
+from whorl.output.formatting import percent, plural, printable, title_of
 
 # These modules are imported when needed, so that help and errors in the command line are shown sooner.
 if TYPE_CHECKING:
@@ -105,14 +105,14 @@ def similar(
     if page.found:
         console().print(similar_table(page))
     about = "" if page.is_total_exact else "about "
-    shown = "" if len(page.found) == page.total else f", {counted(len(page.found), 'hit')} shown"
-    click.echo(f"{about}{counted(page.total, 'document')} {condition(page.plan)}{shown}; {promise(page.plan)}")
+    shown = "" if len(page.found) == page.total else f", {plural(len(page.found), 'hit')} shown"
+    click.echo(f"{about}{plural(page.total, 'document')} {condition(page.plan)}{shown}; {promise(page.plan)}")
     if miss is not None:
         share = miss.estimate.shares.by(page.plan.metric)
         threshold = f"{max(1, math.floor(100 * share))}" if share >= _ONE_PERCENT else f"{share:.1g}"
         again = shlex.join([*_command(), "--threshold", threshold])
         share_shown = percent(share, is_exact=miss.estimate.is_exact)
-        click.echo(f"nearest: {titled(miss.hit.id, miss.hit.name)} with {share_shown}; to see it: {again}")
+        click.echo(f"nearest: {title_of(miss.hit.id, miss.hit.name)} with {share_shown}; to see it: {again}")
 
 
 def _nearest(store: Store, name: str, source: str | None, options: SimilarOperation) -> SimilarHit | None:

@@ -13,7 +13,7 @@ from whorl.cli.solr_and_opensearch_steps import (
     CONTENT,
     NAME,
     PASSAGES,
-    named,
+    choose_fields,
     passage_scheme,
     show,
     show_refused,
@@ -81,7 +81,7 @@ def solr_init(url: str, content: str | None, name: str | None, passages: int | N
     from whorl.engine.solr.add_missing_fields import initialise
     from whorl.settings.settings import Settings, write_file
 
-    fields = named(Settings.load().fields, content, name)
+    fields = choose_fields(Settings.load().fields, content, name)
     for line in initialise(_client(url), fields, content=content, passages=passage_scheme(passages), **options):
         click.echo(line)
     if line := write_file(url, fields, dry_run=options["dry_run"]):
@@ -124,13 +124,13 @@ def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
     command says so and does nothing. It can be stopped at any time; run it again to continue.
     """
     from whorl.engine.solr.backfill import backfill, prepare
-    from whorl.output.formatting import counted
+    from whorl.output.formatting import plural
     from whorl.settings.settings import Settings
 
     client, fields = _client(url), Settings.load().fields
     if dry_run:
         _, total = prepare(client, fields, repair=repair)
-        click.echo(f"{counted(total, 'document')} would be {'checked' if repair else 'given a sketch'}")
+        click.echo(f"{plural(total, 'document')} would be {'checked' if repair else 'given a sketch'}")
         return
     done = watch(
         lambda note: backfill(client, fields, batch=batch, repair=repair, progress=note),
@@ -139,9 +139,9 @@ def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
         given="a sketch",
     )
     if done.removed:
-        click.echo(f"{counted(done.removed, 'document')} without a text: an empty sketch was taken away.")
+        click.echo(f"{plural(done.removed, 'document')} without a text: an empty sketch was taken away.")
     if done.textless:
-        left_alone = counted(done.textless, "document")
+        left_alone = plural(done.textless, "document")
         click.echo(f"{left_alone} left alone: their text is not stored. Index them again.", err=True)
     show_refused(done.refused, "a sketch")
     if done.textless or done.refused:

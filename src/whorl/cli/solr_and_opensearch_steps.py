@@ -60,7 +60,7 @@ def passage_scheme(passages: int | None) -> PassageScheme | None:
     return None if passages is None else PassageScheme.of_runs(passages)
 
 
-def named(fields: FieldNames, content: str | None, name: str | None = None) -> FieldNames:
+def choose_fields(fields: FieldNames, content: str | None, name: str | None = None) -> FieldNames:
     """Return the fields of a collection, with the fields for texts and names that the user chose."""
     return replace(fields, content=content or fields.content, name=name or fields.name)
 
@@ -74,7 +74,7 @@ def watch(
     """
     from whorl.cli.render.console import progress_bar
     from whorl.engine.backfill import BackfillReport
-    from whorl.output.formatting import counted
+    from whorl.output.formatting import plural
     from whorl.settings.settings import Settings
 
     so_far = BackfillReport(0)
@@ -90,15 +90,15 @@ def watch(
             done = run(note)
     except (WhorlError, KeyboardInterrupt):
         if so_far.total:
-            progress = f"{so_far.sent:,} of {counted(so_far.total, 'document')} given {given}"
+            progress = f"{so_far.sent:,} of {plural(so_far.total, 'document')} given {given}"
             click.echo(f"stopped: {progress}. Run the same command again to go on.")
         raise
-    click.echo(f"{counted(done.sent, 'document')} given {given}.")
+    click.echo(f"{plural(done.sent, 'document')} given {given}.")
     if done.example:
         flag = store_flag(None if Settings.load().store == url else url)
         click.echo(f"Ask for the near-copies of a document: whorl similar{flag} {shlex.quote(done.example)}")
     if done.left:
-        click.echo(f"{counted(done.left, 'document')} changed meanwhile or new: run the same command again.")
+        click.echo(f"{plural(done.left, 'document')} changed meanwhile or new: run the same command again.")
     return done
 
 

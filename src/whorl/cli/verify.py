@@ -14,7 +14,7 @@ from rich.text import Text
 from whorl.cli.flags import HTML, STORE, operation_options
 from whorl.cli.open_store import STANDARD_INPUT, is_file, opened_store, referent
 from whorl.cli.output_files import report_file, written_file
-from whorl.cli.render.comparison import place_text, shortened
+from whorl.cli.render.comparison import place_text, shorten
 from whorl.cli.render.console import console, reported_progress
 from whorl.errors import ParameterError
 from whorl.ingest.files import source_text
@@ -30,7 +30,7 @@ from whorl.output.checked_quotations import (
 )
 from whorl.output.comparison import Lines, Read
 from whorl.output.formatting import as_json as json_text
-from whorl.output.formatting import counted, printable, titled
+from whorl.output.formatting import plural, printable, title_of
 from whorl.search.quotations.extract_quotations import quotations_in_json
 from whorl.search.quotations.results import Verdict, Verification, VerifiedQuotation, verdicts_named
 from whorl.store import Store
@@ -69,7 +69,7 @@ def verify(
     failing = verdicts_named(options.fail_on) if options.fail_on is not None else frozenset()
     target = report_file(html, [named], as_json=as_json, as_csv=as_csv)
     with opened_store(store) as opened, reported_progress():
-        read, verification = _verified(opened, named, options)
+        read, verification = _read_and_verify(opened, named, options)
     if target is not None:
         with written_file(target) as out:
             out.write(quotations_report(read, verification))
@@ -84,7 +84,7 @@ def verify(
         raise Exit(1)
 
 
-def _verified(store: Store, named: str, options: VerifyOperation) -> tuple[Read, Verification]:
+def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tuple[Read, Verification]:
     suffix = PurePath(named).suffix.lower()
     if suffix in _NOTATIONS and is_file(named):
         text = source_text(named, with_notation=True)
@@ -92,7 +92,7 @@ def _verified(store: Store, named: str, options: VerifyOperation) -> tuple[Read,
         meant = referent(store, named, is_file_expected=True)
         if meant.text is None:
             verification = store.verify(meant.id or named, options)
-            return Read.of(named, verification.text), verification
+            return Read.from_text(named, verification.text), verification
         text = meant.text
     kind: Literal["standard input", "file"] = "standard input" if named == STANDARD_INPUT else "file"
     given = quotations_in_json(text)
@@ -124,16 +124,16 @@ def _quotation_lines(number: int, quotation: VerifiedQuotation, *, printer: Cons
     verdict = (f"{number}. {quotation.verdict.value}", f"bold {COLOURS[quotation.verdict]}")
     source = quotation.quotation.source
     named = f", source named: {printable(source)}" if source else ""
-    yield Text.assemble(verdict, (f"  {counted(quotation.words, 'word')}{named}", "dim"))
-    quote = f"“{shortened(quotation.quotation.quote, 0, len(quotation.quotation.quote))}”"
+    yield Text.assemble(verdict, (f"  {plural(quotation.words, 'word')}{named}", "dim"))
+    quote = f"“{shorten(quotation.quotation.quote, 0, len(quotation.quotation.quote))}”"
     for line in Text(quote).wrap(printer, max(printer.width - len(_INDENT), 20)):
         line.rstrip()
         yield Text(_INDENT).append_text(line)
     for place in quotation.places:
-        where = f"{titled(place.id, place.name)}, {place_text(Lines(place.content), place.document)}"
+        where = f"{title_of(place.id, place.name)}, {place_text(Lines(place.content), place.document)}"
         part = ""
         if quotation.verdict is Verdict.STITCHED:
-            part = f"“{shortened(quotation.quotation.quote, *place.quote)}” in "
+            part = f"“{shorten(quotation.quotation.quote, *place.quote)}” in "
         yield Text(f"{_INDENT}{part}").append(where, "dim")
         for difference in place.differences:
             yield Text(f"{_INDENT}  {printable(difference_text(difference))}")

@@ -54,10 +54,10 @@ _BY_DEFAULT = DuplicatesOperation(reference_only=True)
 _Hashes = npt.NDArray[np.uint64]
 
 
-def unnumbered(texts: Sequence[str]) -> list[str]:
+def without_numbers(texts: Sequence[str]) -> list[str]:
     r"""Replace the numbers of list items by blanks, so that texts keep their lengths.
 
-    >>> unnumbered(["1. one\n(b) two, 3. three", "four"])
+    >>> without_numbers(["1. one\n(b) two, 3. three", "four"])
     ['   one\n    two, 3. three', 'four']
     """
     # Many texts are short, so one search over all texts is faster.
@@ -75,7 +75,7 @@ class ReferenceIndex:
     def __init__(self, documents: Sequence[Document], scheme: Scheme, within: str | None = None) -> None:
         self.documents, self.scheme = documents, scheme
         self.parts = np.array([part_of(document, within) for document in documents], np.object_)
-        portions = map(unnumbered, batches([document.text for document in documents], AT_ONCE))
+        portions = map(without_numbers, batches([document.text for document in documents], AT_ONCE))
         together = list(hashed_together(portions, scheme, in_order=True))
         ordered = np.concatenate([np.empty(0, np.uint64), *(portion.hashes for portion in together)])
         counts = np.concatenate([np.empty(0, np.int64), *(portion.sizes for portion in together)])
@@ -184,7 +184,7 @@ class ReferenceIndex:
     def word_spans(self, text: int) -> npt.NDArray[np.int64]:
         """Return the character ranges of a reference text's words, computed once."""
         if text not in self._known_spans:
-            self._known_spans[text] = words_and_spans(unnumbered([self.documents[text].text])[0], self.scheme)[1]
+            self._known_spans[text] = words_and_spans(without_numbers([self.documents[text].text])[0], self.scheme)[1]
         return self._known_spans[text]
 
 
@@ -234,7 +234,7 @@ class _ReferenceSearch:
         read = with_made(
             batches(documents, AT_ONCE),
             lambda ahead: hashed_together(
-                (unnumbered([document.text for document in batch]) for batch in ahead),
+                (without_numbers([document.text for document in batch]) for batch in ahead),
                 self.options.scheme,
                 in_order=True,
             ),
@@ -278,7 +278,7 @@ class _ReferenceSearch:
                 at = int(row[begin])
                 document = documents[at]
                 member = Member(document.id, document.name, sizes[at])
-                words = words_and_spans(unnumbered([document.text])[0], index.scheme)[1]
+                words = words_and_spans(without_numbers([document.text])[0], index.scheme)[1]
                 for number, count, *run in matches[begin:end].tolist():
                     passage_spans = self._longest_passage(number, words, *run)
                     passage = " ".join(document.text[slice(*passage_spans[1])][: 4 * _PASSAGE_CHARACTERS].split())[
@@ -364,7 +364,7 @@ class ReferenceMatches:
                 for document_id in ids.add(batch.ids):
                     on_repeated(document_id)
                 report_progress("reading", len(ids))
-            for document_id in ids.repeated():
+            for document_id in ids.repeated_ids():
                 on_repeated(document_id)
             is_last = ids.is_last()
         self._matches = [match for match in matches if is_last[match.row]]
@@ -436,7 +436,7 @@ def find_in_documents(
     >>> [(pair.a.id, pair.b.id, pair.shares.a_in_b) for pair in find_in_documents([row], [item]).pairs()]
     [('item', 'row', 1.0)]
     """
-    options = DuplicatesOptions.of(options)
+    options = DuplicatesOptions.from_options(options)
     if options.state is not None or options.common is not None or options.scheme.unit != "words":
         raise ParameterError("a search for reference texts has no state and no boilerplate, and compares words")
     documents = checked_documents(documents)

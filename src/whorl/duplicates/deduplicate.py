@@ -221,7 +221,7 @@ def deduplicate(
     >>> found.keep.tolist(), found.clusters
     ([True, True, False], [[0, 2]])
     """
-    policy = keep if isinstance(keep, Keep) else Keep.named(keep)
+    policy = keep if isinstance(keep, Keep) else Keep.parse(keep)
     pair_options = ask_pairs(metric, threshold, recall)
     _warn_of(pair_options.notes)
     values = _column(texts, text_column)

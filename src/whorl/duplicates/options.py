@@ -140,7 +140,7 @@ class Keep:
             raise ParameterError(f"{self.by} needs the column of the number: {self.by}:COLUMN")
 
     @classmethod
-    def named(cls, words: str) -> Keep:
+    def parse(cls, words: str) -> Keep:
         """Parse a policy, such as `first`, `newest:modified` or `largest:quality`."""
         require_text("keep", words, "write first or longest, for instance")
         by, _, column = words.partition(":")
@@ -253,7 +253,7 @@ class DuplicatesOptions:
         return self.keep or Keep("first")
 
     @classmethod
-    def of(cls, options: PairOptions | DuplicatesOperation | DuplicatesOptions) -> DuplicatesOptions:
+    def from_options(cls, options: PairOptions | DuplicatesOperation | DuplicatesOptions) -> DuplicatesOptions:
         """Convert `PairOptions` or a front end's operation to search options; raise ParameterError if invalid."""
         if isinstance(options, DuplicatesOptions):
             return options
@@ -282,7 +282,7 @@ class DuplicatesOptions:
 
 def _keep_of(operation: DuplicatesOperation) -> Keep | None:
     """Return the retention policy of an operation; None if the user named no policy and no files are rewritten."""
-    keep = None if operation.keep is None else Keep.named(operation.keep)
+    keep = None if operation.keep is None else Keep.parse(operation.keep)
     if keep in (Keep("newest"), Keep("oldest")):
         return Keep(operation.keep or "", operation.date or "")
     if operation.date is not None and not operation.versions:

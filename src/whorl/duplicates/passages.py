@@ -36,9 +36,9 @@ from whorl.duplicates.sketch_store import DocumentInfo, StoredSketches, Temporar
 from whorl.duplicates.sketching import SketchBatch, bits_of, part_of
 from whorl.duplicates.worker_pool import AT_ONCE
 from whorl.errors import ParameterError
-from whorl.fingerprint.fingerprint_texts import Parts, hashed
+from whorl.fingerprint.fingerprint_texts import Parts, hash_texts
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.winnowing import hashes_of_runs, kept_of, mixed, word_hashes
+from whorl.fingerprint.winnowing import hashes_of_runs, kept_of, mix_bits, word_hashes
 from whorl.fingerprint.words.tokenizer import spans
 from whorl.model import Document
 from whorl.request_context import report_progress, require_time
@@ -87,7 +87,7 @@ def passages_among(
         load_documents(store, reference, reading, options.workers, on_repeated)
         store.mark_as_reference()
         load_documents(store, documents, reading, options.workers, on_repeated)
-        stored = store.stored()
+        stored = store.read_sketches()
         stream = _WordStream(stored, words)
         sources = _sources(stream, folder, reference_only=options.reference_only)
         yield Passages(store, stored, stream, _cover_windows(stream, sources), options.scheme)
@@ -100,10 +100,10 @@ class _WordReader:
     scheme: Scheme
     within: str | None
 
-    def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
+    def sketch(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
         read = with_made(
             chain.from_iterable(portions),
-            lambda ahead: hashed((document.text for document in ahead), self.scheme, Parts.WORDS, workers=1),
+            lambda ahead: hash_texts((document.text for document in ahead), self.scheme, Parts.WORDS, workers=1),
         )
         for together in batches(read, AT_ONCE):
             documents, words = [document for document, _ in together], [hashes.words for _, hashes in together]
@@ -202,7 +202,7 @@ def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numb
             words, is_window = stream.words(texts)
             runs = hashes_of_runs(words, half)
             # The hash of a window combines the hashes of its first and last N/2 words, which may overlap.
-            of_windows = mixed(runs[: is_window.size] * _HALVES_FACTOR + runs[stream.window - half :])
+            of_windows = mix_bits(runs[: is_window.size] * _HALVES_FACTOR + runs[stream.window - half :])
             is_met = _windows_around(around, stream.window - half, is_window)
             is_met &= (of_windows >= bounds[0]) & (of_windows <= bounds[1])
             hashes.append(of_windows[is_met])

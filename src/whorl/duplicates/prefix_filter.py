@@ -80,7 +80,7 @@ def find_candidates(
     for current_round in options.rounds or ():
         search = _FilterRound(sketches, current_round, options, connect_block)
         yield from search.run(indices)
-        indices = search.deferred()
+        indices = search.deferred_indices()
         if not indices.size:
             return
 
@@ -99,7 +99,7 @@ class _FilterRound:
         self._connect_block = connect_block
         self._deferred: list[Numbers] = []
 
-    def deferred(self) -> Numbers:
+    def deferred_indices(self) -> Numbers:
         return np.unique(np.concatenate([np.empty(0, np.int64), *self._deferred]))
 
     def run(self, indices: Numbers) -> Iterator[CandidatePairs | HashBlock]:

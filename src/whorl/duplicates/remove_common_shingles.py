@@ -16,7 +16,7 @@ import numpy.typing as npt
 from whorl.arrays import chunks, run_starts, sorted_distinct
 from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches, map_hashes
 from whorl.errors import ParameterError
-from whorl.fingerprint.fingerprint_texts import hashed
+from whorl.fingerprint.fingerprint_texts import hash_texts
 from whorl.fingerprint.shingling import Scheme
 from whorl.request_context import require_time
 from whorl.search.boilerplate import DEFAULT_ABOVE, common_limit
@@ -94,7 +94,7 @@ def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: Boilerplate
     different = np.flatnonzero((firsts == np.arange(len(sketches))) & (sketches.sizes > 0))
     above = None if options.above is None else common_limit(options.above, different.size)
     shift = np.uint64(64 - sketches.scheme.bits)
-    parts = [text.hashes >> shift for text in hashed(options.boilerplate, scheme, workers=1)]
+    parts = [text.hashes >> shift for text in hash_texts(options.boilerplate, scheme, workers=1)]
     if above is not None:
         parts.append(frequent_hashes(sketches, different[is_whole[different]], above))
     common = sorted_distinct(parts)

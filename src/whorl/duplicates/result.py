@@ -522,7 +522,7 @@ def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Membe
     Raises:
         ParameterError: The policy is unknown, or no member of a cluster has a rank.
     """
-    policy = Keep.named(keep) if isinstance(keep, str) else keep
+    policy = Keep.parse(keep) if isinstance(keep, str) else keep
     return (
         member
         for cluster in clusters

@@ -26,7 +26,7 @@ from whorl.duplicates.verify_texts import ReadHashes, split_equal_samples, verif
 from whorl.duplicates.worker_pool import AT_ONCE, checked_documents, sketch_in_processes, start_method
 from whorl.engine.protocol import Engine, ScanBatch
 from whorl.errors import NoSketchesError, ParameterError, SchemaError
-from whorl.fingerprint.fingerprint_texts import hashed
+from whorl.fingerprint.fingerprint_texts import hash_texts
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.model import Document, Stored
 from whorl.query.plan.fields_and_values import value_named
@@ -65,7 +65,7 @@ def duplicates_among(
         StoreError: The folder cannot be used.
         ParameterError: The folder was made for other input or options, or two options cannot be combined.
     """
-    options = DuplicatesOptions.of(options)
+    options = DuplicatesOptions.from_options(options)
     if options.within and options.common and options.common.boilerplate:
         raise ParameterError(
             "boilerplate does not work within a part of a collection; compare all documents, or leave it out"
@@ -123,7 +123,7 @@ def duplicates_in(
         StoreError: The folder cannot be used.
         ParameterError: The folder was made for another store, or the store lacks a field.
     """
-    options = replace(DuplicatesOptions.of(options), scheme=engine.scheme)
+    options = replace(DuplicatesOptions.from_options(options), scheme=engine.scheme)
     policy, date_field = options.policy, options.date
     scheme = engine.sketch_scheme if options.common is None else FILES_SCHEME
     if scheme is None and engine.count():
@@ -146,7 +146,7 @@ def duplicates_in(
 
         def read(ids: Sequence[str]) -> Mapping[str, npt.NDArray[np.uint64]]:
             texts = engine.texts(ids)
-            batch = hashed(texts.values(), engine.scheme, workers=1)
+            batch = hash_texts(texts.values(), engine.scheme, workers=1)
             return {document_id: text.hashes for document_id, text in zip(texts, batch, strict=True)}
 
         def value(document: Stored, field: str) -> object:
@@ -215,7 +215,7 @@ def _whole_sketches(engine: Engine, ids: Sequence[str]) -> dict[str, Sketch]:
     for batch in batches(ids, _TEXTS_AT_ONCE):
         require_time()
         texts = engine.texts(batch)
-        read = hashed(texts.values(), engine.scheme, workers=1)
+        read = hash_texts(texts.values(), engine.scheme, workers=1)
         sketches |= {
             document_id: hashed_text.sketch(FILES_SCHEME) for document_id, hashed_text in zip(texts, read, strict=True)
         }
@@ -269,13 +269,13 @@ def load_documents(
     if method:
         sketch_batches = sketch_in_processes(documents, sketching, store, workers, method)
     else:
-        sketch_batches = (sketched for _, sketched in sketching.sketched(batches(documents, AT_ONCE)))
+        sketch_batches = (sketched for _, sketched in sketching.sketch(batches(documents, AT_ONCE)))
     for sketched in sketch_batches:
         require_time()
         for document_id in store.add(sketched):
             on_repeated(document_id)
         report_progress("reading", store.count())
-    for document_id in store.repeated():
+    for document_id in store.repeated_ids():
         on_repeated(document_id)
 
 
@@ -290,7 +290,7 @@ def _load_changed(
     digests_ahead: deque[list[bytes]] = deque()
     is_empty = not store.count()
 
-    def changed() -> Iterator[list[Document]]:
+    def changed_documents() -> Iterator[list[Document]]:
         """Yield the new and changed documents of each batch, and remember their digests."""
         for batch in batches(documents, AT_ONCE):
             require_time()
@@ -319,7 +319,7 @@ def _load_changed(
                 yield [document for document, _ in new]
 
     seen = store.count()
-    for batch, sketched in sketching.sketched(changed()):
+    for batch, sketched in sketching.sketch(changed_documents()):
         entries: dict[str, SketchEntry] = {}
         for entry in sketched.entries(store.scheme, digests_ahead.popleft()):
             if entry.id in entries:
@@ -360,7 +360,7 @@ def _find_duplicates(
         spanning_everywhere: Find only enough pairs to connect each cluster; see `JoinOptions`.
     """
     _set_options(store, options)
-    stored, common = store.stored(), options.common
+    stored, common = store.read_sketches(), options.common
     if read is not None:
         stored = split_equal_samples(store, stored, options.pairs, read)
     firsts = first_of_equals(stored.keys, stored.sketches.sizes)

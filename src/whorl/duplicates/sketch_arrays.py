@@ -55,7 +55,7 @@ class Sketches:
         return self.sizes.size
 
     @classmethod
-    def of(cls, sketches: Sequence[Sketch], scheme: SketchScheme) -> Sketches:
+    def from_sketches(cls, sketches: Sequence[Sketch], scheme: SketchScheme) -> Sketches:
         sizes = np.array([sketch.size for sketch in sketches], np.int64)
         counts = np.array([sketch.hashes.size for sketch in sketches], np.int64)
         hashes = np.concatenate([np.empty(0, np.uint64), *(sketch.hashes for sketch in sketches)])

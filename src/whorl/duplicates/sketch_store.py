@@ -143,7 +143,7 @@ class PersistentSketchStore:
     def _open_hashes(self) -> int:
         """Open the file of hashes and return its descriptor; first remove unused hashes and the remains of a crash."""
         number = int(self._meta("file") or 0)
-        end, live = self._one("SELECT coalesce(max(start + count), 0), coalesce(sum(count), 0) FROM document")
+        end, live = self._fetch_row("SELECT coalesce(max(start + count), 0), coalesce(sum(count), 0) FROM document")
         if live * _GARBAGE < end:
             number, end = self._compact(number), live
         for other in self._path.glob("hashes-*.u64"):
@@ -292,7 +292,7 @@ class PersistentSketchStore:
             self._database.execute("DELETE FROM meta WHERE key = 'mark'")
         return len(deleted)
 
-    def stored(self) -> StoredSketches:
+    def read_sketches(self) -> StoredSketches:
         numbers, sizes, starts, counts, keys, is_paired = self._columns(
             "SELECT number, size, start, count, key, is_paired FROM document ORDER BY number", 6
         )
@@ -306,7 +306,7 @@ class PersistentSketchStore:
             self._database.executemany("UPDATE document SET key = ? WHERE number = ?", keys)
 
     def count(self) -> int:
-        return int(self._one("SELECT count(*) FROM document")[0])
+        return int(self._fetch_row("SELECT count(*) FROM document")[0])
 
     def describe(self, numbers: Collection[int]) -> dict[int, DocumentInfo]:
         rows = self._by_id("SELECT number, id, name, worth, date FROM document WHERE number IN ({})", list(numbers))
@@ -363,7 +363,7 @@ class PersistentSketchStore:
                 parts.append(np.array(rows, np.int64))
         return [np.ascontiguousarray(column) for column in np.concatenate(parts).T]
 
-    def _one(self, statement: str, *values: str | int) -> tuple:  # type: ignore[type-arg]
+    def _fetch_row(self, statement: str, *values: str | int) -> tuple:  # type: ignore[type-arg]
         return self._rows(statement, *values)[0]
 
     def _meta(self, key: str) -> str | None:
@@ -470,7 +470,7 @@ class TemporarySketchStore:
 
     def put(self, entries: Sequence[SketchEntry], mark: str | None = None) -> list[str]:
         sketches = [entry.sketch for entry in entries]
-        together = Sketches.of(sketches, self.scheme)
+        together = Sketches.from_sketches(sketches, self.scheme)
         return self.add(
             SketchBatch(
                 ids=[entry.id for entry in entries],
@@ -485,8 +485,8 @@ class TemporarySketchStore:
             )
         )
 
-    def repeated(self) -> list[str]:
-        return self._ids.repeated()
+    def repeated_ids(self) -> list[str]:
+        return self._ids.repeated_ids()
 
     def count(self) -> int:
         return len(self._ids)
@@ -495,7 +495,7 @@ class TemporarySketchStore:
         """Mark all documents stored so far as reference documents, which are not compared with each other."""
         self._compared = len(self._ids)
 
-    def stored(self) -> StoredSketches:
+    def read_sketches(self) -> StoredSketches:
         is_last = self._ids.is_last()
         numbers = np.flatnonzero(is_last)
         columns = np.concatenate([np.empty((4, 0), np.int64), *self._numbers], axis=1)
@@ -625,8 +625,8 @@ class IdFile(_StringFile):
     def add(self, ids: Sequence[str]) -> list[str]:
         """Append ids; return the repeated ids found since the last call, once for each repetition.
 
-        Most calls do not search, because the interval between searches grows. After the last `add`, `repeated` returns
-        the remaining repeated ids.
+        Most calls do not search, because the interval between searches grows. After the last `add`, `repeated_ids`
+        returns the remaining repeated ids.
         """
         self.extend(ids)
         self._identities.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
@@ -634,9 +634,9 @@ class IdFile(_StringFile):
         if self._count < self._next_search:
             return []
         self._next_search = 2 * self._count
-        return self.repeated()
+        return self.repeated_ids()
 
-    def repeated(self) -> list[str]:
+    def repeated_ids(self) -> list[str]:
         """Return the repeated ids that `add` has not yet returned."""
         later = self._later()
         repeated = self.at(later[later >= self._searched].tolist())

@@ -86,7 +86,7 @@ class SketchMaker(Protocol):
     @property
     def scheme(self) -> Scheme: ...
 
-    def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]: ...
+    def sketch(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Sketching:
             seconds_of(document.properties.get(date)) if date else self.dates(document),
         )
 
-    def sketched(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
+    def sketch(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
         distinct = (_distinct(batch, self.within) for batch in portions)
         read = with_made(distinct, lambda ahead: hashed_together((batch.texts for batch in ahead), self.scheme))
         for batch, together in read:

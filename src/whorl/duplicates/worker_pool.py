@@ -176,7 +176,7 @@ class _HashWriter:
 
     def __call__(self, part: Iterable[Document]) -> Iterator[SketchBatch]:
         with open(self.path, "r+b", buffering=0) as file:
-            for _, made in self.sketching.sketched(batches(part, AT_ONCE)):
+            for _, made in self.sketching.sketch(batches(part, AT_ONCE)):
                 with self.end.get_lock():
                     offset = self.end.value
                     self.end.value = offset + made.hashes.size

@@ -28,7 +28,7 @@ from whorl.engine.protocol import PassageHolders
 from whorl.errors import EngineResponseError, ParameterError, Span, UnsupportedQueryError
 from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketches
 from whorl.fingerprint.shingling import JoinedWords, Scheme
-from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, decode_texts, encode, spelled
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, decode_texts, encode, encode_tokens
 from whorl.fingerprint.winnowing import PassageScheme, passage_numbers
 from whorl.query.ast import Pattern, WildcardCharacter, as_typed
 from whorl.query.plan.fields_and_values import whole
@@ -373,11 +373,11 @@ def passage_terms(text: str, words: JoinedWords, scheme: Scheme, passage_scheme:
     The first term is the scheme's name. It shows that the hashes have been computed, even if the document has none.
     """
     numbers = passage_numbers(text, words, scheme, passage_scheme)
-    return [passage_scheme.name, *spelled(numbers, passage_scheme.bits)]
+    return [passage_scheme.name, *encode_tokens(numbers, passage_scheme.bits)]
 
 
 def passage_hash_terms(numbers: tuple[int, ...], scheme: PassageScheme) -> list[str]:
-    return list(spelled(np.array(numbers, np.uint64), scheme.bits))
+    return list(encode_tokens(np.array(numbers, np.uint64), scheme.bits))
 
 
 #: Maximum number of passage hashes in a look-up request, and of documents in its response.

@@ -78,7 +78,7 @@ class TextWords:
         """Join the two halves of each broken word, and return the joined words."""
         return [self.words[at] + self.words[at + 1] for at in self.broken.tolist()]
 
-    def rejoined(self, known: Container[str], apart: Container[tuple[str, str]] = ()) -> TextWords:
+    def rejoin(self, known: Container[str], apart: Container[tuple[str, str]] = ()) -> TextWords:
         """Join the halves of each broken word if `known` has the whole word, unless `apart` has the pair of halves."""
         words, spans, is_kept = list(self.words), self.spans.copy(), np.ones(len(self.words), np.bool_)
         for at, whole in zip(self.broken.tolist(), self.whole_words(), strict=True):
@@ -281,7 +281,7 @@ def rejoined_pair(of_a: TextWords, of_b: TextWords) -> tuple[TextWords, TextWord
         return of_a, of_b
     whole_a, whole_b = set(of_a.whole_words()), set(of_b.whole_words())
     known = whole_a & whole_b.union(of_b.words) | whole_b & whole_a.union(of_a.words)
-    return of_a.rejoined(known), of_b.rejoined(known)
+    return of_a.rejoin(known), of_b.rejoin(known)
 
 
 def compare_words(
@@ -319,7 +319,7 @@ class ShingleIndex:
     def compare(self, of_b: TextWords, common: CommonWords | None = None, min_words: int = 0) -> Comparison:
         """Compare A with another text, like `compare_words`."""
         of_a, size, known = self.text, self._scheme.shingle_size, self._index.kinds
-        a, b = self._index.runs, self._numbered(of_b.words)
+        a, b = self._index.runs, self._number_shingles(of_b.words)
         require_time()
         # A may have many more shingles than B. So renumber the shingles from 0: first the shared shingles, then the
         # rest of B.
@@ -347,7 +347,7 @@ class ShingleIndex:
         matcher = Matcher(compact_a, compact_b, positions)
         matches = matcher.matches()
         if min_words > size:
-            matches = _completed(matches, matcher.a, compact_b, size, min_words)
+            matches = _complete(matches, matcher.a, compact_b, size, min_words)
         matches[:, 0] = positions[matches[:, 0]]
         require_time()
         starts_a, starts_b, lengths = matches[np.lexsort((matches[:, 0], -matches[:, 2]))].T
@@ -365,7 +365,7 @@ class ShingleIndex:
             else _residual_overlap(of_a, of_b, a, b, size, common, common.with_edges(starts_a, starts_b, lasts + 1)),
         )
 
-    def _numbered(self, words: Iterable[str]) -> _Numbers:
+    def _number_shingles(self, words: Iterable[str]) -> _Numbers:
         """Number the shingles of another text. Shingles of A keep their numbers, and new ones begin at `kinds`."""
         # Texts often share words that A lacks. Forget these words before they take too much memory.
         if len(self._numbers) > len(self.vocabulary) + _MOST_OTHER_WORDS:
@@ -561,19 +561,19 @@ class Matcher:
             arrays = for_loops(self.a), for_loops(self._positions), for_loops(self.b)
             count = loops.text_comparison.matches(*arrays, CANDIDATES, first, places, found)
             return found[np.argsort(found[:count, 0], kind="stable")]
-        anchored = self.anchored()
+        anchored = self.find_anchored()
         require_time()
         starts, lengths = anchored[:, 0], anchored[:, 2]
         open_ends = np.bincount(starts, minlength=len(self.a) + 1) - np.bincount(
             starts + lengths, minlength=len(self.a) + 1
         )
         is_left = (np.cumsum(open_ends[:-1]) == 0) & (self.count_b[self.a] > 0)
-        others = self.nearest(np.flatnonzero(is_left), anchored)
+        others = self.find_nearest(np.flatnonzero(is_left), anchored)
         require_time()
         matches = np.concatenate((anchored, others))
         return matches[np.argsort(matches[:, 0], kind="stable")]
 
-    def anchored(self) -> _Numbers:
+    def find_anchored(self) -> _Numbers:
         """Return the passages around shingles that occur once in `b` (rule 1)."""
         a, b = self.a, self.b
         anchors = np.flatnonzero(self.count_b[a] == 1)
@@ -622,7 +622,7 @@ class Matcher:
         inside &= self.a == self.b[np.where(inside, places, 0)]
         return inside
 
-    def nearest(self, left: _Numbers, anchored: _Numbers) -> _Numbers:
+    def find_nearest(self, left: _Numbers, anchored: _Numbers) -> _Numbers:
         """Return passages that cover the positions of `a` in `left` (rule 2)."""
         passages: list[tuple[int, int, int]] = []
         if not left.size:
@@ -681,7 +681,7 @@ def _by_kind(numbers: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
     return np.concatenate(parts), first
 
 
-def _completed(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words: int) -> _Numbers:
+def _complete(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words: int) -> _Numbers:
     """Add passages until each run of `min_words` words in both texts is covered by passages of this length or more."""
     least = min_words - size + 1
     starts, _, lengths = matches[matches[:, 2] >= least].T

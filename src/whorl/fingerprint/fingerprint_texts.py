@@ -26,7 +26,7 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME, Kernel, give_back, is_compiling, kernel_if_ready
 from whorl.fingerprint.minhash.signature import Signature, Spelling, minima_of, signature_of, spell, text_minima
-from whorl.fingerprint.shingling import JoinedWords, Scheme, join, murmur, murmur_pieces, numbered, pieces
+from whorl.fingerprint.shingling import JoinedWords, Scheme, join, murmur, murmur_pieces, numbered_hashes, pieces
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans
 from whorl.request_context import report_progress
@@ -48,7 +48,7 @@ _NO_MINIMA, _NO_HASHES, _NO_WORDS = np.empty((0, 2), np.uint64), np.empty(0, np.
 
 
 class Parts(Flag):
-    """Selects the numbers that `hashed` computes for each text: bucket minima (MinHash), shingle hashes, words."""
+    """Selects the numbers that `hash_texts` computes for each text: bucket minima (MinHash), shingle hashes, words."""
 
     MINIMA = auto()
     HASHES = auto()
@@ -107,7 +107,7 @@ def fingerprint(text: str, scheme: Scheme = DEFAULT_SCHEME) -> _Row:
 
 
 def _minima(text: str, scheme: Scheme) -> _Row:
-    return next(hashed([text], scheme, Parts.MINIMA, workers=1)).minima
+    return next(hash_texts([text], scheme, Parts.MINIMA, workers=1)).minima
 
 
 def signatures_of(
@@ -121,7 +121,7 @@ def signatures_of(
     Raises:
         ParameterError: The profile does not exist, `workers` is less than 1, or `texts` is a single text.
     """
-    results = hashed(texts, scheme, Parts.MINIMA, workers=workers)
+    results = hash_texts(texts, scheme, Parts.MINIMA, workers=workers)
     return (result.minima[:, 0].copy() for result in results)
 
 
@@ -129,7 +129,7 @@ def sized_signatures_of(
     texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, *, workers: int | None = None
 ) -> Iterator[Sized]:
     """Return each text's tokens with all 128 bits and its number of distinct shingles, like `signatures_of`."""
-    results = hashed(texts, scheme, Parts.MINIMA | Parts.HASHES, workers=workers)
+    results = hash_texts(texts, scheme, Parts.MINIMA | Parts.HASHES, workers=workers)
     return (Sized(result.minima, result.hashes.size) for result in results)
 
 
@@ -161,7 +161,7 @@ def fingerprints(
     return rows[: len(has_any)], np.array(has_any, np.bool_)
 
 
-def hashed(
+def hash_texts(
     texts: Iterable[str], scheme: Scheme = DEFAULT_SCHEME, parts: Parts = Parts.HASHES, *, workers: int | None = None
 ) -> Iterator[Hashed]:
     """Yield the numbers that `parts` selects for each text, in the order of the texts.
@@ -214,7 +214,7 @@ def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme, *, in
 
 def hashes_of_words(words: Sequence[str], scheme: Scheme) -> _Row:
     """Return the high half of the hash of each shingle of the words, in order, with repetitions."""
-    return numbered(murmur(join(words), scheme.shingle_size), 0)[0]
+    return numbered_hashes(murmur(join(words), scheme.shingle_size), 0)[0]
 
 
 def words_and_spans(text: str, scheme: Scheme) -> tuple[list[str], npt.NDArray[np.int64]]:
@@ -233,13 +233,13 @@ def _plain(text: str, scheme: Scheme, parts: Parts) -> Hashed:
     words = list(pieces(text, scheme.profile))
     halves = [] if parts == Parts.WORDS else list(murmur_pieces(words, scheme.shingle_size))
     minima = minima_of(halves, scheme) if parts & Parts.MINIMA else _NO_MINIMA
-    hashes = sorted_distinct([numbered(piece, 0)[0] for piece in halves]) if parts & Parts.HASHES else _NO_HASHES
-    return Hashed(minima, hashes, JoinedWords.concatenated(words) if parts & Parts.WORDS else _NO_WORDS)
+    hashes = sorted_distinct([numbered_hashes(piece, 0)[0] for piece in halves]) if parts & Parts.HASHES else _NO_HASHES
+    return Hashed(minima, hashes, JoinedWords.concatenate(words) if parts & Parts.WORDS else _NO_WORDS)
 
 
 def _ordered_hashes(text: str, scheme: Scheme) -> _Row:
     read = murmur_pieces(pieces(text, scheme.profile), scheme.shingle_size)
-    return np.concatenate([_NO_HASHES, *(numbered(halves, 0)[0] for halves in read)])
+    return np.concatenate([_NO_HASHES, *(numbered_hashes(halves, 0)[0] for halves in read)])
 
 
 def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
@@ -357,13 +357,13 @@ def sign(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signatu
 def signatures_by_id(
     texts: Mapping[str, str], scheme: Scheme, spelling: Spelling | None = None
 ) -> dict[str, Signature]:
-    made = hashed(texts.values(), scheme, Parts.MINIMA, workers=1)
+    made = hash_texts(texts.values(), scheme, Parts.MINIMA, workers=1)
     return {name: signature_of(own.minima, scheme, spelling) for name, own in zip(texts, made, strict=True)}
 
 
 def text_hashes(text: str, scheme: Scheme) -> _Row:
     """Return the distinct shingle hashes of a text (high halves) as an ascending uint64 array."""
-    return next(hashed([text], scheme, workers=1)).hashes
+    return next(hash_texts([text], scheme, workers=1)).hashes
 
 
 def least_stored_size(scheme: Scheme) -> int:

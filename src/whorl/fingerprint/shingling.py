@@ -85,10 +85,10 @@ class Scheme:
         return f"minhash{self.version}-{self.profile}-{self.unit[0]}{self.shingle_size}-b{self.bucket_count}{more}"
 
     @classmethod
-    def named(cls, name: str) -> Self:
+    def parse(cls, name: str) -> Self:
         """Parse a scheme name: a full name, or the word-break profile alone.
 
-        >>> Scheme.named("minhash1-icu77-w5-b1-s512").hash_set_size
+        >>> Scheme.parse("minhash1-icu77-w5-b1-s512").hash_set_size
         512
         """
         whole = _NAME.fullmatch(name)
@@ -148,7 +148,7 @@ class JoinedWords:
         return [raw[start : end - 2].decode("utf-16-le") for start, end in pairwise(ends)]
 
     @classmethod
-    def concatenated(cls, parts: Iterable[JoinedWords]) -> JoinedWords:
+    def concatenate(cls, parts: Iterable[JoinedWords]) -> JoinedWords:
         filled = [part for part in parts if len(part.starts) > 1]
         if len(filled) <= 1:
             return filled[0] if filled else join([])
@@ -158,9 +158,9 @@ class JoinedWords:
         return cls(np.concatenate(encoded[1:]), np.concatenate([*starts, offsets[-1:]]))
 
     def followed_by(self, others: JoinedWords) -> JoinedWords:
-        return self.concatenated((self, others))
+        return self.concatenate((self, others))
 
-    def last(self, count: int) -> JoinedWords:
+    def last_words(self, count: int) -> JoinedWords:
         starts = self.starts[-count - 1 :]
         return JoinedWords(self.encoded[starts[0] :], starts - starts[0])
 
@@ -171,7 +171,9 @@ def join(words: Sequence[str]) -> JoinedWords:
     return JoinedWords(np.frombuffer(encoded, np.uint8), _starts(words, encoded))
 
 
-def numbered(murmur: npt.NDArray[np.uint64], number: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+def numbered_hashes(
+    murmur: npt.NDArray[np.uint64], number: int
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """Return Lucene's hashes of shingles for the hash function with this number, as high halves and low halves.
 
     `murmur` has both halves of each shingle's murmur hash. Lucene combines it with the number (combineOrdered), even
@@ -257,8 +259,8 @@ def murmur_pieces(read: Iterable[JoinedWords], size: int) -> Iterator[npt.NDArra
     for piece in read:
         words = before.followed_by(piece)
         yield murmur(words, size)
-        before = words.last(size - 1)
+        before = words.last_words(size - 1)
 
 
 def joined_words(text: str, profile: str) -> JoinedWords:
-    return JoinedWords.concatenated(pieces(text, profile))
+    return JoinedWords.concatenate(pieces(text, profile))

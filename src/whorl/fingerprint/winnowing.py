@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from whorl.arrays import chunks, sorted_distinct
 from whorl.errors import ParameterError, SchemeMismatchError
-from whorl.fingerprint.fingerprint_texts import Parts, hashed
+from whorl.fingerprint.fingerprint_texts import Parts, hash_texts
 from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.fingerprint.words.tokenizer import without_line_end_hyphens
 from whorl.request_context import require_time
@@ -91,7 +91,7 @@ class PassageScheme:
         return f"passages1-t{self.run_words}-k{self.hashed_words}-b{self.bits}"
 
     @classmethod
-    def named(cls, name: str) -> Self:
+    def parse(cls, name: str) -> Self:
         match = _NAME.fullmatch(name)
         if not match:
             raise ParameterError(f"there is no passage scheme {name!r:.80}; name one as {cls().name}")
@@ -106,9 +106,9 @@ class PassageScheme:
             )
 
 
-def winnowed(words: JoinedWords, scheme: PassageScheme) -> Numbers:
+def winnow(words: JoinedWords, scheme: PassageScheme) -> Numbers:
     """Return the hashes of a text that winnowing keeps, ascending and distinct; empty for a short text."""
-    return sorted_distinct([_numbers(_across(np.minimum, run_hashes(words, scheme), scheme.window), scheme)])
+    return sorted_distinct([_passage_hashes(_across(np.minimum, run_hashes(words, scheme), scheme.window), scheme)])
 
 
 def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> Numbers:
@@ -117,11 +117,11 @@ def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_schem
     If words are broken at line ends, the result includes BROKEN_WORDS, and the hashes of the text with these words
     joined. `words` are the words of `text` under `scheme`, the scheme of the document's tokens.
     """
-    numbers, whole = winnowed(words, passage_scheme), without_line_end_hyphens(text)
+    numbers, whole = winnow(words, passage_scheme), without_line_end_hyphens(text)
     if whole == text:
         return numbers
-    (rejoined,) = hashed([whole], scheme, Parts.WORDS, workers=1)
-    return sorted_distinct([np.array([BROKEN_WORDS], np.uint64), numbers, winnowed(rejoined.words, passage_scheme)])
+    (rejoined,) = hash_texts([whole], scheme, Parts.WORDS, workers=1)
+    return sorted_distinct([np.array([BROKEN_WORDS], np.uint64), numbers, winnow(rejoined.words, passage_scheme)])
 
 
 def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt.NDArray[np.int64]]:
@@ -142,7 +142,9 @@ def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt
     smallest = _across(lambda a, b: np.where(hashes[b] < hashes[a], b, a), places, scheme.window)
     # The smallest hash of a window never precedes the smallest hash of an earlier window. So `smallest` ascends.
     first, end = np.searchsorted(smallest, places), np.searchsorted(smallest, places, side="right")
-    return _numbers(hashes, scheme), np.stack((first, np.where(end > first, end - 1 + scheme.run_words, first)), axis=1)
+    return _passage_hashes(hashes, scheme), np.stack(
+        (first, np.where(end > first, end - 1 + scheme.run_words, first)), axis=1
+    )
 
 
 def kept_places(words: JoinedWords, scheme: PassageScheme) -> tuple[npt.NDArray[np.int64], Numbers]:
@@ -153,7 +155,7 @@ def kept_places(words: JoinedWords, scheme: PassageScheme) -> tuple[npt.NDArray[
     hashes = run_hashes(words, scheme)
     is_window = np.ones(max(0, hashes.size - scheme.window + 1), np.bool_)
     places = kept_of(hashes, is_window)
-    return places, _numbers(hashes[places], scheme)
+    return places, _passage_hashes(hashes[places], scheme)
 
 
 def kept_of(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
@@ -191,7 +193,7 @@ def _across(
     return elements
 
 
-def _numbers(hashes: Numbers, scheme: PassageScheme) -> Numbers:
+def _passage_hashes(hashes: Numbers, scheme: PassageScheme) -> Numbers:
     # The upper bits of the smallest hashes hardly differ, so keep the lower bits.
     return hashes & np.uint64((1 << scheme.bits) - 1)
 
@@ -228,7 +230,7 @@ def _hashes_of_portion(texts: Sequence[JoinedWords]) -> Numbers:
     # A word's hash includes the blank after it.
     units = np.concatenate([part for words in texts for part in (words.encoded.view("<u2"), _BLANKS)])
     lengths = np.concatenate([np.diff(words.starts) // 2 for words in texts])
-    return mixed(_polynomials(units.astype(np.uint64), np.cumsum(lengths) - lengths, lengths))
+    return mix_bits(_polynomials(units.astype(np.uint64), np.cumsum(lengths) - lengths, lengths))
 
 
 def hashes_of_runs(of_words: Numbers, count: int) -> Numbers:
@@ -242,7 +244,7 @@ def hashes_of_runs(of_words: Numbers, count: int) -> Numbers:
         require_time()
         hashes *= _OF_WORDS
         hashes += of_words[at : at + places]
-    return mixed(hashes)
+    return mix_bits(hashes)
 
 
 def _polynomials(units: Numbers, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> Numbers:
@@ -257,7 +259,7 @@ def _polynomials(units: Numbers, starts: npt.NDArray[np.int64], lengths: npt.NDA
     return sums
 
 
-def mixed(numbers: Numbers) -> Numbers:
+def mix_bits(numbers: Numbers) -> Numbers:
     """Mix the bits of each number with the finaliser of 64-bit murmur3."""
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         numbers = (numbers ^ numbers >> np.uint64(33)) * np.uint64(factor)

@@ -108,7 +108,7 @@ _MANY_OBJECTS = 10_000
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def without_garbage_collection() -> Iterator[None]:
     """Suspend the garbage collector, which would scan many new lists again and again."""
     was_enabled = gc.isenabled()
     gc.disable()
@@ -147,7 +147,7 @@ class Groups:
         return (self.codes[start:end] for start, end in pairwise(self.ends.tolist()))
 
     def to_lists(self) -> list[list[int]]:
-        with uncollected():
+        with without_garbage_collection():
             codes = self.codes.tolist()
             return [codes[start:end] for start, end in pairwise(self.ends.tolist())]
 

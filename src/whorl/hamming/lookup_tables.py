@@ -85,7 +85,7 @@ class Layout:
         ]
 
     @property
-    def expected(self) -> float:
+    def expected_comparisons(self) -> float:
         """Average number of codes per thousand that a query compares, for uniformly distributed codes."""
         return 1000.0 * len(self.lows) * len(self.flips) / (1 << self.width)
 
@@ -222,7 +222,7 @@ class Tables:
         return all((differing & mask).bit_count() > self.layout.radius for mask in earlier)
 
     def find_all(self, queries: Codes) -> Groups:
-        looked_at = _PLAIN_CODE * self._size * self.layout.expected / 1000
+        looked_at = _PLAIN_CODE * self._size * self.layout.expected_comparisons / 1000
         compiled = loops(queries.size * (_PLAIN_QUERY + looked_at) * 1e-9)
         if compiled is None:
             return self._find_all_plainly(queries)

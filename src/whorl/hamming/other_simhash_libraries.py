@@ -179,7 +179,7 @@ def lookup3(strings: Sequence[bytes], primary: int = 0, secondary: int = 0) -> n
     return hashes
 
 
-def _rotated(halves: _Halves, bits: int) -> _Halves:
+def _rotate(halves: _Halves, bits: int) -> _Halves:
     return (halves << np.uint32(bits)) | (halves >> np.uint32(32 - bits))
 
 
@@ -187,7 +187,7 @@ def _mix(state: _Halves) -> None:
     """Mix the three numbers in place, reversibly; shape (3, n)."""
     for to, by, bits in _MIX:
         state[to] -= state[by]
-        state[to] ^= _rotated(state[by], bits)
+        state[to] ^= _rotate(state[by], bits)
         state[by] += state[3 - to - by]
 
 
@@ -195,4 +195,4 @@ def _finish(state: _Halves) -> None:
     """Apply the final mixing to the three numbers in place; shape (3, n)."""
     for to, by, bits in _FINAL:
         state[to] ^= state[by]
-        state[to] -= _rotated(state[by], bits)
+        state[to] -= _rotate(state[by], bits)

@@ -124,10 +124,10 @@ def distance(a: int, b: int) -> int:
     return (as_code(a) ^ as_code(b)).bit_count()
 
 
-def named(scheme: str) -> str:
+def full_scheme_name(scheme: str) -> str:
     """Return the full name of a scheme.
 
-    >>> named("icu77")
+    >>> full_scheme_name("icu77")
     'simhash1-icu77'
     """
     whole = f"simhash1-{scheme}" if scheme in PROFILES else scheme
@@ -137,7 +137,7 @@ def named(scheme: str) -> str:
 
 
 def _coder(scheme: str) -> Callable[[Sequence[str]], Hashes]:
-    whole = named(scheme)
+    whole = full_scheme_name(scheme)
     return _WordCodes(_OWN[whole]) if whole in _OWN else _PUBLISHED[whole]
 
 

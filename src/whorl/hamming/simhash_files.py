@@ -11,7 +11,7 @@ from typing import BinaryIO
 import numpy as np
 
 from whorl.errors import ParameterError
-from whorl.hamming.codes import LARGEST, Codes, Groups, loops, uncollected
+from whorl.hamming.codes import LARGEST, Codes, Groups, loops, without_garbage_collection
 
 _CHUNK = 1 << 22
 #: Number of groups written at a time.
@@ -40,15 +40,15 @@ def read_codes(stream: BinaryIO, name: str, ahead: bytes = b"") -> Codes:
         if not newline:
             pending += chunk
             continue
-        read.append(_numbers(pending + whole + newline, name, line))
+        read.append(_parse_codes(pending + whole + newline, name, line))
         line += read[-1].size
         pending = after
     if pending:
-        read.append(_numbers(pending if pending.endswith(b"\n") else pending + b"\n", name, line))
+        read.append(_parse_codes(pending if pending.endswith(b"\n") else pending + b"\n", name, line))
     return np.concatenate(read)
 
 
-def _numbers(text: bytes, name: str, line: int) -> Codes:
+def _parse_codes(text: bytes, name: str, line: int) -> Codes:
     compiled = loops(len(text) * READING_SECONDS)
     if compiled:
         codes = np.empty(len(text) // 2 + 1, np.uint64)
@@ -82,7 +82,7 @@ def lines_of(groups: Groups) -> Iterator[bytes]:
             text = np.empty(22 * int(ends[-1] - ends[0]) + 3 * ends.size, np.uint8)
             yield text[: compiled.write_groups(groups.codes, ends, text)].tobytes()
         else:
-            with uncollected():
+            with without_garbage_collection():
                 lists = Groups(groups.codes[ends[0] : ends[-1]], ends - ends[0]).to_lists()
                 # A line has the same format as a printed list of ints in Python.
                 yield "".join([f"{group}\n" for group in lists]).encode()
@@ -126,7 +126,7 @@ def read_labelled(lines: Iterable[bytes], name: str) -> tuple[Codes, dict[int, l
     return np.fromiter(ids, np.uint64, len(ids)), ids
 
 
-def chained(first: bytes, stream: BinaryIO) -> Iterator[bytes]:
+def prepend_lines(first: bytes, stream: BinaryIO) -> Iterator[bytes]:
     """Yield all lines of a stream, whose beginning `first` has already been read."""
     return chain([first + (b"" if first.endswith(b"\n") else stream.readline())] if first else [], stream)
 

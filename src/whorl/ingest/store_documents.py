@@ -93,7 +93,7 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
             last = {document.id: document for document in group}
             digests = {} if again else engine.digests(last)
             sent = [document for document in last.values() if not document.has_digest(digests.get(document.id))]
-            stored = _stored(engine, sent, on_refused)
+            stored = _store(engine, sent, on_refused)
             done = Indexed(
                 done.stored + _count_among(new, stored),
                 done.unchanged + len(new) - _count_among(new, sent),
@@ -122,7 +122,7 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
     return done
 
 
-def _stored(
+def _store(
     engine: Engine, documents: list[Document], on_refused: Callable[[Document, DocumentError], None] | None
 ) -> list[Document]:
     """Store documents, and return the stored ones. If the engine refuses one, store them one by one."""
@@ -134,7 +134,7 @@ def _stored(
         if on_refused is None:
             raise
         if len(documents) > 1:
-            return [stored for document in documents for stored in _stored(engine, [document], on_refused)]
+            return [stored for document in documents for stored in _store(engine, [document], on_refused)]
         on_refused(documents[0], error)
         return []
     return documents

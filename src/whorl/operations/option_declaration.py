@@ -114,7 +114,7 @@ ALL_RETURNED = only("cli", "mcp", because="returns all of them")
 
 def options_of(operation: type[Any], front_end: FrontEnd | None = None) -> tuple[OptionField, ...]:
     """Return the options of an operation for all front ends or for one; inherited options come last."""
-    declared = _declared(operation)  # type: ignore[arg-type]  # classes are hashable
+    declared = _declared_options(operation)  # type: ignore[arg-type]  # classes are hashable
     return tuple(field for field in declared if front_end is None or front_end not in field.option.absent)
 
 
@@ -174,7 +174,7 @@ def changed_options(operation: Any) -> Iterator[OptionField]:
 
 
 @lru_cache
-def _declared(operation: type[Any]) -> tuple[OptionField, ...]:
+def _declared_options(operation: type[Any]) -> tuple[OptionField, ...]:
     hints = get_type_hints(operation, include_extras=True)
     # Front ends add their subjects as fields that are not options.
     declared = {member.name: member for member in fields(operation) if "option" in member.metadata}

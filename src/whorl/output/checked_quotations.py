@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import IO, Any, ClassVar
 
 from whorl.output.comparison import LinedRange, Lines, Read
-from whorl.output.formatting import cell, counted
+from whorl.output.formatting import cell, plural
 from whorl.output.json_conversion import values
 from whorl.output.sources_report import html_name, html_text, lines_named, report_page
 from whorl.search.quotations.results import Difference, LookUp, QuotedPlace, Verdict, Verification, VerifiedQuotation
@@ -47,7 +47,7 @@ class LinedPlace:
     range: LinedRange
 
     @classmethod
-    def of(cls, place: QuotedPlace) -> LinedPlace:
+    def from_place(cls, place: QuotedPlace) -> LinedPlace:
         return cls(place, Lines(place.content).range(place.document, with_text=True))
 
 
@@ -90,9 +90,10 @@ class ListedVerification:
     quotations: tuple[ListedQuotation, ...]
 
 
-def listed(read: Read, verification: Verification) -> ListedVerification:
+def list_verification(read: Read, verification: Verification) -> ListedVerification:
     quotations = tuple(
-        ListedQuotation(quotation, tuple(map(LinedPlace.of, quotation.places))) for quotation in verification.quotations
+        ListedQuotation(quotation, tuple(map(LinedPlace.from_place, quotation.places)))
+        for quotation in verification.quotations
     )
     return ListedVerification(
         ListedText(read.name, read.kind, verification.text if verification.is_html else None), verification, quotations
@@ -100,7 +101,7 @@ def listed(read: Read, verification: Verification) -> ListedVerification:
 
 
 def verification_values(read: Read, verification: Verification) -> dict[str, Any]:
-    return values(listed(read, verification))
+    return values(list_verification(read, verification))
 
 
 def write_quotations(read: Read, verification: Verification, out: IO[str]) -> None:
@@ -117,13 +118,13 @@ def totals_line(verification: Verification) -> str:
     if not verification.quotations:
         return "No quotation found: nothing stands between quotation marks or in a block quote (--all: every sentence)."
     counts = ", ".join(f"{number:,} {name}" for name, number in verification.counts.items() if number)
-    total = counted(len(verification.quotations), "quotation")
-    return f"{total} looked for in {counted(verification.documents, 'document')}: {counts}."
+    total = plural(len(verification.quotations), "quotation")
+    return f"{total} looked for in {plural(verification.documents, 'document')}: {counts}."
 
 
 def look_up_line(look_up: LookUp, verdict: Verdict) -> str:
     """Return a line of evidence for a verdict: how many runs of the quotation's words were looked up, and where."""
-    runs, documents = counted(len(look_up.runs), "run"), counted(look_up.documents, "document")
+    runs, documents = plural(len(look_up.runs), "run"), plural(look_up.documents, "document")
     line = f"{runs} of its words looked up in {documents}, {look_up.read:,} read"
     return f"{line}: none has it" if verdict is Verdict.ABSENT else line
 
@@ -194,11 +195,11 @@ def _article(number: int, quotation: VerifiedQuotation) -> str:
     parts = [
         f'<article id="q{number}" aria-labelledby="h{number}">',
         f'<h2 id="h{number}"><span class="{_colour(quotation)}"><b>{number}</b> {quotation.verdict.value}</span></h2>',
-        f"<p>{counted(quotation.words, 'word')}, {MEANINGS[quotation.verdict]}.</p>",
+        f"<p>{plural(quotation.words, 'word')}, {MEANINGS[quotation.verdict]}.</p>",
         f'<blockquote dir="auto">{html_text(quotation.quotation.quote)}</blockquote>',
         f"<p>Named source: {html_name(named)}</p>" if named else "",
         *(f"<p>{html_text(note)}</p>" for note in quotation.notes),
-        *map(_place, quotation.places),
+        *map(_format_place, quotation.places),
     ]
     if quotation.look_up is not None:
         parts.append(f"<p>{html_text(look_up_line(quotation.look_up, quotation.verdict))}.</p>")
@@ -207,7 +208,7 @@ def _article(number: int, quotation: VerifiedQuotation) -> str:
     return "".join([*parts, "</article>"])
 
 
-def _place(place: QuotedPlace) -> str:
+def _format_place(place: QuotedPlace) -> str:
     content, (start, end) = place.content, place.document
     before, after = content[max(0, start - _AROUND) : start], content[end : end + _AROUND]
     differences = "".join(f"<li>{html_text(difference_text(difference))}</li>" for difference in place.differences)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from whorl.fingerprint.compare_texts import Comparison, Passage, ResidualOverlap, Size
 from whorl.operations import CompareOperation
-from whorl.output.formatting import counted
+from whorl.output.formatting import plural
 from whorl.output.json_conversion import values
 from whorl.request_context import timely
 
@@ -32,7 +32,7 @@ class Read(NamedTuple):
     text: str
 
     @classmethod
-    def of(cls, document_id: str | None, text: str, name: str = "") -> Read:
+    def from_text(cls, document_id: str | None, text: str, name: str = "") -> Read:
         """Return the text of a document, or a text without an id. By default, the name is the id."""
         return cls(name or document_id or "", "text" if document_id is None else "document", text)
 
@@ -142,7 +142,7 @@ class DocumentPassages:
 def warnings(comparison: Comparison) -> list[str]:
     size = comparison.scheme.shingle_size
     return [
-        f"{side} has {counted(text.words, 'word')}, fewer than the {size} of a shingle: there is nothing to count, and "
+        f"{side} has {plural(text.words, 'word')}, fewer than the {size} of a shingle: there is nothing to count, and "
         "every share is 0"
         for side, text in (("A", comparison.a), ("B", comparison.b))
         if not text.shingles
@@ -157,9 +157,9 @@ def read_texts(store: Store, *sides: tuple[str | None, str | None]) -> list[Read
 
     def read(reference: str | None, text: str | None) -> Read:
         if reference is None:
-            return Read.of(None, text or "")
+            return Read.from_text(None, text or "")
         document_id = ids[reference]
-        return Read.of(document_id, texts[reference], stored[document_id].name if document_id in stored else "")
+        return Read.from_text(document_id, texts[reference], stored[document_id].name if document_id in stored else "")
 
     return [read(*side) for side in sides]
 

@@ -31,7 +31,7 @@ from whorl.duplicates.result import (
 )
 from whorl.duplicates.write_cluster_labels import LabelCounts
 from whorl.fingerprint.statistics.metric import Share, Shares
-from whorl.output.formatting import cell, counted, percent, printable, titled, without_controls
+from whorl.output.formatting import cell, percent, plural, printable, title_of, without_controls
 from whorl.output.json_conversion import fraction, values
 
 FORMATS = ("json", "csv", "table")
@@ -190,17 +190,17 @@ def _date(member: Member) -> str | None:
 
 
 def common_line(residual: Residual) -> str:
-    where = [] if residual.above is None else [f"in more than {counted(residual.above, 'different document')}"]
+    where = [] if residual.above is None else [f"in more than {plural(residual.above, 'different document')}"]
     where += ["in what was named as boilerplate"] if residual.options.boilerplate else []
-    shingles, share = counted(residual.shingles, "shingle"), percent(residual.share)
+    shingles, share = plural(residual.shingles, "shingle"), percent(residual.share)
     line = f"{shingles} {' or '.join(where)}, {share} of all text, are common"
     if residual.options.is_ignored and residual.bare:
-        line += f"; nothing else is in {counted(residual.bare, 'document')}, duplicates of equal ones alone"
+        line += f"; nothing else is in {plural(residual.bare, 'document')}, duplicates of equal ones alone"
     return line
 
 
 def marked_line(done: LabelCounts) -> str:
-    labelled = f"{counted(done.documents, 'document')} of {counted(done.clusters, 'cluster')} say so in the store"
+    labelled = f"{plural(done.documents, 'document')} of {plural(done.clusters, 'cluster')} say so in the store"
     left = f"; {done.left:,} changed meanwhile: run the same command again" if done.left else ""
     return f"{labelled}: {done.written:,} changed, {done.cleared:,} that are in none any more cleared{left}"
 
@@ -215,7 +215,7 @@ def left_out(duplicates: Duplicates) -> list[str]:
 
 
 def not_compared_line(number: int, kind: str, lack: str) -> str:
-    return f"{counted(number, kind)} {lack} {'was' if number == 1 else 'were'} not compared"
+    return f"{plural(number, kind)} {lack} {'was' if number == 1 else 'were'} not compared"
 
 
 def write_pairs(
@@ -295,7 +295,7 @@ def write_clusters(
         elif form == "csv":
             rows.writerows(map(_csv, _cluster_rows(cluster)))
         elif preview is None or count <= preview.clusters:
-            heading = f"cluster {count:,}: {counted(size, 'document')}{_snippet(texts.get(cluster.principal.id, ''))}"
+            heading = f"cluster {count:,}: {plural(size, 'document')}{_snippet(texts.get(cluster.principal.id, ''))}"
             out.write(f"{chr(10) if count > 1 else ''}{heading}\n")
             if versions:
                 out.writelines(_version_lines(cluster))
@@ -304,7 +304,7 @@ def write_clusters(
             for match in cluster.matches[:shown]:
                 member = match.b
                 mark = "  (kept)" if marks_principal and member == cluster.principal else ""
-                out.write(f"{_percent(match, 'jaccard'):>{width}}  {titled(member.id, member.name)}{mark}\n")
+                out.write(f"{_percent(match, 'jaccard'):>{width}}  {title_of(member.id, member.name)}{mark}\n")
             if size > shown:
                 out.write(f"{'':>{width}}  … and {size - shown:,} more\n")
     return count, documents
@@ -314,9 +314,9 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
     for count, item in enumerate(items if preview is None else items[: preview.clusters]):
         size = len(item.documents)
         shown = size if preview is None else preview.members
-        out.write(f"{chr(10) if count else ''}{printable(item.id)} is in {counted(size, 'document')}\n")
+        out.write(f"{chr(10) if count else ''}{printable(item.id)} is in {plural(size, 'document')}\n")
         for pairs in item.documents[:shown]:
-            document = titled(pairs[0].b.id, pairs[0].b.name)
+            document = title_of(pairs[0].b.id, pairs[0].b.name)
             # Leave out parts that contain the whole document, unless all parts do.
             parts = [pair for pair in pairs if not _is_within(pair)] or pairs[:1]
             out.write(f"  {document}: {', '.join(map(_held_part, parts))}{_snippet(pairs[0].passage)}\n")
@@ -338,8 +338,8 @@ def _is_within(pair: Pair) -> bool:
 def reference_line(result: ReferenceMatches, items: Sequence[ReferenceItem]) -> str:
     documents = {pairs[0].b.id for item in items for pairs in item.documents}
     return (
-        f"{len(items):,} of {counted(result.items_in_all, 'item')} of the reference in {len(documents):,} of "
-        f"{counted(result.documents, 'document')}"
+        f"{len(items):,} of {plural(result.items_in_all, 'item')} of the reference in {len(documents):,} of "
+        f"{plural(result.documents, 'document')}"
     )
 
 
@@ -354,9 +354,7 @@ def _snippet(text: str) -> str:
 def redundancy_line(result: Duplicates, size: int, *, complete: bool, keep: Keep | None = None) -> str:
     """Return a line on the documents that could be deleted: all but one per cluster. The files have `size` bytes."""
     removed, text_share = result.redundancy(complete=complete, keep=keep)
-    line = (
-        f"keeping one of each removes {counted(removed, result.kind)} ({percent(removed / max(result.documents, 1))})"
-    )
+    line = f"keeping one of each removes {plural(removed, result.kind)} ({percent(removed / max(result.documents, 1))})"
     line += f" with {percent(text_share)} of the text"
     unit, name = (1e6, "MB") if size >= 1e6 else (1e3, "kB")
     return line + (f", about {text_share * size / unit:,.1f} of {size / unit:,.1f} {name}" if size else "")
@@ -446,7 +444,7 @@ def _version_lines(cluster: Cluster) -> Iterator[str]:
     for number, version in enumerate(cluster.versions, start=1):
         member, match = version.member, version.match
         date, mark = _date(member), "  (principal)" if member == cluster.principal else ""
-        yield f"{number:>4}  {titled(member.id, member.name)}{'' if date is None else f'  {date}'}{mark}\n"
+        yield f"{number:>4}  {title_of(member.id, member.name)}{'' if date is None else f'  {date}'}{mark}\n"
         if match is None:
             continue
         for sign, share, own in (
@@ -455,7 +453,7 @@ def _version_lines(cluster: Cluster) -> Iterator[str]:
         ):
             if not share and not (own and own.words):
                 continue
-            words = "" if own is None else f", {counted(own.words, 'word')}"
+            words = "" if own is None else f", {plural(own.words, 'word')}"
             yield f"      {sign} {percent(share, is_exact=match.is_exact)}{words}\n"
             for _, text in () if own is None else _longest(own, _SHOWN):
                 yield f"        {sign} {printable(' '.join(text.split()))[:_WIDTH]}\n"

@@ -62,7 +62,7 @@ def without_controls(text: str) -> str:
     return _UNESCAPED_CONTROLS.sub(lambda control: f"\\u{ord(control[0]):04x}", text)
 
 
-def counted(number: int, noun: str, several: str = "") -> str:
+def plural(number: int, noun: str, several: str = "") -> str:
     """Format a number with its noun: `1 document`, `2,000 documents`; `several` is an irregular plural."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {several or f'{noun}s'}"
 
@@ -81,7 +81,7 @@ def is_one_line(text: str) -> bool:
     return text.splitlines() == [text] and not _CONTROLS.search(text)
 
 
-def titled(document_id: str, name: str) -> str:
+def title_of(document_id: str, name: str) -> str:
     """Return the printable id of a document, and its name if it differs from the id."""
     return f"{printable(document_id)}  {printable(name)}" if name and name != document_id else printable(document_id)
 

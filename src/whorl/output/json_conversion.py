@@ -69,7 +69,7 @@ class JsonField(NamedTuple):
     annotation: Any
     condition: str = ""
 
-    def within(self, path: str, *, is_optional: bool) -> JsonField:
+    def nest(self, path: str, *, is_optional: bool) -> JsonField:
         """Return the same field of an outer object whose attribute `path` is this result, or None if `is_optional`."""
         condition = f"{path}.{self.condition}" if self.condition else ""
         annotation = self.annotation | None if is_optional else self.annotation
@@ -85,7 +85,7 @@ def json_fields(cls: Any) -> tuple[JsonField, ...]:
     """Return the JSON fields of a result class; raise AttributeError if an entry names a missing attribute."""
     declared: dict[str, JsonField] = {}
     for entry in _entries(cls):
-        for json_field in _parsed(cls, entry):
+        for json_field in _parse_fields(cls, entry):
             declared.pop(json_field.name, None)
             declared[json_field.name] = json_field
     return tuple(declared.values())
@@ -107,11 +107,11 @@ def _entries(cls: type[Any]) -> tuple[str, ...]:
     return tuple(declared.name for declared in fields(cls)) if listed is None else listed
 
 
-def _parsed(cls: type[Any], entry: str) -> Iterator[JsonField]:
+def _parse_fields(cls: type[Any], entry: str) -> Iterator[JsonField]:
     if entry.startswith("*"):
         path = entry[1:]
         result, is_optional = without_none(_annotation(cls, path))
-        yield from (field.within(path, is_optional=is_optional) for field in json_fields(result))
+        yield from (field.nest(path, is_optional=is_optional) for field in json_fields(result))
         return
     left, _, path = entry.partition("=")
     name, mark, condition = left.partition("?")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Hit, Page
-from whorl.output.formatting import counted, percent, printable, titled
+from whorl.output.formatting import percent, plural, printable, title_of
 from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.results import Explanation, Measured, SimilarPlan
 from whorl.search.similar.sketch_plan import (
@@ -35,7 +35,7 @@ def condition(plan: SimilarPlan) -> str:
     return _WANTED[plan.metric].format(f"{float(100 * plan.threshold):g} %")
 
 
-def _few(number: float) -> str:
+def _average(number: float) -> str:
     return "none" if number < 0.005 else f"{number:.2f}"
 
 
@@ -95,7 +95,7 @@ def _reach(plan: SketchPlan, branch: Branch) -> str:
 
 def plan_lines(plan: SimilarPlan) -> Iterator[str]:
     yield f"find documents {condition(plan)}"
-    yield f"the source has {counted(plan.source_size, 'distinct shingle')}"
+    yield f"the source has {plural(plan.source_size, 'distinct shingle')}"
     if isinstance(plan, ResidualPlan):
         yield f"of which {plan.left:,} are not common; those alone count"
         yield f"candidates have at least {plan.least_shared:,} of them:"
@@ -105,7 +105,7 @@ def plan_lines(plan: SimilarPlan) -> Iterator[str]:
         yield promise(plan)
         return
     if isinstance(plan, MinHashPlan):
-        tokens = counted(len(plan.buckets), "MinHash token")
+        tokens = plural(len(plan.buckets), "MinHash token")
         yield f"at least {plan.min_should_match} of {tokens} (the documents have no sketches)"
         yield "then all tokens of each candidate are compared, and those below the threshold are dropped"
         yield promise(plan)
@@ -117,17 +117,17 @@ def plan_lines(plan: SimilarPlan) -> Iterator[str]:
 def _look_ups(plan: SketchPlan) -> Iterator[str]:
     for branch in plan.branches:
         if branch.by_phrases:
-            phrases = counted(plan.source_size, "phrase")
+            phrases = plural(plan.source_size, "phrase")
             yield f"{_sizes(branch)}: at least {branch.min_should_match} of {phrases}, each one shingle; finds all"
             continue
-        tokens = counted(len(branch.tokens), "token")
+        tokens = plural(len(branch.tokens), "token")
         yield f"{_sizes(branch)}: at least {branch.min_should_match} of {tokens}"
         near, far = (100 * chance for chance in final_false_positives(plan, branch))
         yield (
-            f"  finds {100 * branch.recall:.1f} of 100 at the threshold; passes {_few(near)} of 100 that are 10 points "
-            f"below, {_few(far)} that are 20"
+            f"  finds {100 * branch.recall:.1f} of 100 at the threshold; passes {_average(near)} of 100 that are 10 "
+            f"points below, {_average(far)} that are 20"
         )
-    yield f"{counted(plan.look_ups, 'look-up')} in all"
+    yield f"{plural(plan.look_ups, 'look-up')} in all"
     if plan.second_recall is not None:
         yield "then each candidate's whole sketch is compared, and those below the threshold are dropped"
 
@@ -204,4 +204,4 @@ def repeats_lines(repeats: Repeats, metric: Metric) -> Iterator[str]:
     yield f"{printable(repeats.id)} repeats"
     for match in repeats.found:
         share = percent(match.estimate.shares.by(metric), is_exact=match.estimate.is_exact)
-        yield f"{share:>10}  {titled(match.hit.id, match.hit.name)}"
+        yield f"{share:>10}  {title_of(match.hit.id, match.hit.name)}"

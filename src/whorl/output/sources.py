@@ -11,7 +11,7 @@ from typing import IO, Any, ClassVar, Literal, NamedTuple
 
 from whorl.fingerprint.statistics.metric import Share, Shares
 from whorl.output.comparison import LinedRange, Lines, Read
-from whorl.output.formatting import cell, counted, percent
+from whorl.output.formatting import cell, percent, plural
 from whorl.output.json_conversion import values
 from whorl.request_context import timely
 from whorl.search.attribution.results import Attribution, Common, TextSource
@@ -116,7 +116,7 @@ def sources_values(
     With `texts` "passages", the texts of the passages are included.
     """
     lines, with_text, common = Lines(read.text), texts == "passages", attribution.common
-    sources = ((source, _lined(lines, source, with_text=with_text)) for source in attribution.sources)
+    sources = ((source, _passages_with_lines(lines, source, with_text=with_text)) for source in attribution.sources)
     attributed = AttributedText(
         SearchedText(read.name, read.kind, attribution.words),
         attribution,
@@ -128,7 +128,7 @@ def sources_values(
     return values(attributed)
 
 
-def _lined(a: Lines, source: TextSource, *, with_text: bool) -> tuple[SourcePassage, ...]:
+def _passages_with_lines(a: Lines, source: TextSource, *, with_text: bool) -> tuple[SourcePassage, ...]:
     b = Lines(source.content)
     return tuple(
         SourcePassage(
@@ -143,7 +143,7 @@ def _lined(a: Lines, source: TextSource, *, with_text: bool) -> tuple[SourcePass
 def common_line(common: Common, words: int) -> str:
     # The search finds given boilerplate texts exactly, but may miss the ends of text that is common in the store.
     bound = "" if common.limit is None else "at least "
-    line = f"{bound}{common.words:,} of {counted(words, 'word')} are common"
+    line = f"{bound}{common.words:,} of {plural(words, 'word')} are common"
     if common.is_ignored:
         return f"{line} and left out."
     others = words - common.words
@@ -152,7 +152,7 @@ def common_line(common: Common, words: int) -> str:
 
 
 def excluded_line(attribution: Attribution) -> str:
-    of_all = f"{attribution.excluded_words:,} of {counted(attribution.words, 'word')}"
+    of_all = f"{attribution.excluded_words:,} of {plural(attribution.words, 'word')}"
     return f"{of_all} are in quotations or references and are left out."
 
 
@@ -167,10 +167,10 @@ def write_sources(attribution: Attribution, out: IO[str]) -> None:
 def notes(attribution: Attribution) -> list[str]:
     lines = list(attribution.warnings)
     if attribution.without_text:
-        lines.append(f"not compared, for want of a stored text: {counted(attribution.without_text, 'candidate')}")
+        lines.append(f"not compared, for want of a stored text: {plural(attribution.without_text, 'candidate')}")
     if attribution.unread:
         lines.append(
-            f"not read: {attribution.unread:,} of {counted(attribution.candidates, 'candidate')}, those that promised "
+            f"not read: {attribution.unread:,} of {plural(attribution.candidates, 'candidate')}, those that promised "
             "the least; there may be more sources among them"
         )
     return lines
@@ -179,14 +179,14 @@ def notes(attribution: Attribution) -> list[str]:
 def recall_line(attribution: Attribution) -> str:
     promise = attribution.promise
     if promise.certain_words is not None:
-        line = f"every document with a passage of {counted(promise.certain_words, 'word')} is found"
+        line = f"every document with a passage of {plural(promise.certain_words, 'word')} is found"
         gaps = [f"{attribution.unread:,} not read"] if attribution.unread else []
         if promise.crowded:
-            gaps.append(f"those of {counted(promise.crowded, 'place')} of the text that are in too many documents")
+            gaps.append(f"those of {plural(promise.crowded, 'place')} of the text that are in too many documents")
         return line + (f", but for {' and '.join(gaps)}" if gaps else "")
     if promise.words is None:
         return "best effort: nothing is promised"
     return (
         f"at least {float(100 * promise.recall):g} of 100 documents with a passage of "
-        f"{counted(promise.words, 'word')} are found, more of those with a longer one"
+        f"{plural(promise.words, 'word')} are found, more of those with a longer one"
     )

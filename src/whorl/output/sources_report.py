@@ -15,7 +15,7 @@ import numpy as np
 
 from whorl.fingerprint.compare_texts import Passage
 from whorl.output.comparison import Lines, Read
-from whorl.output.formatting import counted, percent
+from whorl.output.formatting import percent, plural
 from whorl.output.sources import common_line, excluded_line, notes, recall_line
 from whorl.search.attribution.results import Attribution, TextSource
 
@@ -39,8 +39,8 @@ def report(read: Read, attribution: Attribution) -> str:
         title,
         [
             f'<p class="total"><strong>{percent(attribution.coverage)}</strong> of the '
-            f"{counted(attribution.counted_words, 'word')} are in {counted(len(attribution.sources), 'source')}. The "
-            f"longest passage has {counted(attribution.longest_passage, 'word')}.</p>",
+            f"{plural(attribution.counted_words, 'word')} are in {plural(len(attribution.sources), 'source')}. The "
+            f"longest passage has {plural(attribution.longest_passage, 'word')}.</p>",
             *([f"<p>{common_line(attribution.common, attribution.words)}</p>"] if attribution.common else []),
             *([f"<p>{excluded_line(attribution)}</p>"] if attribution.excluded_words else []),
             f"<ul>{warnings}</ul>" if warnings else "",
@@ -49,7 +49,7 @@ def report(read: Read, attribution: Attribution) -> str:
             *_legend(attribution),
             f"<p>Also with passages, but none that the sources lack: {also}.</p>" if also else "",
             '<section aria-labelledby="text"><h2 id="text">The text</h2>',
-            f'<div class="text" dir="auto">{"".join(_marked(attribution))}</div></section>',
+            f'<div class="text" dir="auto">{"".join(_mark_passages(attribution))}</div></section>',
             "</main>",
             '<aside aria-label="The passage in its source">',
             *_passages(read, attribution),
@@ -57,9 +57,9 @@ def report(read: Read, attribution: Attribution) -> str:
             if attribution.sources
             else "",
             "</aside>",
-            f"<footer><p>{counted(attribution.read, 'document')} read; {html_text(recall_line(attribution))}. "
+            f"<footer><p>{plural(attribution.read, 'document')} read; {html_text(recall_line(attribution))}. "
             f"{'Shares are counted on whole texts; passages' if attribution.read else 'Passages'} of fewer than "
-            f"{counted(attribution.min_words, 'word')} are not counted. Made by whorl.</p></footer>",
+            f"{plural(attribution.min_words, 'word')} are not counted. Made by whorl.</p></footer>",
         ],
     )
 
@@ -111,9 +111,9 @@ def _legend(attribution: Attribution) -> Iterator[str]:
     yield "</tbody></table>"
 
 
-def _marked(attribution: Attribution) -> Iterator[str]:
+def _mark_passages(attribution: Attribution) -> Iterator[str]:
     content, seen = attribution.content, set[tuple[int, int]]()
-    for start, end, place in _painted(attribution):
+    for start, end, place in _ranges_by_passage(attribution):
         part = html_text(content[start:end])
         if place is None:
             yield part
@@ -128,7 +128,7 @@ def _marked(attribution: Attribution) -> Iterator[str]:
             yield f'<a class="{_colour(number)}"{own_id} href="#p{name}">{part}<sup>{number}</sup></a>'
 
 
-def _painted(attribution: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
+def _ranges_by_passage(attribution: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
     """Divide the text into ranges; yield each with the numbers of its source and passage, or None for no source.
 
     If passages overlap, the longest passage of the first source is shown.
@@ -154,18 +154,18 @@ def _painted(attribution: Attribution) -> Iterator[tuple[int, int, tuple[int, in
 
 def _passages(read: Read, attribution: Attribution) -> Iterator[str]:
     lines = Lines(read.text)
-    painted = {place for *_, place in _painted(attribution)}
+    painted = {place for *_, place in _ranges_by_passage(attribution)}
     for number, source in enumerate(attribution.sources, start=1):
         own, name = Lines(source.content), html_name(source.name or source.id)
         for at, passage in enumerate(source.passages[:MOST_SHOWN], start=1):
             yield f'<article id="p{number}-{at}" aria-labelledby="h{number}-{at}">'
             yield f'<h2 id="h{number}-{at}"><span class="{_colour(number)}"><b>{number}</b> {name}</span></h2>'
-            yield f"<p>{counted(passage.words, 'word')}, passage {at} of {len(source.passages):,}</p>"
+            yield f"<p>{plural(passage.words, 'word')}, passage {at} of {len(source.passages):,}</p>"
             if isinstance(passage, Passage):
-                yield f"<h3>In the source, {lines_named(own, passage.b)}</h3>{_quoted(source, passage)}"
+                yield f"<h3>In the source, {lines_named(own, passage.b)}</h3>{_passage_html(source, passage)}"
             else:
                 yield "<p>The store keeps no texts, so the place in the source is not known.</p>"
-            part = _shortened(read.text, *passage.a)
+            part = _shorten(read.text, *passage.a)
             yield f'<h3>In the text, {lines_named(lines, passage.a)}</h3><blockquote dir="auto">{part}</blockquote>'
             links = [f'<a href="#t{number}-{at}">its place in the text</a>'] if (number, at) in painted else []
             if at < min(len(source.passages), MOST_SHOWN):
@@ -173,18 +173,18 @@ def _passages(read: Read, attribution: Attribution) -> Iterator[str]:
             yield f'<p class="links">{" · ".join(links)}</p></article>'
 
 
-def _quoted(source: TextSource, passage: Passage) -> str:
+def _passage_html(source: TextSource, passage: Passage) -> str:
     """Return the HTML of a passage in its source, with the surrounding text."""
     content, (start, end) = source.content, passage.b
     before, after = content[max(0, start - _AROUND) : start], content[end : end + _AROUND]
     return (
         f'<blockquote dir="auto"><span class="around">{"…" if start > _AROUND else ""}{html_text(before)}</span>'
-        f"<mark>{_shortened(content, start, end)}</mark>"
+        f"<mark>{_shorten(content, start, end)}</mark>"
         f'<span class="around">{html_text(after)}{"…" if end + _AROUND < len(content) else ""}</span></blockquote>'
     )
 
 
-def _shortened(text: str, start: int, end: int) -> str:
+def _shorten(text: str, start: int, end: int) -> str:
     if end - start <= _LONGEST:
         return html_text(text[start:end])
     return f"{html_text(text[start : start + _LONGEST // 2])} […] {html_text(text[end - _LONGEST // 2 : end])}"

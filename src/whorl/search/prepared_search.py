@@ -283,7 +283,7 @@ class PreparedQuery:
         root = self.bound.root
         is_count = isinstance(root, SharedTokens) and root.weight == 1.0 and not keys
         self._counts = {hit.id: round(hit.score) for hit in page.hits} if is_count else {}
-        trace().answered(kinds(root), self._length, page.total)
+        trace().record_search(kinds(root), self._length, page.total)
         is_whole = self._calibrated is None or self._calibrated.is_whole
         if lag or not is_whole:
             page = replace(page, is_total_exact=False, warnings=(*page.warnings, *lag))

@@ -66,7 +66,7 @@ class PreparedSimilar:
             page = find_similar(self._search, self._filter, start=start, rows=rows, exact=exact)
         if lag:
             page = replace(page, is_total_exact=False, warnings=(*page.warnings, *lag))
-        trace().answered(f"similar by {page.plan.metric.value}", self._length, page.total)
+        trace().record_search(f"similar by {page.plan.metric.value}", self._length, page.total)
         if self._detector is None:
             return page
         if self._ignores_common:

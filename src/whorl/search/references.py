@@ -29,7 +29,7 @@ from whorl.errors import (
 )
 from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.shingling import join
-from whorl.fingerprint.winnowing import winnowed
+from whorl.fingerprint.winnowing import winnow
 from whorl.model import Hit
 from whorl.query.plan.nodes import BoundPlan
 from whorl.query.unparse import quote
@@ -191,7 +191,7 @@ class References:
             return False
         # Drop the last two words, because the cut may have shortened them.
         beginning = words_of(text[:_BEGINNING], self._engine.scheme).words[:-2]
-        numbers = winnowed(join(beginning), scheme)[:1].tolist()
+        numbers = winnow(join(beginning), scheme)[:1].tolist()
         return bool(numbers) and not any(self._engine.passage_counts(numbers))
 
     def base_for(self, file: str) -> Path | None:

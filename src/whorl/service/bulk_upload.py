@@ -20,7 +20,7 @@ from whorl.errors import DocumentError, ParameterError, StoppedError, WhorlError
 from whorl.ingest.rows.json_and_csv import json_document
 from whorl.ingest.store_documents import SeenIds
 from whorl.model import Document, Indexed
-from whorl.request_context import cancellation, require_time, undisturbed
+from whorl.request_context import cancellation, require_time, uninterrupted
 from whorl.search.find_earlier_copies import Repeats, RepeatSearch
 from whorl.service.middleware.limits import BodyMemory, JsonMeter, RequestSemaphore
 from whorl.settings.settings import Settings
@@ -232,7 +232,7 @@ class Uploads:
         def keep(document: Document) -> None:
             stored[document.id] = None
 
-        with undisturbed():
+        with uninterrupted():
             self._store.index(
                 documents(), progress=note, on_refused=refused, on_stored=keep if repeats else None, seen=report.seen
             )

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from whorl.cli.render.comparison import shortened, summary_lines
+from whorl.cli.render.comparison import shorten, summary_lines
 from whorl.fingerprint.compare_texts import compare
 from whorl.fingerprint.shingling import Scheme
 from whorl.operations import CompareOperation
@@ -33,7 +33,7 @@ def test_shortened(text: str, shown: str) -> None:
     """
     White space becomes one blank, words stay whole, control characters are replaced, and joiners are part of the text.
     """
-    assert shortened(f"before {text.strip()} after", 7, 7 + len(text.strip())) == shown
+    assert shorten(f"before {text.strip()} after", 7, 7 + len(text.strip())) == shown
 
 
 @settings(max_examples=40)
@@ -43,7 +43,7 @@ def test_any_range_is_one_line(piece: str, repeats: int, start: int) -> None:
     Any excerpt is one line of at most 333 characters, and none of them moves the cursor.
     """
     text = piece * repeats
-    line = shortened(text, min(start, len(text)), len(text))
+    line = shorten(text, min(start, len(text)), len(text))
     assert len(line) <= 220 + len(" … ") + 110
     assert line.isprintable() or set(filter(lambda char: not char.isprintable(), line)) <= {"\u200c", "\u200d"}
 

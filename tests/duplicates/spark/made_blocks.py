@@ -50,7 +50,7 @@ def members_in(rows: Any) -> set[Any]:
     """Return id, name, size and key of each document in blocks."""
     from whorl.duplicates.spark.arrow_blocks import BlockMembers, sizes_in
 
-    members, times = BlockMembers.of(rows)
+    members, times = BlockMembers.from_rows(rows)
     assert times.tolist() == [1] * len(members.ids)
     sizes = sizes_in(rows, members.keys)
     return set(zip(members.ids, members.names, sizes.tolist(), members.keys.tolist(), strict=True))
@@ -62,7 +62,7 @@ def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchS
         SKETCHES,
         MaterialisedRows,
         Partitioning,
-        narrowed,
+        pack_hashes,
         partition_by_part,
     )
     from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
@@ -71,8 +71,8 @@ def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchS
     rows = []
     for key, sketch in sketches.items():
         keys, numbers = np.array([key], np.int64), np.array([[sketch.size], [sketch.hashes.size]], np.int64)
-        raw = (keys, *numbers, np.array([True]), narrowed(sketch.hashes, scheme.bits))
-        rows.append((int(parts.of(keys)[0]), *(bytearray(column.tobytes()) for column in raw)))
+        raw = (keys, *numbers, np.array([True]), pack_hashes(sketch.hashes, scheme.bits))
+        rows.append((int(parts.parts_of(keys)[0]), *(bytearray(column.tobytes()) for column in raw)))
     blocks = partition_by_part(spark.createDataFrame(rows, SKETCHES), parts).persist()
     largest = max(sketch.hashes.size for sketch in sketches.values())
     return LoadedDocuments(blocks, parts, scheme, len(sketches), 0, 0, largest, None, MaterialisedRows())

@@ -27,11 +27,11 @@ pytestmark = QUIET
 
 
 def members_of(keys: list[int], ids: list[str], names: list[str], runs: list[int], digests: list[int]) -> Any:
-    from whorl.duplicates.spark.arrow_blocks import BlockMembers, numbered
+    from whorl.duplicates.spark.arrow_blocks import BlockMembers, hash_texts
 
     worths = np.arange(len(keys), dtype=np.float64)
     return BlockMembers(
-        np.array(keys, np.int64), numbered(ids), ids, names, worths, np.array(runs, np.uint32),
+        np.array(keys, np.int64), hash_texts(ids), ids, names, worths, np.array(runs, np.uint32),
         np.array(digests, np.uint64),
     )  # fmt: skip
 
@@ -46,7 +46,7 @@ def test_every_document_reaches_its_part(count: int) -> None:
         BlockMembers,
         Partitioning,
         block_rows,
-        numbered,
+        hash_texts,
         sizes_in,
         some_of,
     )
@@ -56,7 +56,7 @@ def test_every_document_reaches_its_part(count: int) -> None:
     keys = sorted(chance.getrandbits(64) - (1 << 63) for _ in sets)
     made = [sketch_of_distinct(np.array(sorted(members), np.uint64), SMALL) for members in sets]
     is_new = np.array([chance.random() < 0.5 for _ in keys])
-    block = Block(np.array(keys), Sketches.of(made, SMALL), is_new)
+    block = Block(np.array(keys), Sketches.from_sketches(made, SMALL), is_new)
     # Some documents are equal. Some have no sketch, and all documents without a sketch share one key.
     owners = [*keys, *keys[:5], 3, 3, 3, 3]
     ids = [f"d{at}" for at in range(len(owners))]
@@ -68,8 +68,8 @@ def test_every_document_reaches_its_part(count: int) -> None:
     actual_sketches: dict[int, tuple[int, list[int], bool]] = {}
     for at, part in enumerate(result["part"].to_pylist()):
         row = [result.slice(at, 1)]
-        own, (documents, times) = Block.of(row, SMALL), BlockMembers.of(row)
-        assert (parts.of(own.keys) == part).all()
+        own, (documents, times) = Block.from_rows(row, SMALL), BlockMembers.from_rows(row)
+        assert (parts.parts_of(own.keys) == part).all()
         actual_sketches |= {
             key: (own.sketches.sketch(place).size, own.sketches.sketch(place).hashes.tolist(), bool(own.is_new[place]))
             for place, key in enumerate(own.keys.tolist())
@@ -78,7 +78,7 @@ def test_every_document_reaches_its_part(count: int) -> None:
         sizes = sizes_in(row, documents.keys).tolist()
         for place, document_id in enumerate(documents.ids):
             key = int(documents.keys[place])
-            assert int(parts.of(np.array([key]) if key in sketches else numbered([document_id]))[0]) == part
+            assert int(parts.parts_of(np.array([key]) if key in sketches else hash_texts([document_id]))[0]) == part
             assert sizes[place] == (sketches[key][0] if key in sketches else 0)
             columns = (documents.worths, documents.runs, documents.digests)
             actual[document_id] = (key, documents.names[place], *(int(column[place]) for column in columns))
@@ -100,12 +100,12 @@ def test_copies_with_one_id_become_one_member() -> None:
     came = [
         ("a", "first", 1, text), ("a", "b", 3, text), ("a", "a", 3, text), ("a", "z", 2, other), ("b", "", 2, text),
     ]  # fmt: skip
-    nothing = Block(np.empty(0, np.int64), Sketches.of([], SMALL), np.empty(0, np.bool_))
+    nothing = Block(np.empty(0, np.int64), Sketches.from_sketches([], SMALL), np.empty(0, np.bool_))
     ids, names, runs, digests = (list(column) for column in zip(*came, strict=True))
     for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 3, 4, 1]):
         shuffled = ([column[at] for at in order] for column in (ids, names, runs, digests))
         rows = block_rows(nothing, members_of([5] * len(came), *shuffled), Partitioning.into(1))
-        members, times = BlockMembers.of([rows])
+        members, times = BlockMembers.from_rows([rows])
         actual = zip(members.ids, members.names, members.runs.tolist(), members.digests.tolist(), times, strict=True)
         assert sorted(actual) == [("a", "b", 1, text, 4), ("b", "", 2, text, 1)]
 
@@ -119,10 +119,10 @@ def test_copies_from_several_workers_become_one_new_document() -> None:
     sketch = sketch_of_distinct(np.array([1, 2, 3], np.uint64), SMALL)
     rows = []
     for is_new in (False, True, False):
-        block = Block(np.array([5]), Sketches.of([sketch], SMALL), np.array([is_new]))
+        block = Block(np.array([5]), Sketches.from_sketches([sketch], SMALL), np.array([is_new]))
         rows.append(block_rows(block, members_of([5], ["a"], [""], [1], [0]), Partitioning.into(1)))
     for subset, expected in ((rows, True), (rows[::2], False)):
-        block = Block.of(subset, SMALL)
+        block = Block.from_rows(subset, SMALL)
         assert (block.keys.tolist(), block.sketches.sizes.tolist(), block.is_new.tolist()) == ([5], [3], [expected])
 
 
@@ -131,12 +131,12 @@ def test_hashes_are_packed_into_the_fewest_bytes(numbers: list[int], width: int)
     """
     Packing and unpacking returns each hash; packed hashes are little-endian.
     """
-    from whorl.duplicates.spark.arrow_blocks import narrowed, widened
+    from whorl.duplicates.spark.arrow_blocks import pack_hashes, unpack_hashes
 
     hashes = np.array([number >> (64 - 8 * width) for number in numbers], np.uint64)
-    narrow = narrowed(hashes, 8 * width - 3 if width > 4 else 8 * width)
+    narrow = pack_hashes(hashes, 8 * width - 3 if width > 4 else 8 * width)
     assert narrow.tobytes() == b"".join(number.to_bytes(width, "little") for number in hashes.tolist())
-    assert widened(narrow).tolist() == hashes.tolist()
+    assert unpack_hashes(narrow).tolist() == hashes.tolist()
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2**40), st.integers(-5, 5)), max_size=60))
@@ -144,7 +144,7 @@ def test_columns_reach_their_parts(rows: list[tuple[int, int, int]]) -> None:
     """
     Each part gets one row with its numbers, in their original order.
     """
-    from whorl.duplicates.spark.arrow_blocks import joined, repeated, rows_by_part
+    from whorl.duplicates.spark.arrow_blocks import decode_columns, repeat_values, rows_by_part
 
     parts = np.array([part for part, _, _ in rows], np.int32)
     columns: dict[str, Any] = {
@@ -155,10 +155,10 @@ def test_columns_reach_their_parts(rows: list[tuple[int, int, int]]) -> None:
     assert made["part"].to_pylist() == sorted({part for part, _, _ in rows})
     for at in range(made.num_rows):
         one = made.slice(at, 1)
-        hashes, small = joined([one], "hashes small", "u8 i1")
+        hashes, small = decode_columns([one], "hashes small", "u8 i1")
         own = [row for row in rows if row[0] == one["part"][0].as_py()]
         assert list(zip(hashes.tolist(), small.tolist(), strict=True)) == [row[1:] for row in own]
-        assert repeated([one], "source", "small", 1).tolist() == [7] * len(own)
+        assert repeat_values([one], "source", "small", 1).tolist() == [7] * len(own)
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 200])

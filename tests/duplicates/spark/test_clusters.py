@@ -83,15 +83,15 @@ def test_clusters_equal_a_plain_implementation(rows: list[Member], keep: Keep, b
     part of the retained member's key.
     """
     from whorl.duplicates.spark.arrow_blocks import Partitioning, arrow_schema
-    from whorl.duplicates.spark.clusters import MEMBERS, _clustered
+    from whorl.duplicates.spark.clusters import MEMBERS, _cluster_partition
 
     names = ("id", "size", "key", "root", "worth", "run")
     named = [{"name": row[0] * 2, "stays": row[5] < before, **dict(zip(names, row, strict=True))} for row in rows]
     table = pa.Table.from_pylist(named, arrow_schema(MEMBERS))
     parts = Partitioning.into(3)
-    actual = [row for batch in _clustered(iter(table.to_batches(7)), keep, parts) for row in batch.to_pylist()]
+    actual = [row for batch in _cluster_partition(iter(table.to_batches(7)), keep, parts) for row in batch.to_pylist()]
     for row in actual:
-        assert row.pop("part") == parts.of(np.array([row["first"]], np.int64))[0]
+        assert row.pop("part") == parts.parts_of(np.array([row["first"]], np.int64))[0]
     by_members = lambda row: row["id"]  # noqa: E731 - no two clusters have a member in common
     assert sorted(actual, key=by_members) == sorted(plain(rows, keep, before), key=by_members)
 

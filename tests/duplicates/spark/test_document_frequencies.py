@@ -44,10 +44,10 @@ def test_every_pair_shares_a_prefix_hash(seed: int, count: int, question: tuple[
         Block,
         Partitioning,
         arrow_schema,
-        joined,
+        decode_columns,
         narrow_type,
         sketch_row,
-        widened,
+        unpack_hashes,
     )
     from whorl.duplicates.spark.document_frequencies import (
         FREQUENCIES,
@@ -65,7 +65,7 @@ def test_every_pair_shares_a_prefix_hash(seed: int, count: int, question: tuple[
     keys = np.array(sorted(chance.getrandbits(64) - (1 << 63) for _ in sets), np.int64)
     everything = Block(keys, sketches, np.ones(keys.size, np.bool_))
     blocks = {
-        part: sketch_row(part, everything, np.flatnonzero(parts.of(keys) == part), arrow_schema(SKETCHES))
+        part: sketch_row(part, everything, np.flatnonzero(parts.parts_of(keys) == part), arrow_schema(SKETCHES))
         for part in parts.names.tolist()
     }
     one = rounds(wanted, int(sketches.counts.max()))[0]
@@ -86,15 +86,15 @@ def test_every_pair_shares_a_prefix_hash(seed: int, count: int, question: tuple[
         ]
 
     known = frequencies([count for block in blocks.values() for count in looking.counts(iter([block]))])
-    if looking.first < 1:
+    if looking.first_pass_range < 1:
         remainders = rows_of(looking.counts_of_remaining, known)
         own = {number >> (64 - COMPLETE.bits) for number in alone}
-        assert own.isdisjoint(widened(joined(remainders, "tokens", token)[0]).tolist())
+        assert own.isdisjoint(unpack_hashes(decode_columns(remainders, "tokens", token)[0]).tolist())
         known += frequencies(remainders)
     chosen = rows_of(looking.prefixes, known)
-    tokens, of, flags = joined(chosen, "tokens keys flags", f"{token} i8 u1")
+    tokens, of, flags = decode_columns(chosen, "tokens keys flags", f"{token} i8 u1")
     by: dict[int, dict[int, set[int]]] = {IS_INDEXED: defaultdict(set), IS_PROBED: defaultdict(set)}
-    for hashed, key, what in zip(widened(tokens).tolist(), of.tolist(), flags.tolist(), strict=True):
+    for hashed, key, what in zip(unpack_hashes(tokens).tolist(), of.tolist(), flags.tolist(), strict=True):
         for flag, hashes in by.items():
             if what & flag:
                 hashes[key].add(hashed)

@@ -55,7 +55,7 @@ def test_all_formats_give_the_same_documents(spark: SparkSession, tmp_path: Path
         return members_in(pa.Table.from_batches(given.blocks.toArrow().to_batches()))
 
     documents = [Document(document_id, text, name) for document_id, text, name in rows]
-    ((_, made),) = SKETCHING.sketched([documents])
+    ((_, made),) = SKETCHING.sketch([documents])
     expected = set(zip(made.ids, made.names, made.sizes.tolist(), made.keys.tolist(), strict=True))
     assert rows_read(tmp_path / "files") == expected
     assert rows_read(tmp_path / "some.jsonl") == expected

@@ -205,7 +205,7 @@ def opened(
     from whorl.duplicates.spark.incremental_state import SearchState
 
     options = DuplicatesOptions(
-        ask_pairs("jaccard", 80, 95), scheme=Scheme(shingle_size=shingle), keep=Keep.named(keep), spanning_only=links
+        ask_pairs("jaccard", 80, 95), scheme=Scheme(shingle_size=shingle), keep=Keep.parse(keep), spanning_only=links
     )
     return SearchState(spark, str(folder), options)
 

@@ -23,7 +23,7 @@ def test_rows_become_sketches_or_problems() -> None:
     """
     from whorl.duplicates.spark.arrow_blocks import Partitioning
     from whorl.duplicates.spark.documents import documents_in
-    from whorl.duplicates.spark.load_and_sketch import RunNumber, _sketched
+    from whorl.duplicates.spark.load_and_sketch import RunNumber, _sketch_rows
 
     text = "one two three four five six"
     rows = [
@@ -36,7 +36,9 @@ def test_rows_become_sketches_or_problems() -> None:
     ]
     kinds = [("id", pa.string()), ("name", pa.string()), ("text", pa.string()), ("content", pa.binary())]
     batches = [pa.RecordBatch.from_pylist(part, pa.schema(kinds)) for part in (rows[:3], [], rows[3:])]
-    actual = pa.Table.from_batches(_sketched(iter(batches), documents_in, SKETCHING, Partitioning.into(3), RunNumber()))
+    actual = pa.Table.from_batches(
+        _sketch_rows(iter(batches), documents_in, SKETCHING, Partitioning.into(3), RunNumber())
+    )
     problems = [(row["problem_id"], row["problem"]) for row in actual.to_pylist() if row["problem"]]
     key = {key for document_id, _, _, key in members_in(actual) if document_id == "a"}.pop()
     assert {row for row in members_in(actual) if row[2]} == {("a", "A", 2, key), ("wide.txt", "", 2, key)}
@@ -63,7 +65,7 @@ def test_problems_beyond_the_limit_are_counted(monkeypatch: pytest.MonkeyPatch) 
     kinds = [("id", pa.string()), ("name", pa.string()), ("text", pa.string()), ("content", pa.binary())]
     rows = [{"id": f"bad\t{number}", "name": None, "text": "text", "content": None} for number in range(7)]
     batch = pa.RecordBatch.from_pylist(rows, pa.schema(kinds))
-    blocks = load_and_sketch._sketched(
+    blocks = load_and_sketch._sketch_rows(
         iter([batch]), documents_in, SKETCHING, Partitioning.into(3), load_and_sketch.RunNumber()
     )
     problems = pa.Table.from_batches(blocks).to_pylist()
@@ -164,11 +166,11 @@ def run_of(
     from whorl.duplicates.spark.arrow_blocks import Partitioning
     from whorl.duplicates.spark.load_and_sketch import (
         RunNumber,
+        _divide_again,
         _identities,
-        _redivided,
         _removed_keys,
         _resolve_ids,
-        _sketched,
+        _sketch_rows,
         _without_replaced,
     )
 
@@ -179,9 +181,11 @@ def run_of(
             note(*problem)
         return documents
 
-    made = _sketched(iter([pa.RecordBatch.from_pylist([{}])]), read, SKETCHING, parts, RunNumber(number, since, True))
+    made = _sketch_rows(
+        iter([pa.RecordBatch.from_pylist([{}])]), read, SKETCHING, parts, RunNumber(number, since, True)
+    )
     batches = (batch for block in earlier for batch in block.to_batches() if batch.num_rows)
-    blocks = in_parts(pa.Table.from_batches([*made, *_redivided(batches, FILES_SCHEME, parts, since)]), parts)
+    blocks = in_parts(pa.Table.from_batches([*made, *_divide_again(batches, FILES_SCHEME, parts, since)]), parts)
     actual = [batch for block in blocks.values() for batch in _identities(iter(block.to_batches()), parts)]
     verdicts = [
         batch
@@ -210,8 +214,8 @@ def runs_in(blocks: dict[int, Any]) -> dict[str, tuple[str, int, bool | None]]:
 
     actual = {}
     for rows in blocks.values():
-        members, _ = BlockMembers.of(rows)
-        block = Block.of(rows, FILES_SCHEME)
+        members, _ = BlockMembers.from_rows(rows)
+        block = Block.from_rows(rows, FILES_SCHEME)
         is_new = dict(zip(block.keys.tolist(), block.is_new.tolist(), strict=True))
         for document_id, name, run, key in zip(members.ids, members.names, members.runs, members.keys, strict=True):
             actual[document_id] = (name, int(run), is_new.get(int(key)))

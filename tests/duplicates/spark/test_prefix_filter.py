@@ -62,7 +62,7 @@ def test_candidates_equal_the_local_search(
     options = ask_pairs(metric, percent, 90)
     pairs: set[tuple[int, int]] = set()
     groups: Counter[frozenset[int]] = Counter()
-    sketches = Sketches.of([made[key] for key in keys], SMALL)
+    sketches = Sketches.from_sketches([made[key] for key in keys], SMALL)
     for item in find_candidates(sketches, JoinOptions(options, spanning_only=spanning_only, most=most)):
         if isinstance(item, HashBlock):
             groups[frozenset(keys[place] for place in item.indices.tolist())] += 1

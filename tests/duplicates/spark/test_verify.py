@@ -35,7 +35,7 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
         rows_by_part,
         sketch_row,
     )
-    from whorl.duplicates.spark.verify import _compare_received, _measured, _sent_sketches, _verified
+    from whorl.duplicates.spark.verify import _compare_received, _measure_pairs, _sent_sketches, _verify_pairs
 
     chance = random.Random(seed)
     sets = [family for family in families(chance, 3, 400) if family]
@@ -52,21 +52,21 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
     everything = Block(keys, sketches, np.ones(keys.size, np.bool_))
     blocks = {
         part: pa.Table.from_batches(
-            [sketch_row(part, everything, np.flatnonzero(parts.of(keys) == part), arrow_schema(SKETCHES))]
+            [sketch_row(part, everything, np.flatnonzero(parts.parts_of(keys) == part), arrow_schema(SKETCHES))]
         )
         for part in parts.names.tolist()
     }
     chance.shuffle(both)
     turned = both if is_measured else [pair if chance.random() < 0.5 else pair[::-1] for pair in both]
     senders, receivers = keys[np.array(turned + turned[:5], np.int64).reshape(-1, 2).T]
-    pairs = rows_by_part(parts.of(senders), {"senders": senders, "receivers": receivers})
+    pairs = rows_by_part(parts.parts_of(senders), {"senders": senders, "receivers": receivers})
     sent: dict[int, list[Any]] = {part: [] for part in blocks}
     for row in pairs.to_pylist():
         own = pa.Table.from_pylist([row], pairs.schema)
         for batch in _sent_sketches(blocks[row["part"]], own, SMALL, parts):
             for at in range(batch.num_rows):
                 sent[batch["part"][at].as_py()].append(batch.slice(at, 1))
-    compare = _measured if is_measured else partial(_verified, pair_options=options)
+    compare = _measure_pairs if is_measured else partial(_verify_pairs, pair_options=options)
     actual = [
         tuple(row.values())
         for part, came in sent.items()

@@ -11,12 +11,12 @@ from whorl import Document, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.shingling import join
-from whorl.fingerprint.winnowing import PassageScheme, winnowed
+from whorl.fingerprint.winnowing import PassageScheme, winnow
 from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, PassageNumbers
 
 SCHEME = PassageScheme()
 WORDS = [f"w{number}" for number in range(60)]
-NUMBERS = winnowed(join(WORDS), SCHEME).tolist()
+NUMBERS = winnow(join(WORDS), SCHEME).tolist()
 OTHER = " ".join(f"x{number}" for number in range(60))
 
 

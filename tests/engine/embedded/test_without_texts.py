@@ -20,7 +20,7 @@ from whorl.cli.main import main
 from whorl.engine.embedded.folder import INDEX, RECORDS
 from whorl.errors import ParameterError, SchemaError, SchemeMismatchError, StoreError
 from whorl.fingerprint.shingling import join
-from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme, winnowed
+from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme, winnow
 from whorl.model import CLUSTER
 
 CHANCE = random.Random(321)
@@ -139,7 +139,7 @@ def test_files_have_no_words(tmp_path: Path) -> None:
             lengths = dict(records.execute("SELECT id, length(content) FROM document WHERE sketch IS NULL").fetchall())
         if no_text:
             assert (word_count, has_dictionary, len(lengths)) == (0, False, len(DOCUMENTS) + len(many))
-            hashes = {name: len(winnowed(join(words), PassageScheme(bits=PROOF_BITS))) for name, words in MADE.items()}
+            hashes = {name: len(winnow(join(words), PassageScheme(bits=PROOF_BITS))) for name, words in MADE.items()}
             assert {name: lengths[name] for name in MADE} == {name: 5 * count + 4 for name, count in hashes.items()}
         else:
             assert (word_count > 300, has_dictionary) == (True, True)

@@ -16,13 +16,13 @@ from whorl.engine.opensearch.create_or_extend_index import initialise
 from whorl.engine.opensearch.document_fields import PASSAGES, IndexFeatures, index_body
 from whorl.errors import SchemaError, SchemeMismatchError
 from whorl.fingerprint.shingling import join
-from whorl.fingerprint.winnowing import PassageScheme, winnowed
+from whorl.fingerprint.winnowing import PassageScheme, winnow
 from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, PassageNumbers
 
 SCHEME = PassageScheme()
 CHANCE = random.Random(42)
 WORDS = [f"w{CHANCE.randrange(10**9)}" for _ in range(1_500)]
-NUMBERS = winnowed(join(WORDS), SCHEME).tolist()
+NUMBERS = winnow(join(WORDS), SCHEME).tolist()
 
 
 def planted(number: int) -> Document:

@@ -23,13 +23,13 @@ from whorl.engine.solr.field_definitions import PASSAGES, definitions
 from whorl.engine.solr.look_up_passages import document_counts
 from whorl.errors import SchemaError, SchemeMismatchError
 from whorl.fingerprint.shingling import join
-from whorl.fingerprint.winnowing import PassageScheme, winnowed
+from whorl.fingerprint.winnowing import PassageScheme, winnow
 from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, PassageNumbers
 
 SCHEME = PassageScheme()
 CHANCE = random.Random(41)
 WORDS = [f"w{CHANCE.randrange(10**9)}" for _ in range(1_500)]
-NUMBERS = winnowed(join(WORDS), SCHEME).tolist()
+NUMBERS = winnow(join(WORDS), SCHEME).tolist()
 
 
 def planted(number: int) -> Document:

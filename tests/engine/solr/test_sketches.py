@@ -55,9 +55,9 @@ def test_a_batch_is_read_together(
 
     def counted(texts: list[str], *arguments: Any, **more: Any) -> Iterator[fingerprint_texts.Hashed]:
         calls.append(len(texts))
-        return fingerprint_texts.hashed(texts, *arguments, **more)
+        return fingerprint_texts.hash_texts(texts, *arguments, **more)
 
-    monkeypatch.setattr(engine, "hashed", counted)
+    monkeypatch.setattr(engine, "hash_texts", counted)
     store.index(DOCUMENTS, again=True, batch=40)
     assert calls == [40, len(DOCUMENTS) - 40]
     for document in stored(client):

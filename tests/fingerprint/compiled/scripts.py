@@ -17,7 +17,7 @@ from tests.plain import murmur_halves
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import Kernel
 from whorl.fingerprint.minhash.signature import minima_of
-from whorl.fingerprint.shingling import JoinedWords, Scheme, java_utf16, numbered
+from whorl.fingerprint.shingling import JoinedWords, Scheme, java_utf16, numbered_hashes
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, shingles, tokens
 
 #: For modules whose tests run compiled loops.
@@ -113,5 +113,5 @@ def assert_same(text: str, scheme: Scheme) -> None:
     assert [own.words() for own in joined] == [read.words(), [], read.words()]
     assert together.tolist() == [*hashes.tolist(), *hashes.tolist()]
     assert sizes.tolist() == [hashes.size, 0, hashes.size]
-    assert hashes.tolist() == np.unique(numbered(halves, 0)[0]).tolist()
+    assert hashes.tolist() == np.unique(numbered_hashes(halves, 0)[0]).tolist()
     assert hashes.size == len({java_utf16(gram) for gram in shingles(words, scheme.shingle_size)})

@@ -49,7 +49,7 @@ def dictionaries(profile: str) -> Dictionaries:
 
 
 def plain(segment: str, profile: str) -> list[int]:
-    return [*dictionaries(profile).divide(segment, tables(profile).cjk.asks), len(segment)]
+    return [*dictionaries(profile).divide(segment, tables(profile).cjk.needs_dictionary), len(segment)]
 
 
 @given(st.lists(st.text(CHARACTERS, min_size=1, max_size=30), min_size=1, max_size=5), st.sampled_from(PROFILES))

@@ -19,10 +19,10 @@ from whorl.fingerprint.sketch.frac_minhash import (
     SketchScheme,
     _count_shared,
     compare,
+    encode_tokens,
     lookup_numbers,
     lookup_numbers_together,
     lookup_tokens,
-    spelled,
 )
 from whorl.request_context import new_request
 
@@ -106,7 +106,7 @@ def test_a_sketch_has_the_hashes_below_the_bound(numbers: list[int], scheme: Ske
     bound = 2 ** (64 - scheme.lookup_level(len(distinct)))
     indexed = sorted({number >> (64 - scheme.bits) for number in distinct if number < bound})
     assert lookup_numbers(sketch).tolist() == indexed
-    assert lookup_tokens(sketch) == spelled(np.array(indexed, dtype=np.uint64), scheme.bits)
+    assert lookup_tokens(sketch) == encode_tokens(np.array(indexed, dtype=np.uint64), scheme.bits)
 
 
 @given(st.lists(st.sets(st.integers(0, (1 << 64) - 1) | st.integers(0, 1 << 42), max_size=30), max_size=5), schemes)
@@ -238,7 +238,7 @@ def test_tokens_are_the_bits_in_letters(bits: int, numbers: list[int]) -> None:
     tops = [number >> (64 - bits) for number in sorted(set(numbers))]
     filled = [top << (6 * length - bits) for top in tops]
     expected = tuple("".join(letters[number >> (6 * at) & 63] for at in reversed(range(length))) for number in filled)
-    assert spelled(np.array(tops, dtype=np.uint64), scheme.bits) == expected
+    assert encode_tokens(np.array(tops, dtype=np.uint64), scheme.bits) == expected
     assert list(expected) == sorted(expected)
 
 
@@ -246,8 +246,8 @@ def test_tokens_by_hand() -> None:
     """
     27 bits are 5 letters; the lowest hash is all dots.
     """
-    assert spelled(np.array([0, 1, (1 << 27) - 1], dtype=np.uint64), SCHEME.bits) == (".....", "....7", "zzzzs")
-    assert spelled(np.array([], dtype=np.uint64), SCHEME.bits) == ()
+    assert encode_tokens(np.array([0, 1, (1 << 27) - 1], dtype=np.uint64), SCHEME.bits) == (".....", "....7", "zzzzs")
+    assert encode_tokens(np.array([], dtype=np.uint64), SCHEME.bits) == ()
 
 
 def test_names_of_schemes() -> None:
@@ -255,9 +255,9 @@ def test_names_of_schemes() -> None:
     A name identifies its scheme; the error for another name shows a valid one.
     """
     assert SCHEME.name == "sketch2-k1024-f3-c16384-l128-b27"
-    assert SketchScheme.named("sketch2-k512-f4-c4096-l512-b64") == SketchScheme(512, 4, 4096, 512, 64)
+    assert SketchScheme.parse("sketch2-k512-f4-c4096-l512-b64") == SketchScheme(512, 4, 4096, 512, 64)
     with pytest.raises(ParameterError, match="name one as sketch2-k1024-f3-c16384-l128-b27"):
-        SketchScheme.named("sketch1-k1024-f3-c16384-s40-t40")
+        SketchScheme.parse("sketch1-k1024-f3-c16384-s40-t40")
 
 
 @pytest.mark.parametrize("parts", [{"k": 0}, {"cap": 1000}, {"floor_level": -1}, {"bits": 65}, {"lookup_k": 1025}])

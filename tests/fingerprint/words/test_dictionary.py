@@ -25,9 +25,9 @@ from whorl.fingerprint.words.dictionary import (
     Dictionaries,
     LeastCost,
     Trie,
+    end_with_suffixes,
     is_katakana,
     load_trie,
-    suffixed,
 )
 from whorl.fingerprint.words.tokenizer import segmenter_of
 from whorl.fingerprint.words.wordbreak import tables
@@ -69,7 +69,7 @@ def test_suffixes(text: str, end: int, expected: int) -> None:
     A sign of abbreviation, then one of repetition may follow; neither is repeated.
     """
     roles = [SUFFIX if character in "ฯๆ" else 0 for character in text]
-    assert suffixed(text, roles, end) == expected
+    assert end_with_suffixes(text, roles, end) == expected
 
 
 def test_spans_of_one_engine_are_divided() -> None:

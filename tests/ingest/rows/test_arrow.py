@@ -14,7 +14,7 @@ import pytest
 from tests.sampling import thorough
 from whorl.errors import DocumentError
 from whorl.ingest.rows.arrow import Arrow, Parquet, _nested_values
-from whorl.ingest.rows.compression import unpacked
+from whorl.ingest.rows.compression import open_compressed
 from whorl.ingest.rows.row_format import RowColumns, UnreadRowsError
 
 SCHEMA = pa.schema(
@@ -160,7 +160,7 @@ def test_a_length_beyond_all_memory(compression: str | None, said: int, tmp_path
     (tmp_path / "damaged").write_bytes(damaged)
     for opening in (
         (tmp_path / "damaged").open("rb"),
-        unpacked(io.BytesIO(gzip.compress(damaged)), "gzip"),
+        open_compressed(io.BytesIO(gzip.compress(damaged)), "gzip"),
     ):
         with (
             opening as opened,

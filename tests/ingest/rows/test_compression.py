@@ -7,7 +7,7 @@ import io
 import pytest
 import zstandard
 
-from whorl.ingest.rows.compression import Packed, packing_of, unpacked
+from whorl.ingest.rows.compression import Packed, open_compressed, packing_of
 from whorl.ingest.rows.json_and_csv import JsonLinesFormat
 from whorl.ingest.rows.row_format import RowColumns, UnreadRowsError
 
@@ -19,15 +19,15 @@ def test_frames_of_zstandard() -> None:
     Several frames are one stream; a truncated file is an error, wherever it was cut.
     """
     packed = zstandard.compress(TEXT[:1000]) + zstandard.compress(TEXT[1000:])
-    with unpacked(io.BytesIO(packed), "zstandard") as stream:
+    with open_compressed(io.BytesIO(packed), "zstandard") as stream:
         assert stream.read() == TEXT
     for cut in (len(packed) - 1, len(packed) // 2, 2):
         with (
             pytest.raises(UnreadRowsError, match="cannot be unpacked completely"),
-            unpacked(io.BytesIO(packed[:cut]), "zstandard") as stream,
+            open_compressed(io.BytesIO(packed[:cut]), "zstandard") as stream,
         ):
             stream.read()
-    with pytest.raises(UnreadRowsError), unpacked(io.BytesIO(packed + b"garbage"), "zstandard") as stream:
+    with pytest.raises(UnreadRowsError), open_compressed(io.BytesIO(packed + b"garbage"), "zstandard") as stream:
         stream.read()
 
 

@@ -229,10 +229,10 @@ def test_standard_input_by_its_content(
     """
     Standard input has no suffix: it has rows if its first line names the text column, or if the user names that column.
     """
-    columns = RowColumns.named(text_column, None)
+    columns = RowColumns.from_names(text_column, None)
     form = format_of(io.BytesIO(content), PurePath("-"), columns, file_text, as_text=as_text)
     assert (form and type(form).__name__) == name
-    assert format_of(io.BytesIO(TABLE), PurePath("letter.txt"), RowColumns.named("text", None), file_text) is None
+    assert format_of(io.BytesIO(TABLE), PurePath("letter.txt"), RowColumns.from_names("text", None), file_text) is None
 
 
 def test_tables_are_plain_text_when_indexing(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_columns_of_other_names() -> None:
     columns = RowColumns(text="body", id="url", name="title", further=frozenset({"title"}))
     row = {"body": "b", "url": "u", "title": "t", "text": 1, "id": 2}
     assert columns.document(row, "", 1) == Document("u", "b", "t", {"title": "t"})
-    assert columns.wanted(list(row)) == ["body", "url", "title"]
+    assert columns.select(list(row)) == ["body", "url", "title"]
 
 
 @pytest.mark.parametrize(
@@ -95,4 +95,4 @@ def test_rows_that_are_no_documents(columns: RowColumns, row: dict[str, object],
         columns.document(row, "x", 1)
     if "no column" in message:
         with pytest.raises(UnreadRowsError, match=message):
-            columns.wanted(list(row))
+            columns.select(list(row))

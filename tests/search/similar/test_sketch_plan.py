@@ -400,7 +400,7 @@ def test_both_phases_keep_what_is_promised(metric: Metric, a: int, b: int) -> No
                 passes = plan.is_candidate(np.full(token_count + 1, b), np.arange(token_count + 1))
                 common = range(min(count, overlap) + 1)
                 at_first = np.array([hypergeometric(count, shared, token_count) @ passes for shared in common])
-                is_kept = plan.is_hit(overlaps.of(places))
+                is_kept = plan.is_hit(overlaps.select(places))
                 total += float((chances[places] * is_kept) @ at_first[overlaps.shared[places]])
             assert total >= float(recall) - ROUNDING, (threshold, recall)
 

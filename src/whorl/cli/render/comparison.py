@@ -13,7 +13,7 @@ from whorl.fingerprint.compare_texts import Comparison, ResidualOverlap, Size
 from whorl.fingerprint.shingling import Scheme
 from whorl.operations import CompareOperation
 from whorl.output.comparison import Lines, Read
-from whorl.output.formatting import counted, percent, printable
+from whorl.output.formatting import percent, plural, printable
 
 #: Number of characters to show at the beginning, and at the end, of a long passage.
 _BEGINNING, _END = 220, 110
@@ -37,7 +37,7 @@ def summary_lines(
         yield from _residual_lines(comparison.residual)
     passages = comparison.passages
     if not passages:
-        yield Text(f"No passage of {counted(comparison.scheme.shingle_size, 'word')} or more is in both.")
+        yield Text(f"No passage of {plural(comparison.scheme.shingle_size, 'word')} or more is in both.")
         return
     covered = (
         f"with {percent(comparison.a.coverage)} of the words of A and {percent(comparison.b.coverage)} of those of B"
@@ -48,19 +48,19 @@ def summary_lines(
     else:
         part = "the longest" if len(shown) == 1 else f"the longest {len(shown):,}" if shown else "none"
     part = "" if len(shown) == len(passages) else f", {part} shown"
-    yield Text(f"{counted(len(passages), 'passage')} in both{part}, {covered}")
+    yield Text(f"{plural(len(passages), 'passage')} in both{part}, {covered}")
     lines_a, lines_b = Lines(a.text), Lines(b.text)
     for number, passage in enumerate(shown, start=options.start + 1):
         where = f"A {place_text(lines_a, passage.a)}, B {place_text(lines_b, passage.b)}"
         yield Text()
-        yield Text.assemble((f"{number}. {counted(passage.words, 'word')}", "bold"), (f"  {where}", "dim"))
-        for line in Text(shortened(a.text, *passage.a)).wrap(printer, max(printer.width - len(_INDENT), 20)):
+        yield Text.assemble((f"{number}. {plural(passage.words, 'word')}", "bold"), (f"  {where}", "dim"))
+        for line in Text(shorten(a.text, *passage.a)).wrap(printer, max(printer.width - len(_INDENT), 20)):
             line.rstrip()
             yield Text(_INDENT).append_text(line)
 
 
 def _residual_lines(residual: ResidualOverlap) -> Iterator[Text]:
-    a, b = counted(residual.common_words_a, "word"), counted(residual.common_words_b, "word")
+    a, b = plural(residual.common_words_a, "word"), plural(residual.common_words_b, "word")
     yield Text(f"Common are {a} of A and {b} of B. Without them:")
     shared, together = residual.shared_shingles, residual.shingles_a + residual.shingles_b - residual.shared_shingles
     yield _share("jaccard", residual.shares.jaccard, f"{shared:,} of {together:,} shingles")
@@ -71,8 +71,8 @@ def _residual_lines(residual: ResidualOverlap) -> Iterator[Text]:
 
 def _side(side: str, text: Read, size: Size, scheme: Scheme) -> Text:
     sizes = (
-        f"{counted(size.words, 'word')}, {counted(size.shingles, 'different shingle')} of "
-        f"{counted(scheme.shingle_size, 'word')}"
+        f"{plural(size.words, 'word')}, {plural(size.shingles, 'different shingle')} of "
+        f"{plural(scheme.shingle_size, 'word')}"
     )
     named = "" if text.kind == "standard input" else f"{text.kind} {printable(text.name)}"
     return Text.assemble((f"{side}  {named or text.kind}", "bold"), f"  {sizes}")
@@ -82,7 +82,7 @@ def _share(name: str, share: float, counts: str) -> Text:
     return Text(f"{name:<9}").append_text(share_bar(share)).append(f" {percent(share):>6}  {counts}")
 
 
-def shortened(text: str, start: int, end: int) -> str:
+def shorten(text: str, start: int, end: int) -> str:
     """Return a range of a text on one line, with single blanks; a long range is shown without its middle."""
     # A passage may have megabytes, so split only as much as the output needs.
     enough = 4 * (_BEGINNING + _END)

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from whorl.cli.render.console import share_bar
 from whorl.fingerprint.statistics.metric import Metric, Shares
-from whorl.output.formatting import counted, percent, percent_interval, printable
+from whorl.output.formatting import percent, percent_interval, plural, printable
 
 if TYPE_CHECKING:
     from whorl.fingerprint.statistics.overlap_estimates import Estimate
@@ -116,9 +116,9 @@ def sources_table(attribution: Attribution, shown: Sequence[TextSource]) -> Tabl
 
 def totals_line(attribution: Attribution) -> str:
     if not attribution.sources:
-        return f"No source: none of {counted(attribution.counted_words, 'word')} is in a passage of another document."
-    sources, longest = counted(len(attribution.sources), "source"), counted(attribution.longest_passage, "word")
-    words, share = counted(attribution.counted_words, "word"), percent(attribution.coverage)
+        return f"No source: none of {plural(attribution.counted_words, 'word')} is in a passage of another document."
+    sources, longest = plural(len(attribution.sources), "source"), plural(attribution.longest_passage, "word")
+    words, share = plural(attribution.counted_words, "word"), percent(attribution.coverage)
     return f"{attribution.covered_words:,} of {words} ({share}) are in {sources}; the longest passage has {longest}."
 
 
@@ -126,6 +126,6 @@ def closing_line(attribution: Attribution) -> str:
     # `whorl similar` starts faster if this is imported here.
     from whorl.output.sources import recall_line
 
-    also = counted(attribution.also_count, "other document")
+    also = plural(attribution.also_count, "other document")
     also = f", {also} with nothing that the sources lack" if attribution.also_count else ""
-    return f"{counted(attribution.read, 'document')} read{also}; {recall_line(attribution)}"
+    return f"{plural(attribution.read, 'document')} read{also}; {recall_line(attribution)}"

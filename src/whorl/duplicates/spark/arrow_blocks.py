@@ -58,7 +58,7 @@ class Partitioning:
     def __len__(self) -> int:
         return self.names.size
 
-    def of(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+    def parts_of(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
         """Return the part of each number. The numbers must be evenly distributed, like keys and hashes."""
         parts: npt.NDArray[np.int32] = self.names[numbers.view(np.uint64) % np.uint64(self.names.size)]
         return parts
@@ -79,15 +79,15 @@ class Partitioning:
 def _hashes_of(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Return Spark's hash of each number: 32-bit murmur3 of four bytes, with seed 42."""
     with np.errstate(over="ignore"):
-        mixed = _turned(numbers.view(np.uint32) * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
-        hashes = _turned(np.uint32(42) ^ mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+        mixed = _rotate(numbers.view(np.uint32) * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+        hashes = _rotate(np.uint32(42) ^ mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
         hashes ^= np.uint32(4)
         for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
             hashes = (hashes ^ (hashes >> np.uint32(shift))) * np.uint32(factor)
     return hashes.view(np.int32)
 
 
-def _turned(numbers: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32]:
+def _rotate(numbers: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32]:
     return (numbers << np.uint32(bits)) | (numbers >> np.uint32(32 - bits))
 
 
@@ -185,15 +185,15 @@ def group_by_part(frame: DataFrame, parts: Partitioning, *, part_of: str, **colu
     The column `part_of` determines the part. `columns` maps names to columns of `frame`; the result's columns have
     these names with an s appended.
     """
-    step = partial(_addressed, parts=parts, part_of=part_of, columns=columns)
+    step = partial(_add_parts, parts=parts, part_of=part_of, columns=columns)
     schema = ", ".join(["part int", *(f"{name}s binary" for name in columns)])
     return map_batches(frame.select(*{part_of, *columns.values()}), step, schema)
 
 
-def _addressed(batches: Batches, parts: Partitioning, part_of: str, columns: Mapping[str, str]) -> Batches:
+def _add_parts(batches: Batches, parts: Partitioning, part_of: str, columns: Mapping[str, str]) -> Batches:
     for batch in batches:
         own = {f"{name}s": whole_numbers(batch[column]) for name, column in columns.items()}
-        yield rows_by_part(parts.of(whole_numbers(batch[part_of])), own)
+        yield rows_by_part(parts.parts_of(whole_numbers(batch[part_of])), own)
 
 
 def _limit_batches(frame: DataFrame) -> None:
@@ -226,7 +226,7 @@ def cut(together: npt.NDArray[Any], starts: Numbers, ends: Numbers) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), starts.size, buffers)
 
 
-def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) -> list[npt.NDArray[Any]]:
+def decode_columns(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) -> list[npt.NDArray[Any]]:
     """Decode binary columns, each into one array for all rows; `names` and numpy `types` are separated by blanks."""
     batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
     columns = []
@@ -236,7 +236,7 @@ def joined(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) ->
     return columns
 
 
-def repeated(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int) -> Numbers:
+def repeat_values(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int) -> Numbers:
     """Repeat each row's value of column `name` for every element (of `size` bytes) in the row's column `other`."""
     values, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
@@ -245,7 +245,7 @@ def repeated(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int
     return np.repeat(np.concatenate(values), np.concatenate(counts))
 
 
-def narrowed(hashes: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[Any]:
+def pack_hashes(hashes: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[Any]:
     """Store each hash in the smallest number of whole bytes, the lowest byte first."""
     kind = np.dtype(narrow_type(bits))
     packed, whole = np.empty((hashes.size, kind.itemsize), np.uint8), _bytes_of(hashes.astype("<u8", copy=False))
@@ -259,7 +259,7 @@ def narrow_type(bits: int) -> str:
     return f"V{-(-bits // 8)}"
 
 
-def widened(narrow: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+def unpack_hashes(narrow: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     whole, packed = np.zeros((narrow.size, 8), np.uint8), _bytes_of(narrow)
     for at in range(narrow.itemsize):
         whole[:, at] = packed[:, at]
@@ -309,14 +309,14 @@ class Block:
         return Block(keys, chosen, np.isin(keys, new))
 
     @classmethod
-    def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table, scheme: SketchScheme) -> Block:
+    def from_rows(cls, rows: Iterable[pa.RecordBatch] | pa.Table, scheme: SketchScheme) -> Block:
         types = f"i8 i8 i8 ? {narrow_type(scheme.bits)}"
-        keys, sizes, counts, is_new, hashes = joined(rows, "keys sizes counts is_new hashes", types)
+        keys, sizes, counts, is_new, hashes = decode_columns(rows, "keys sizes counts is_new hashes", types)
         # Several workers may have read documents with equal texts. Keep a new one, if any.
         order = np.lexsort((~is_new, keys))
         order = order[run_starts(keys[order])]
         starts = np.cumsum(counts) - counts
-        sketches = Sketches(scheme, sizes[order], starts[order], counts[order], widened(hashes))
+        sketches = Sketches(scheme, sizes[order], starts[order], counts[order], unpack_hashes(hashes))
         return cls(keys[order], sketches, is_new[order])
 
 
@@ -341,11 +341,11 @@ class BlockMembers:
     digests: npt.NDArray[np.uint64]
 
     @classmethod
-    def of(cls, rows: Iterable[pa.RecordBatch] | pa.Table) -> tuple[BlockMembers, Numbers]:
+    def from_rows(cls, rows: Iterable[pa.RecordBatch] | pa.Table) -> tuple[BlockMembers, Numbers]:
         """Decode rows of MEMBERS; return each distinct pair of id and key, with the number of its occurrences."""
         batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
         names = "members identities worths runs digests"
-        keys, identities, worths, runs, digests = joined(batches, names, "i8 u8 f8 u4 u8")
+        keys, identities, worths, runs, digests = decode_columns(batches, names, "i8 u8 f8 u4 u8")
         ids, names_of = (_strings(batches, name) for name in ("ids", "names"))
         whole = cls(keys, identities, ids, names_of, worths, runs, digests)
         order = np.lexsort((identities, keys))
@@ -379,8 +379,8 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
     sketches = block.sketches
     has_sketch = np.isin(members.keys, block.keys)
     sketch_parts, member_parts = (
-        parts.of(block.keys),
-        parts.of(np.where(has_sketch, members.keys, members.identities.view(np.int64))),
+        parts.parts_of(block.keys),
+        parts.parts_of(np.where(has_sketch, members.keys, members.identities.view(np.int64))),
     )
     chosen, order = np.argsort(sketch_parts, kind="stable"), np.argsort(member_parts, kind="stable")
     # Take the parts from the members: a part without sketches may have members that are too short for a sketch.
@@ -397,7 +397,7 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
     columns = {
         "part": pa.array(present, pa.int32()),
         **{name: cut(column[chosen], begins, ends) for name, column in numbers.items()},
-        "hashes": cut(narrowed(hashes, sketches.scheme.bits), hash_ends[begins], hash_ends[ends]),
+        "hashes": cut(pack_hashes(hashes, sketches.scheme.bits), hash_ends[begins], hash_ends[ends]),
         "members": cut(own.keys, first, last),
         "identities": cut(own.identities, first, last),
         "ids": pa.array([orjson.dumps(own.ids[begin:end]) for begin, end in ranges], pa.binary()),
@@ -412,7 +412,7 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
     return pa.RecordBatch.from_pydict(columns)
 
 
-def numbered(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
+def hash_texts(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
     """Return a 64-bit BLAKE2b hash of each text."""
     digests = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts)
     return np.frombuffer(digests, np.uint64)
@@ -420,7 +420,7 @@ def numbered(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
 
 def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Numbers:
     """Return the number of shingles for each member's key; 0 for members without a sketch."""
-    own, sizes = joined(rows, "keys sizes", "i8 i8")
+    own, sizes = decode_columns(rows, "keys sizes", "i8 i8")
     if not own.size:
         return np.zeros_like(keys)
     order = np.argsort(own)
@@ -438,16 +438,16 @@ def sketch_row(part: int, block: Block, indices: Numbers, schema: pa.Schema) -> 
         "sizes": sketches.sizes[indices].tobytes(),
         "counts": counts.tobytes(),
         "is_new": block.is_new[indices].tobytes(),
-        "hashes": narrowed(hashes, sketches.scheme.bits).tobytes(),
+        "hashes": pack_hashes(hashes, sketches.scheme.bits).tobytes(),
     }
     return pa.RecordBatch.from_pylist([values], schema)
 
 
 def some_of(block: pa.Table, wanted: pa.Table, scheme: SketchScheme) -> Batches:
     """Yield the documents of a block with the keys of `wanted`, as rows of SKETCHES."""
-    (keys,) = joined(wanted, "keys", "i8")
+    (keys,) = decode_columns(wanted, "keys", "i8")
     if keys.size:
-        whole = Block.of(block, scheme)
+        whole = Block.from_rows(block, scheme)
         yield sketch_row(wanted["part"][0].as_py(), whole, np.unique(whole.indices_of(keys)), arrow_schema(SKETCHES))
 
 

@@ -39,8 +39,8 @@ from whorl.duplicates.spark.arrow_blocks import (
     cogroup_blocks,
     count_rows,
     cut_off,
+    decode_columns,
     group_by_part,
-    joined,
     map_batches,
     partition_by_part,
     rows_by_part,
@@ -61,14 +61,14 @@ _MEASURED = f"cluster string, documents long, {_OWN}, {_SHARES}"
 _PARTS, _SLACK = 1_000_000, 1e-9
 
 
-def clustered(members: DataFrame, keep: Keep, parts: Partitioning) -> DataFrame:
+def cluster_members(members: DataFrame, keep: Keep, parts: Partitioning) -> DataFrame:
     """Group members into clusters, as input for `with_shares`. Omit clusters whose members are all kept (`stays`).
 
     Members that stay, such as reference documents, are never removed. Members with the same root form a cluster. The
     column cluster has its name, which is the id of its first member. The column is_unknown is true if no member of the
     cluster has a rank by the retention policy.
     """
-    step = partial(_clustered, keep=keep, parts=parts)
+    step = partial(_cluster_partition, keep=keep, parts=parts)
     return map_batches(members.repartition(len(parts), "root"), step, _CLUSTERS)
 
 
@@ -90,19 +90,19 @@ def with_shares(clusters: DataFrame, documents: LoadedDocuments) -> DataFrame:
 
 def member_by_member(clusters: DataFrame) -> DataFrame:
     """Expand the clusters of `with_shares` into one row for each member."""
-    return clusters.select("cluster", "documents", f.inline(_zipped(clusters)))
+    return clusters.select("cluster", "documents", f.inline(_zip_members(clusters)))
 
 
-def nested(clusters: DataFrame) -> DataFrame:
+def nest_members(clusters: DataFrame) -> DataFrame:
     """Return the clusters of `with_shares` with their members as one list of structs, without `stays`."""
-    return clusters.select("cluster", "documents", _zipped(clusters.drop("stays")).alias("members"))
+    return clusters.select("cluster", "documents", _zip_members(clusters.drop("stays")).alias("members"))
 
 
-def _zipped(clusters: DataFrame) -> Column:
+def _zip_members(clusters: DataFrame) -> Column:
     return f.arrays_zip(*(name for name in clusters.columns if name not in ("cluster", "documents")))
 
 
-def _clustered(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
+def _cluster_partition(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
     """Yield the clusters of one partition as rows with lists of members, and choose the principal of each."""
     rows = [batch for batch in batches if batch.num_rows]
     if not rows:
@@ -115,7 +115,7 @@ def _clustered(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
     starts = run_starts(roots)
     counts = np.diff(starts, append=roots.size)
     groups = np.repeat(np.arange(starts.size), counts)
-    loss = np.where(stays, -math.inf, _loss(members, sizes, keep))
+    loss = np.where(stays, -math.inf, _negative_worths(members, sizes, keep))
     # If several members have the best rank, the first one wins.
     retained = np.lexsort((loss, groups))[starts]
     is_retained = np.zeros(roots.size, np.bool_)
@@ -124,22 +124,22 @@ def _clustered(batches: Batches, keep: Keep, parts: Partitioning) -> Batches:
     lengths, inside = counts[is_cluster], pa.array(np.flatnonzero(is_cluster[groups]))
     first = keys[retained[is_cluster]]
     columns = {
-        "part": parts.of(first),
+        "part": parts.parts_of(first),
         "first": first,
         "is_unknown": loss[retained[is_cluster]] == math.inf,
-        "key": _listed(members["key"].take(inside), lengths),
+        "key": _to_lists(members["key"].take(inside), lengths),
         "cluster": members["id"].take(pa.array(starts[is_cluster])),
         "documents": lengths,
-        "id": _listed(members["id"].take(inside), lengths),
-        "name": _listed(members["name"].take(inside), lengths),
-        "shingles": _listed(members["size"].take(inside), lengths),
-        "stays": _listed(members["stays"].take(inside), lengths),
-        "is_principal": _listed(pa.array(is_retained).take(inside), lengths),
+        "id": _to_lists(members["id"].take(inside), lengths),
+        "name": _to_lists(members["name"].take(inside), lengths),
+        "shingles": _to_lists(members["size"].take(inside), lengths),
+        "stays": _to_lists(members["stays"].take(inside), lengths),
+        "is_principal": _to_lists(pa.array(is_retained).take(inside), lengths),
     }
     yield from pa.table(columns, schema=arrow_schema(_CLUSTERS)).to_batches()
 
 
-def _loss(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float64]:
+def _negative_worths(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float64]:
     """Return each member's loss by the retention policy, infinity if unknown; the smallest loss stays."""
     if keep.by == "longest":
         return -sizes.astype(np.float64)
@@ -159,7 +159,7 @@ def loss_of(keep: Keep) -> Column:
     return f.when(f.col("stays"), f.lit(-math.inf)).otherwise(loss)
 
 
-def _listed(values: pa.Array | pa.ChunkedArray, lengths: Numbers) -> pa.ListArray:
+def _to_lists(values: pa.Array | pa.ChunkedArray, lengths: Numbers) -> pa.ListArray:
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     return pa.ListArray.from_arrays(pa.array(np.append(0, np.cumsum(lengths)).astype(np.int32)), values)
@@ -167,7 +167,7 @@ def _listed(values: pa.Array | pa.ChunkedArray, lengths: Numbers) -> pa.ListArra
 
 def _to_compare(batches: Batches) -> Batches:
     for batch in batches:
-        receivers, lengths = _unlisted(batch["key"])
+        receivers, lengths = _from_lists(batch["key"])
         senders, parts = (np.repeat(whole_numbers(batch[name]), lengths) for name in ("first", "part"))
         # Leave out pairs of equal documents: they share all shingles and need no comparison.
         differs = senders != receivers
@@ -180,16 +180,16 @@ def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
     if not clusters.num_rows:
         return
     clusters = clusters.combine_chunks()
-    keys, lengths = _unlisted(clusters["key"])
-    sizes, _ = _unlisted(clusters["shingles"])
-    is_kept, _ = _unlisted(clusters["is_principal"])
+    keys, lengths = _from_lists(clusters["key"])
+    sizes, _ = _from_lists(clusters["shingles"])
+    is_kept, _ = _from_lists(clusters["is_principal"])
     is_itself = np.repeat(whole_numbers(clusters["first"]), lengths) == keys
     size_kept = np.repeat(sizes[is_kept], lengths)
     shared, is_exact = sizes.copy(), is_itself.copy()
     others = np.flatnonzero(~is_itself)
     if others.size:
         # A document is in one cluster only, so its key identifies the comparison.
-        compared, *counts = joined(shares, "keys shareds lows highs", "i8 i8 i8 i8")
+        compared, *counts = decode_columns(shares, "keys shareds lows highs", "i8 i8 i8 i8")
         order = np.argsort(compared)
         at = order[np.searchsorted(compared[order], keys[others])]
         shared[others], low, high = (count[at] for count in counts)
@@ -198,11 +198,11 @@ def _with_shares(clusters: pa.Table, shares: pa.Table) -> Batches:
     cut = (np.floor(share * _PARTS + _SLACK) / _PARTS for share in of_shares)
     schema = arrow_schema(_MEASURED)
     columns = [clusters[name] for name in schema.names if name in clusters.column_names]
-    columns += [_listed(pa.array(values), lengths) for values in (*cut, is_exact)]
+    columns += [_to_lists(pa.array(values), lengths) for values in (*cut, is_exact)]
     yield from pa.table(columns, schema=schema).to_batches()
 
 
-def _unlisted(column: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[Any], Numbers]:
+def _from_lists(column: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[Any], Numbers]:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     values = column.flatten()

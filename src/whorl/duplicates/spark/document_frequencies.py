@@ -27,12 +27,12 @@ from whorl.duplicates.spark.arrow_blocks import (
     Batches,
     Block,
     Partitioning,
-    joined,
+    decode_columns,
     narrow_type,
-    narrowed,
-    repeated,
+    pack_hashes,
+    repeat_values,
     rows_by_part,
-    widened,
+    unpack_hashes,
 )
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
@@ -155,7 +155,7 @@ class FrequencyCounter:
     smallest: Mapping[int, int]
 
     @property
-    def first(self) -> Fraction:
+    def first_pass_range(self) -> Fraction:
         """Fraction of the range of hash values, from 0 upwards, that the first pass counts; 1 for all hashes."""
         if not self.one.is_jaccard:
             # With other metrics, one shared hash can be enough for a pair, so the first pass could not prune any
@@ -173,28 +173,28 @@ class FrequencyCounter:
             for at, part in enumerate(batch["part"].to_pylist()):
                 by_source.setdefault(part, []).append(batch.slice(at, 1))
         for source, rows in by_source.items():
-            levels = self._levels(Block.of(rows, self.scheme))
-            yield from self._counted(source, ((level, level.at_first()) for level in levels))
+            levels = self._levels(Block.from_rows(rows, self.scheme))
+            yield from self._count_frequencies(source, ((level, level.at_first()) for level in levels))
 
     def counts_of_remaining(self, block: pa.Table, frequencies: pa.Table) -> Batches:
         """Second pass: count the other hashes of a block's documents that can still reach the threshold."""
         if not block.num_rows:
             return
-        known = self._known(frequencies)
+        known = self._tables_by_level(frequencies)
 
         def remaining() -> Iterator[tuple[_LevelDocuments, _Entries]]:
-            for level in self._levels(Block.of(block, self.scheme)):
+            for level in self._levels(Block.from_rows(block, self.scheme)):
                 is_open = level.reachable(known(level.level))
                 yield level, level.entries(level.first, np.where(is_open, level.counts - level.first, 0))
 
-        yield from self._counted(block["part"][0].as_py(), remaining())
+        yield from self._count_frequencies(block["part"][0].as_py(), remaining())
 
     def prefixes(self, block: pa.Table, frequencies: pa.Table) -> Batches:
         """Yield the hashes in the prefixes of a block's documents, as rows of RAREST for the parts of the hashes."""
         if not frequencies.num_rows:
             return
-        known = self._known(frequencies)
-        whole = Block.of(block, self.scheme)
+        known = self._tables_by_level(frequencies)
+        whole = Block.from_rows(block, self.scheme)
         columns: list[tuple[npt.NDArray[Any], ...]] = []
         for level in self._levels(whole):
             table, indices = known(level.level), level.indices
@@ -218,8 +218,14 @@ class FrequencyCounter:
             )  # fmt: skip
         if columns:
             of_levels, hashes, keys, sizes, flags = (np.concatenate(arrays) for arrays in zip(*columns, strict=True))
-            rows = {"levels": of_levels, "tokens": self._narrowed(hashes), "keys": keys, "sizes": sizes, "flags": flags}
-            yield rows_by_part(self.parts.of(_mixed(of_levels, hashes)), rows)
+            rows = {
+                "levels": of_levels,
+                "tokens": self._pack_hashes(hashes),
+                "keys": keys,
+                "sizes": sizes,
+                "flags": flags,
+            }
+            yield rows_by_part(self.parts.parts_of(_owner_keys(of_levels, hashes)), rows)
 
     def _levels(self, block: Block) -> Iterator[_LevelDocuments]:
         sketches, one = block.sketches, self.one
@@ -229,12 +235,12 @@ class FrequencyCounter:
             lengths = one.prefix_lengths(sketches, indices, level)
             is_larger = home_levels[indices] == level
             counts = first = lengths.used_hashes(is_larger)
-            if self.first < 1:
-                last = int(self.scheme.bound(level) * self.first) - 1
+            if self.first_pass_range < 1:
+                last = int(self.scheme.bound(level) * self.first_pass_range) - 1
                 first = np.minimum(counts, sketches.count_upto(indices, np.full(indices.shape, last, np.uint64)))
             yield _LevelDocuments(level, sketches, indices, lengths, is_larger, counts, first)
 
-    def _counted(self, source: int, several: Iterable[tuple[_LevelDocuments, _Entries]]) -> Batches:
+    def _count_frequencies(self, source: int, several: Iterable[tuple[_LevelDocuments, _Entries]]) -> Batches:
         columns: list[tuple[npt.NDArray[Any], ...]] = []
         for level, entries in several:
             order = order_of(entries.tokens, self.scheme.bits)
@@ -249,13 +255,13 @@ class FrequencyCounter:
             columns.append((levels, tokens[starts], counts, flags.astype(np.uint8)))
         if columns:
             levels, tokens, counts, flags = (np.concatenate(several) for several in zip(*columns, strict=True))
-            rows = {"levels": levels, "tokens": self._narrowed(tokens), "counts": counts, "flags": flags}
-            yield rows_by_part(self.parts.of(_mixed(levels, tokens)), rows, source=source)
+            rows = {"levels": levels, "tokens": self._pack_hashes(tokens), "counts": counts, "flags": flags}
+            yield rows_by_part(self.parts.parts_of(_owner_keys(levels, tokens)), rows, source=source)
 
-    def _known(self, frequencies: pa.Table) -> Callable[[int], _FrequencyTable]:
+    def _tables_by_level(self, frequencies: pa.Table) -> Callable[[int], _FrequencyTable]:
         names, types = "levels tokens frequencies", f"u1 {narrow_type(self.scheme.bits)} i8"
-        levels, narrow, counts = joined(frequencies, names, types)
-        tokens = widened(narrow)
+        levels, narrow, counts = decode_columns(frequencies, names, types)
+        tokens = unpack_hashes(narrow)
 
         def known(level: int) -> _FrequencyTable:
             rows = np.flatnonzero(levels == level)
@@ -263,23 +269,23 @@ class FrequencyCounter:
 
         return known
 
-    def _narrowed(self, tokens: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
-        return narrowed(tokens, self.scheme.bits)
+    def _pack_hashes(self, tokens: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
+        return pack_hashes(tokens, self.scheme.bits)
 
 
 def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     """Add up each hash's counts over all blocks; send the sum back to the blocks if the hash can lead to a pair."""
     rows = list(batches)
     names, types = "levels tokens counts flags", f"u1 {narrow_type(scheme.bits)} u4 u1"
-    levels, narrow, counts, flags = joined(rows, names, types)
+    levels, narrow, counts, flags = decode_columns(rows, names, types)
     if not levels.size:
         return
-    sources, tokens = repeated(rows, "source", "levels", 1), widened(narrow)
+    sources, tokens = repeat_values(rows, "source", "levels", 1), unpack_hashes(narrow)
     if scheme.bits > _LEVEL_SHIFT:
         order = np.lexsort((tokens, levels))
     else:
         # The hashes of each block are already sorted, so a stable sort is fast.
-        order = np.argsort(_packed(levels, tokens), kind="stable")
+        order = np.argsort(_pack(levels, tokens), kind="stable")
     levels, tokens, flags = levels[order], tokens[order], flags[order]
     starts = run_starts(levels, tokens)
     totals = np.add.reduceat(counts[order].astype(np.int64), starts)
@@ -299,10 +305,10 @@ def _any(holds: _Bools, starts: Numbers) -> npt.NDArray[np.int64]:
     return np.logical_or.reduceat(holds, starts).astype(np.int64)
 
 
-def _packed(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _pack(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     return (levels.astype(np.uint64) << np.uint64(_LEVEL_SHIFT)) | tokens
 
 
-def _mixed(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _owner_keys(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Combine level and hash into one number; it determines the part that owns the hash."""
     return tokens + levels.astype(np.uint64) * SCATTERED

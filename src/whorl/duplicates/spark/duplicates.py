@@ -21,13 +21,13 @@ from whorl.duplicates.spark.arrow_blocks import (
     arrow_schema,
     batch_of,
     cogroup_blocks,
+    decode_columns,
     group_by_part,
-    joined,
     map_batches,
     sizes_in,
     whole_numbers,
 )
-from whorl.duplicates.spark.clusters import MEMBERS, clustered, components, loss_of, member_by_member, with_shares
+from whorl.duplicates.spark.clusters import MEMBERS, cluster_members, components, loss_of, member_by_member, with_shares
 from whorl.duplicates.spark.documents import documents_in, parts_of
 from whorl.duplicates.spark.incremental_state import SearchState, drop_removed
 from whorl.duplicates.spark.load_and_sketch import STAYS, RunNumber, load_documents
@@ -80,7 +80,7 @@ class SparkDuplicates:
     ) -> None:
         if reference is not None and state is not None:
             raise ParameterError("a reference keeps no state: put it into the state by a run of its own")
-        options = DuplicatesOptions.of(options)
+        options = DuplicatesOptions.from_options(options)
         self._pair_options, self._keep, self._state = options.pairs, options.policy, None
         self._is_kept = options.keep is not None
         self._run, earlier, known = RunNumber(), None, None
@@ -195,7 +195,7 @@ class SparkDuplicates:
             members = self.materialise(members)
             members = members.join(self._complete(members).withColumnRenamed("root", "own"), "key", "left")
             members = members.withColumn("root", f.coalesce("own", "key")).select(*arrow_schema(MEMBERS).names)
-        clusters = self.materialise(clustered(members, self._keep, self._documents.parts))
+        clusters = self.materialise(cluster_members(members, self._keep, self._documents.parts))
         if self._keep.is_by_value:
             for row in clusters.where("is_unknown").limit(1).collect():
                 raise ParameterError(
@@ -298,8 +298,8 @@ def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
 
     Documents of runs before number `before` are marked to stay.
     """
-    members, _ = BlockMembers.of(block)
-    keys, of_keys = joined(roots, "keys roots", "i8 i8")
+    members, _ = BlockMembers.from_rows(block)
+    keys, of_keys = decode_columns(roots, "keys roots", "i8 i8")
     sizes = sizes_in(block, members.keys)
     order = np.argsort(keys)
     at = order[np.minimum(np.searchsorted(keys[order], members.keys), keys.size - 1)] if keys.size else None

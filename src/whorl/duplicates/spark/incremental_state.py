@@ -96,8 +96,8 @@ class SearchState:
         """Write the state that the next run continues from; raise StoreError if another run has written one first."""
         number = self.run.number
         own = f"run-{number}-{uuid4().hex}"
-        blocks.write.parquet(self._folder.within(own, _DOCUMENTS))
-        pairs.write.parquet(self._folder.within(own, _PAIRS))
+        blocks.write.parquet(self._folder.path(own, _DOCUMENTS))
+        pairs.write.parquet(self._folder.path(own, _PAIRS))
         self._folder.write(f"{own}.json", json.dumps({**self._description, "folder": own}).encode())
         if not self._folder.rename(f"{own}.json", f"run-{number}.json"):
             raise StoreError(f"another run has written to {self._path} meanwhile; run this one again")
@@ -140,7 +140,7 @@ class _Folder:
             self._root = self._files.makeQualified(root)
             self._files.mkdirs(self._root)
 
-    def within(self, *names: str) -> str:
+    def path(self, *names: str) -> str:
         return "/".join([self._root.toString(), *names])
 
     def names(self) -> list[str]:
@@ -151,7 +151,7 @@ class _Folder:
     def parquet(self, schema: str, *names: str) -> DataFrame:
         with self._failures():
             # With a schema, Spark does not read a file to find the columns.
-            return self._session.read.schema(schema).parquet(self.within(*names))
+            return self._session.read.schema(schema).parquet(self.path(*names))
 
     def read(self, name: str) -> bytes:
         with self._failures(), closing(self._files.open(self._paths(self._root, name))) as stream:

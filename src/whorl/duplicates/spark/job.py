@@ -66,7 +66,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         StoreError: The state folder holds other files, or is not usable.
         EngineError: Java is missing, or Spark failed.
     """
-    options, form, output = DuplicatesOptions.of(operation), operation.format or "json", operation.output
+    options, form, output = DuplicatesOptions.from_options(operation), operation.format or "json", operation.output
     keep, filtered, clusters = options.keep, operation.filtered, operation.clusters
     if output is None:
         raise ParameterError("Spark writes to a folder; name it as output")
@@ -81,7 +81,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
     if keep is not None and keep.is_by_value and not keep.column:
         raise ParameterError(f"--keep {keep} needs the column of the date on Spark: --keep {keep}:COLUMN")
     with _failures():
-        from whorl.duplicates.spark.clusters import member_by_member, nested
+        from whorl.duplicates.spark.clusters import member_by_member, nest_members
         from whorl.duplicates.spark.documents import ColumnNames, read, require_rows, without
         from whorl.duplicates.spark.duplicates import SparkDuplicates
 
@@ -124,7 +124,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             left = _write(*remaining, filtered)
         # Like `whorl duplicates`, write JSON with one line per cluster, and names in tables only.
         if clusters:
-            rows = nested(rows) if form == "json" else member_by_member(rows).drop("stays")
+            rows = nest_members(rows) if form == "json" else member_by_member(rows).drop("stays")
         elif form == "json":
             rows = rows.drop("a_name", "b_name")
         written = _write(rows, form, output)

@@ -35,10 +35,10 @@ from whorl.duplicates.spark.arrow_blocks import (
     batch_of,
     block_rows,
     cogroup_blocks,
+    decode_columns,
     group_by_part,
-    joined,
+    hash_texts,
     map_batches,
-    numbered,
     partition_by_part,
     rows_by_part,
     sizes_in,
@@ -85,7 +85,7 @@ class LoadedDocuments:
     """Documents and their sketches, divided into blocks.
 
     Args:
-        blocks: Rows for `Block.of` and `BlockMembers.of`, partitioned by part.
+        blocks: Rows for `Block.from_rows` and `BlockMembers.from_rows`, partitioned by part.
         too_short: Number of documents with fewer words than a shingle.
         repeated: Number of ids that occur more than once. Only the largest document with an id is used.
         largest: Number of hashes in the largest sketch.
@@ -141,11 +141,11 @@ def load_documents(
     with its id.
     """
     scheme, cache = sketching.sketch_scheme, MaterialisedRows()
-    step = partial(_sketched, documents=documents, sketching=sketching, parts=parts, run=run)
+    step = partial(_sketch_rows, documents=documents, sketching=sketching, parts=parts, run=run)
     rows = map_batches(frame, step, BLOCKS)
     if earlier is not None:
         rows = rows.unionByName(
-            map_batches(earlier, partial(_redivided, scheme=scheme, parts=parts, since=run.since), BLOCKS)
+            map_batches(earlier, partial(_divide_again, scheme=scheme, parts=parts, since=run.since), BLOCKS)
         )
     # Sort by part once, so that `cogroup_blocks` need not sort in each step.
     blocks = cache.materialise_in_place(partition_by_part(rows, parts).sortWithinPartitions("part"))
@@ -173,7 +173,7 @@ def load_documents(
     return LoadedDocuments(blocks, parts, scheme, *sums, largest, removed, cache)
 
 
-def _sketched(
+def _sketch_rows(
     batches: Batches, documents: Documents, sketching: Sketching, parts: Partitioning, run: RunNumber
 ) -> Batches:
     """Convert rows to rows of BLOCKS: documents with their sketches by part, then the problems of bad rows."""
@@ -193,11 +193,13 @@ def _sketched(
                 yield made
 
     waiting: list[tuple[SketchBatch, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]] = []
-    for portion, made in sketching.sketched(portions()):
+    for portion, made in sketching.sketch(portions()):
         runs = np.array(
             [REFERENCE_RUN if STAYS in document.properties else run.number for document in portion], np.uint32
         )
-        digests = numbered([document.text for document in portion]) if run.lasts else np.zeros(len(portion), np.uint64)
+        digests = (
+            hash_texts([document.text for document in portion]) if run.lasts else np.zeros(len(portion), np.uint64)
+        )
         waiting.append((made, runs, digests))
         count, hashes = (
             sum(numbers) for numbers in zip(*((len(one.ids), one.hashes.size) for one, *_ in waiting), strict=True)
@@ -235,14 +237,14 @@ def _block_rows_of(
         scheme, sizes[chosen], starts[chosen], counts[chosen], np.concatenate([made.hashes for made in sketched])
     )
     block = Block(keys[chosen], sketches, runs[chosen] >= since)
-    return block_rows(block, BlockMembers(keys, numbered(ids), ids, names, worths, runs, digests), parts)
+    return block_rows(block, BlockMembers(keys, hash_texts(ids), ids, names, worths, runs, digests), parts)
 
 
-def _redivided(batches: Batches, scheme: SketchScheme, parts: Partitioning, since: int) -> Batches:
+def _divide_again(batches: Batches, scheme: SketchScheme, parts: Partitioning, since: int) -> Batches:
     """Divide the blocks of earlier runs into the parts of this run; documents of run `since` and later count as new."""
     for batch in batches:
-        members, _ = BlockMembers.of([batch])
-        block = Block.of([batch], scheme)
+        members, _ = BlockMembers.from_rows([batch])
+        block = Block.from_rows([batch], scheme)
         yield block_rows(block.only(np.arange(block.keys.size), members.keys[members.runs >= since]), members, parts)
 
 
@@ -253,16 +255,16 @@ def _added_up(batches: Batches) -> Batches:
 
 def _identities(batches: Batches, parts: Partitioning) -> Batches:
     rows = list(batches)
-    keys, identities, counts, runs = joined(rows, "members identities counts runs", "i8 u8 i8 u4")
+    keys, identities, counts, runs = decode_columns(rows, "members identities counts runs", "i8 u8 i8 u4")
     columns = {"identities": identities, "sizes": sizes_in(rows, keys), "keys": keys, "runs": runs}
-    yield rows_by_part(parts.of(identities), columns, largest=int(counts.max(initial=0)))
+    yield rows_by_part(parts.parts_of(identities), columns, largest=int(counts.max(initial=0)))
 
 
 def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
     """Keep the largest document of the last run for each id. Yield counts, then the documents to drop, by part."""
     rows = list(batches)
     largest = max((max(whole_numbers(batch["largest"]).tolist(), default=0) for batch in rows), default=0)
-    identities, sizes, keys, runs = joined(rows, "identities sizes keys runs", "u8 i8 i8 u4")
+    identities, sizes, keys, runs = decode_columns(rows, "identities sizes keys runs", "u8 i8 i8 u4")
     if not identities.size:
         return
     order = np.lexsort((keys, sizes, runs, identities))
@@ -282,7 +284,7 @@ def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
     schema = arrow_schema(_VERDICT)
     yield pa.RecordBatch.from_pylist([{"part": int(parts.names[0]), "keys": b"", "identities": b"", **counts}], schema)
     if is_lost.any():
-        where = parts.of(np.where(sizes > 0, keys, identities.view(np.int64))[is_lost])
+        where = parts.parts_of(np.where(sizes > 0, keys, identities.view(np.int64))[is_lost])
         columns = {"keys": keys[is_lost], "identities": identities[is_lost]}
         yield rows_by_part(where, columns, **dict.fromkeys(counts, 0))
 
@@ -294,11 +296,13 @@ def _without_replaced(
 
     Then yield the block's rows of problems. Sketches of documents from run `since` or later are marked as new.
     """
-    members, _ = BlockMembers.of(block)
-    replaced = set(zip(*(column.tolist() for column in joined(losers, "keys identities", "i8 u8")), strict=True))
+    members, _ = BlockMembers.from_rows(block)
+    replaced = set(
+        zip(*(column.tolist() for column in decode_columns(losers, "keys identities", "i8 u8")), strict=True)
+    )
     own = zip(members.keys.tolist(), members.identities.tolist(), strict=True)
     remaining = members.only(np.flatnonzero([member not in replaced for member in own]))
-    whole = Block.of(block, scheme)
+    whole = Block.from_rows(block, scheme)
     yield block_rows(
         whole.only(np.flatnonzero(np.isin(whole.keys, remaining.keys)), remaining.keys[remaining.runs >= since]),
         remaining,
@@ -310,7 +314,7 @@ def _without_replaced(
 
 def _compared_again(block: pa.Table, rows: pa.Table) -> Batches:
     """Yield a block with the listed documents marked as new."""
-    (again,) = joined(rows, "keys", "i8")
+    (again,) = decode_columns(rows, "keys", "i8")
     marks = [
         keys and (np.isin(np.frombuffer(keys, np.int64), again) | np.frombuffer(is_new, np.bool_)).tobytes()
         for keys, is_new in zip(block["keys"].to_pylist(), block["is_new"].to_pylist(), strict=True)
@@ -321,6 +325,6 @@ def _compared_again(block: pa.Table, rows: pa.Table) -> Batches:
 
 def _removed_keys(block: pa.Table, losers: pa.Table) -> Batches:
     """Yield the keys of dropped documents, except keys that a remaining document of the block also has."""
-    (keys,) = joined(losers, "keys", "i8")
-    (left,) = joined(block, "members", "i8")
+    (keys,) = decode_columns(losers, "keys", "i8")
+    (left,) = decode_columns(block, "members", "i8")
     yield batch_of({"key": np.setdiff1d(keys, left)})

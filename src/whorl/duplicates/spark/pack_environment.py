@@ -33,7 +33,7 @@ def packed_files() -> Iterator[tuple[Path, str]]:
     for file in sorted(package.rglob("*")):
         if file.is_file() and file.suffix not in _SUFFIXES and "__pycache__" not in file.parts:
             yield file, (package.name / file.relative_to(package)).as_posix()
-    for one in _needed():
+    for one in _required_distributions():
         for path in one.files or ():
             unused = path.parts[0] == ".." or _FOLDERS & set(path.parts[:-1]) or path.suffix in _SUFFIXES
             where = Path(str(one.locate_file(path)))
@@ -49,7 +49,7 @@ def pack(target: Path) -> int:
     return target.stat().st_size
 
 
-def _needed() -> list[Distribution]:
+def _required_distributions() -> list[Distribution]:
     """Return the installed direct and indirect dependencies of whorl."""
     distributions: dict[str, Distribution] = {}
     wanted = ["whorl", *_EXTRA]

@@ -39,15 +39,15 @@ from whorl.duplicates.spark.arrow_blocks import (
     arrow_schema,
     batch_of,
     cogroup_blocks,
+    decode_columns,
     group_by_part,
-    joined,
     map_batches,
     narrow_type,
     partition_by_part,
     rows_by_part,
     some_of,
+    unpack_hashes,
     whole_numbers,
-    widened,
 )
 from whorl.duplicates.spark.document_frequencies import (
     COUNTS,
@@ -101,7 +101,7 @@ class LocalRemainder:
         options = self.options
 
         def pairs_of_blocks(batches: Batches) -> Batches:
-            block = Block.of(batches, scheme)
+            block = Block.from_rows(batches, scheme)
             # The comparison expects documents of one size in the order of their keys, and a block is sorted by key.
             firsts = np.arange(block.keys.size)
             pairs = find_pairs(block.sketches, firsts, options, known=Pairs.together([]), is_known=~block.is_new)
@@ -151,7 +151,7 @@ def find_candidates(
         counter = FrequencyCounter(scheme, parts, one, _smallest_sizes(blocks, scheme, one))
         counted = partition_by_part(map_batches(blocks, counter.counts, COUNTS), parts)
         frequencies = map_batches(counted, partial(frequencies_of, scheme=scheme), FREQUENCIES)
-        if counter.first < 1:
+        if counter.first_pass_range < 1:
             frequencies = documents.cache.materialise(frequencies)
             remaining = partition_by_part(
                 cogroup_blocks(blocks, frequencies, counter.counts_of_remaining, COUNTS, parts), parts
@@ -198,9 +198,9 @@ def _blocks_of(keys: DataFrame, documents: LoadedDocuments) -> DataFrame:
 
 def _hash_block_keys(batches: Batches, parts: Partitioning) -> Batches:
     for batch in batches:
-        (keys,) = joined([batch], "receivers", "i8")
+        (keys,) = decode_columns([batch], "receivers", "i8")
         keys = np.unique(keys)
-        yield rows_by_part(parts.of(keys), {"keys": keys})
+        yield rows_by_part(parts.parts_of(keys), {"keys": keys})
 
 
 def _hash_blocks(rows: DataFrame, kind: int) -> DataFrame:
@@ -236,7 +236,7 @@ def _kinds_in(batches: Batches) -> Batches:
 
 def _home_levels(batches: Batches, scheme: SketchScheme, one: Round) -> Batches:
     for batch in batches:
-        (sizes,) = joined([batch], "sizes", "i8")
+        (sizes,) = decode_columns([batch], "sizes", "i8")
         nothing = np.zeros_like(sizes)
         levels = one.home_levels(Sketches(scheme, sizes, nothing, nothing, np.empty(0, np.uint64)), sizes)
         order = np.lexsort((sizes, levels))
@@ -258,10 +258,10 @@ class _PairFinder:
     def pair(self, batches: Batches) -> Batches:
         """Yield the candidate pairs of one partition, and a hash block for each hash with too many pairs."""
         names, types = "levels tokens keys sizes flags", f"u1 {narrow_type(self.scheme.bits)} i8 i8 u1"
-        levels, narrow, keys, sizes, flags = joined(batches, names, types)
+        levels, narrow, keys, sizes, flags = decode_columns(batches, names, types)
         if not levels.size:
             return
-        tokens = widened(narrow)
+        tokens = unpack_hashes(narrow)
         order = np.lexsort((keys, sizes, tokens, levels))
         levels, tokens, flags = levels[order], tokens[order], flags[order]
         keys, sizes = keys[order], sizes[order]
@@ -317,7 +317,7 @@ class _PairFinder:
     def _pairs(self, senders: Numbers, receivers: Numbers) -> pa.RecordBatch:
         differs = senders != receivers
         senders, receivers = senders[differs], receivers[differs]
-        made = rows_by_part(self.parts.of(senders), {"senders": senders, "receivers": receivers}, kind=_PAIRS)
+        made = rows_by_part(self.parts.parts_of(senders), {"senders": senders, "receivers": receivers}, kind=_PAIRS)
         return (
             made.append_column("hash_block", pa.nulls(made.num_rows, pa.string()))
             .select(_CANDIDATE_NAMES)

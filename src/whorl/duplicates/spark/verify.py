@@ -26,7 +26,7 @@ from whorl.duplicates.spark.arrow_blocks import (
     arrow_schema,
     batch_of,
     cogroup_blocks,
-    joined,
+    decode_columns,
     sketch_row,
 )
 from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
@@ -46,24 +46,24 @@ _Compare = Callable[[Sketches, Numbers, Numbers, Numbers], Pairs]
 
 def verify_candidates(candidates: DataFrame, documents: LoadedDocuments, pair_options: PairOptions) -> DataFrame:
     """Return the candidates that reach the threshold, in the columns of PAIRS; a is the smaller key."""
-    return _compared(candidates, documents, partial(_verified, pair_options=pair_options))
+    return _compare_pairs(candidates, documents, partial(_verify_pairs, pair_options=pair_options))
 
 
 def measure_overlaps(pairs: DataFrame, documents: LoadedDocuments) -> DataFrame:
     """Count the shared shingles of the given pairs, in the columns of PAIRS; a sends its sketch to b."""
-    return _compared(pairs, documents, _measured)
+    return _compare_pairs(pairs, documents, _measure_pairs)
 
 
-def _verified(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers, pair_options: PairOptions) -> Pairs:
+def _verify_pairs(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers, pair_options: PairOptions) -> Pairs:
     return verify_pairs(sketches, a, b, pair_options).at(keys)
 
 
-def _measured(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers) -> Pairs:
+def _measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers) -> Pairs:
     pairs = measure_pairs(sketches, a, b)
     return replace(pairs, a=keys[pairs.a], b=keys[pairs.b])
 
 
-def _compared(pairs: DataFrame, documents: LoadedDocuments, compare: _Compare) -> DataFrame:
+def _compare_pairs(pairs: DataFrame, documents: LoadedDocuments, compare: _Compare) -> DataFrame:
     scheme, parts, blocks = documents.scheme, documents.parts, documents.sketches
     sent = cogroup_blocks(blocks, pairs, partial(_sent_sketches, scheme=scheme, parts=parts), _SENT, parts)
     return cogroup_blocks(blocks, sent, partial(_compare_received, scheme=scheme, compare=compare), PAIRS, parts)
@@ -71,18 +71,18 @@ def _compared(pairs: DataFrame, documents: LoadedDocuments, compare: _Compare) -
 
 def _sent_sketches(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: Partitioning) -> Batches:
     """Yield the sketches of a block that other parts need, in one or more rows for each receiving part."""
-    senders, receivers = joined(pairs, "senders receivers", "i8 i8")
+    senders, receivers = decode_columns(pairs, "senders receivers", "i8 i8")
     if not senders.size:
         return
-    whole, schema = Block.of(block, scheme), arrow_schema(_SENT)
-    order = np.lexsort((receivers, senders, parts.of(receivers)))
+    whole, schema = Block.from_rows(block, scheme), arrow_schema(_SENT)
+    order = np.lexsort((receivers, senders, parts.parts_of(receivers)))
     senders, receivers = senders[order], receivers[order]
     different = run_starts(senders, receivers)
     senders, receivers = senders[different], receivers[different]
-    of_parts, indices = parts.of(receivers), whole.indices_of(senders)
+    of_parts, indices = parts.parts_of(receivers), whole.indices_of(senders)
     cuts = np.flatnonzero(np.diff(of_parts)) + 1
     for own, own_receivers in zip(np.split(indices, cuts), np.split(receivers, cuts), strict=True):
-        part = int(parts.of(own_receivers[:1])[0])
+        part = int(parts.parts_of(own_receivers[:1])[0])
         distinct, sender_indices = np.unique(own, return_inverse=True)
         # `distinct` ascends, so each portion of documents is a contiguous range of `sender_indices`.
         heavy = np.cumsum(whole.sketches.counts[distinct]) // _HASHES_AT_ONCE
@@ -98,7 +98,7 @@ def _sent_sketches(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts
 def _compare_received(block: pa.Table, sent: pa.Table, scheme: SketchScheme, compare: _Compare) -> Batches:
     if not sent.num_rows:
         return
-    whole = Block.of(block, scheme)
+    whole = Block.from_rows(block, scheme)
     rows = (batch.slice(at, 1) for batch in sent.to_batches() for at in range(batch.num_rows))
     for portion in chunks(rows, lambda row: len(row["hashes"][0].as_buffer()), _BYTES_AT_ONCE):
         yield _compare_rows(whole, portion, scheme, compare)
@@ -106,13 +106,13 @@ def _compare_received(block: pa.Table, sent: pa.Table, scheme: SketchScheme, com
 
 def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme, compare: _Compare) -> pa.RecordBatch:
     """Compare sent documents (`rows`) with documents of the block `whole`; return the measured pairs."""
-    sender_indices, receivers = joined(rows, "sender_indices receivers", "i8 i8")
-    (keys,) = joined(rows, "keys", "i8")
+    sender_indices, receivers = decode_columns(rows, "sender_indices receivers", "i8 i8")
+    (keys,) = decode_columns(rows, "keys", "i8")
     # `sender_indices` count from the beginning of each row, so add the number of documents in the rows before.
     rows_of = [len(row["keys"][0].as_buffer()) // 8 for row in rows]
     pairs_of = [len(row["receivers"][0].as_buffer()) // 8 for row in rows]
     sender_indices = sender_indices + np.repeat(np.cumsum(rows_of) - rows_of, pairs_of)
-    sent = Block.of(rows, scheme)
+    sent = Block.from_rows(rows, scheme)
     distinct, at = np.unique(receivers, return_inverse=True)
     indices = whole.indices_of(distinct)
     counts = whole.sketches.counts[indices]

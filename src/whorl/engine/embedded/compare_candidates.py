@@ -72,7 +72,7 @@ class StoredCandidates(Candidates):
             overlaps.put(present, compare(source, [sketches[int(numbers[position])] for position in present]))
             is_compared[present] = True
         compared = positions[is_compared[positions]]
-        return compared.tolist(), overlaps.of(compared)
+        return compared.tolist(), overlaps.select(compared)
 
     def _is_indexed(self, source: Sketch, sizes: Numbers) -> npt.NDArray[np.bool_]:
         """Return a mask of the candidates that the index can compare exactly."""

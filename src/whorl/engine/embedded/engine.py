@@ -206,7 +206,7 @@ class EmbeddedEngine:
             # In a store without texts, no text can confirm a match of hashes, so the hashes need more bits.
             chosen, wanted = chosen and replace(chosen, bits=PROOF_BITS), True
         if name := self._records.option("passages"):
-            stored = PassageScheme.named(name)
+            stored = PassageScheme.parse(name)
             stored.require(chosen, f"the store {self.path}")
             return stored
         if not wanted:

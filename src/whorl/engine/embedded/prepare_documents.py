@@ -19,7 +19,14 @@ from whorl.engine.index_terms import (
     presence_term,
     value_term,
 )
-from whorl.fingerprint.fingerprint_texts import BATCH_CHARACTERS, BATCH_TEXTS, Hashed, Parts, hashed, least_stored_size
+from whorl.fingerprint.fingerprint_texts import (
+    BATCH_CHARACTERS,
+    BATCH_TEXTS,
+    Hashed,
+    Parts,
+    hash_texts,
+    least_stored_size,
+)
 from whorl.fingerprint.minhash.signature import distinct_minima
 from whorl.fingerprint.shingling import Scheme, joined_words
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_numbers_together
@@ -92,7 +99,7 @@ class DocumentPreparation:
         parts = Parts.HASHES | Parts.WORDS if self.keeps_texts else Parts.WORDS
         if self.has_minhash and not self._has_minima_in_hashes:
             parts |= Parts.MINIMA
-        return hashed((document.text for document in documents), self.scheme, parts, workers=1)
+        return hash_texts((document.text for document in documents), self.scheme, parts, workers=1)
 
     def _passages(self, document: Document, fingerprints: Hashed) -> Numbers:
         assert self.passage_scheme is not None
@@ -129,7 +136,7 @@ class DocumentPreparation:
         ]
         flat = (text for own in texts for _, text in own)
         # Split all texts in one call, because each call of the compiled loops has a fixed cost.
-        words = (own.words for own in hashed(flat, self.scheme, Parts.WORDS, workers=1))
+        words = (own.words for own in hash_texts(flat, self.scheme, Parts.WORDS, workers=1))
         return [[(name, joined_terms(name, next(words))) for name, _ in own] for own in texts]
 
 

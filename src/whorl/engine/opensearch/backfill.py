@@ -26,7 +26,7 @@ from whorl.engine.opensearch.document_fields import (
     text_in,
 )
 from whorl.errors import DocumentError, SchemaError
-from whorl.fingerprint.fingerprint_texts import Parts, hashed
+from whorl.fingerprint.fingerprint_texts import Parts, hash_texts
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
@@ -128,7 +128,7 @@ def updates(
     The cluster refuses an update if the document has changed since it was read.
     """
     read = [document for _, document in documents]
-    fingerprints = hashed((document.text for document in read), Scheme(), Parts.ALL, workers=1)
+    fingerprints = hash_texts((document.text for document in read), Scheme(), Parts.ALL, workers=1)
     fields = own_fields(read, fingerprints, (Scheme(), SketchScheme()), names, features)
     return [(_update(hit), {"doc": own}) for (hit, _), own in zip(documents, fields, strict=True)]
 

@@ -36,7 +36,7 @@ from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.index_terms import BETWEEN_WORDS, encoded_sketch, passage_terms, plain_words, value_term
 from whorl.fingerprint.fingerprint_texts import Hashed
 from whorl.fingerprint.shingling import JoinedWords, Scheme, joined_words
-from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_numbers, spelled
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme, encode_tokens, lookup_numbers
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import CLUSTER, DIGEST_LETTERS, IS_PRINCIPAL, Document, PropertyValue
@@ -95,7 +95,7 @@ def own_fields(
         sketches = [hashed.sketch(schemes[1]) for _, hashed in portion]
         minima = [ascending_distinct(np.sort(hashed.minima[:, 0])) for _, hashed in portion]
         minhash = _spelled_rows(minima, spelled_minhash)
-        sample = _spelled_rows(list(map(lookup_numbers, sketches)), partial(spelled, bits=schemes[1].bits))
+        sample = _spelled_rows(list(map(lookup_numbers, sketches)), partial(encode_tokens, bits=schemes[1].bits))
         for (document, hashed), sketch, terms, lookups in zip(portion, sketches, minhash, sample, strict=True):
             yield {
                 **_content_fields(document, hashed.words, schemes[0].profile, names, features),
@@ -263,7 +263,7 @@ def passage_scheme(field: Json) -> PassageScheme | None:
         return None
     # The field of an older index has no metadata; its passage hashes have the default scheme.
     name = field.get("meta", {}).get(_SCHEME)
-    return PassageScheme() if name is None else PassageScheme.named(name)
+    return PassageScheme() if name is None else PassageScheme.parse(name)
 
 
 def index_body(

@@ -49,7 +49,7 @@ from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, St
 from whorl.errors import ParameterError, SchemaError
 from whorl.fingerprint.minhash.signature import spell_integers
 from whorl.fingerprint.shingling import Scheme, well_formed
-from whorl.fingerprint.sketch.frac_minhash import spelled
+from whorl.fingerprint.sketch.frac_minhash import encode_tokens
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Order
 from whorl.query.ast import Pattern, WildcardCharacter
@@ -225,7 +225,10 @@ class _Translator:
         return spelled_minhash(np.array([number for number in numbers if not number >> 64], dtype=np.uint64))
 
     def _sketched(self, node: SketchTokens) -> Json:
-        terms, minimum = list(spelled(np.array(node.numbers, dtype=np.uint64), node.scheme.bits)), node.min_should_match
+        terms, minimum = (
+            list(encode_tokens(np.array(node.numbers, dtype=np.uint64), node.scheme.bits)),
+            node.min_should_match,
+        )
         if minimum > len(terms):
             return _NO_DOCUMENT
         sizes = {"gte": node.smallest_size, **({} if node.largest_size is None else {"lte": node.largest_size})}

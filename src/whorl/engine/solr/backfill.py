@@ -34,7 +34,7 @@ from whorl.engine.solr.request_body import (
     without_sketch,
 )
 from whorl.errors import EngineResponseError, SchemaError
-from whorl.fingerprint.fingerprint_texts import Parts, hashed
+from whorl.fingerprint.fingerprint_texts import Parts, hash_texts
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 #: Number of ids per page. It is large, because Solr goes through all matching documents for each page.
@@ -130,7 +130,7 @@ def _fill(client: SolrClient, collection: Collection, documents: list[SolrRespon
     made, removed, kept = [], [], 0
     texts = [whole_text(document.get(collection.content or "")) for document in documents]
     parts = Parts.HASHES | Parts.WORDS if passages else Parts.HASHES
-    hashes = hashed(filter(None, texts), collection.scheme, parts, workers=1)
+    hashes = hash_texts(filter(None, texts), collection.scheme, parts, workers=1)
     for document, text in zip(documents, texts, strict=True):
         is_empty = first_text(document.get(SIZE)) == "0"
         if text:

@@ -18,7 +18,7 @@ from whorl.engine.solr.field_definitions import PASSAGES, SCHEME, SKETCH, defini
 from whorl.engine.solr.inspect_collection import Collection as SolrCollection
 from whorl.engine.solr.request_body import contents_request, exists, listed
 from whorl.errors import SchemaError
-from whorl.fingerprint.fingerprint_texts import Parts, hashed
+from whorl.fingerprint.fingerprint_texts import Parts, hash_texts
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.model import CLUSTER, IS_PRINCIPAL
 from whorl.query.plan.nodes import BoundPlan
@@ -93,7 +93,7 @@ class SolrLabels(ServerLabels):
         """For each document, compute the fields that Solr cannot read back, and so would lose in an atomic update."""
         if scheme := collection.passage_scheme:
             texts = [whole_text(document.get(collection.content or "")) for document in documents]
-            words = (hashes.words for hashes in hashed(texts, collection.scheme, Parts.WORDS, workers=1))
+            words = (hashes.words for hashes in hash_texts(texts, collection.scheme, Parts.WORDS, workers=1))
             passages = [
                 passage_terms(text, joined, collection.scheme, scheme)
                 for text, joined in zip(texts, words, strict=True)

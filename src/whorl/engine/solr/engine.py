@@ -74,7 +74,7 @@ from whorl.engine.solr.request_body import (
     vector_parameters,
 )
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
-from whorl.fingerprint.fingerprint_texts import Parts, hashed, sign, signatures_by_id
+from whorl.fingerprint.fingerprint_texts import Parts, hash_texts, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature, from_distinct, read_tokens, signature_of, smallest_in_buckets
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
@@ -627,7 +627,7 @@ class SolrEngine(Engine):
         if not parts:
             yield from ({} for _ in texts)
             return
-        for text, fingerprints in zip(texts, hashed(texts, collection.scheme, parts, workers=1), strict=True):
+        for text, fingerprints in zip(texts, hash_texts(texts, collection.scheme, parts, workers=1), strict=True):
             fields: Json = {}
             if wants_tokens:
                 signature = signature_of(fingerprints.minima, collection.scheme, collection.spelling)

@@ -101,7 +101,7 @@ def passage_scheme(field: Mapping[str, Any]) -> PassageScheme | None:
         return None
     kind = str(field["type"])
     # A field from an older version of whorl has the type of the look-up tokens, and the default scheme.
-    return PassageScheme.named(kind) if kind.startswith(_OF_PASSAGES) else PassageScheme()
+    return PassageScheme.parse(kind) if kind.startswith(_OF_PASSAGES) else PassageScheme()
 
 
 @lru_cache

@@ -31,7 +31,7 @@ from whorl.engine.solr.field_definitions import PASSAGES, SAMPLE, SCHEME, SIZE, 
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature import Spelling, band_match_probability, spell_integers, spelled_in_one
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.frac_minhash import spelled
+from whorl.fingerprint.sketch.frac_minhash import encode_tokens
 from whorl.model import Order
 from whorl.query.ast import Pattern, WildcardCharacter
 from whorl.query.plan.fields_and_values import date_of, whole, written
@@ -330,7 +330,10 @@ class _Builder:
         return {"boost": {"b": repr(node.weight), "query": query}}
 
     def _sketched(self, node: SketchTokens) -> Json:
-        tokens, minimum = spelled(np.array(node.numbers, dtype=np.uint64), node.scheme.bits), node.min_should_match
+        tokens, minimum = (
+            encode_tokens(np.array(node.numbers, dtype=np.uint64), node.scheme.bits),
+            node.min_should_match,
+        )
         if minimum > len(tokens):
             return _NO_DOCUMENT
         largest = "*" if node.largest_size is None else node.largest_size

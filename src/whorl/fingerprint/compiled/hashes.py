@@ -91,7 +91,7 @@ def _hash8(
         def every(value: int) -> Any:
             return ir.Constant(lanes, [value] * LANES)
 
-        def rotated(value: Any, by: int) -> Any:
+        def rotate(value: Any, by: int) -> Any:
             return builder.or_(builder.shl(value, every(by)), builder.lshr(value, every(64 - by)))
 
         def place(position: int, array: Any, index: Any) -> Any:
@@ -119,14 +119,14 @@ def _hash8(
             first, second = (builder.shuffle_vector(*rows, pick) for pick in picks)
             return first, second
 
-        def mixed(value: Any) -> Any:
+        def mix(value: Any) -> Any:
             for factor in (_M1, _M2):
                 value = builder.xor(value, builder.lshr(value, every(33)))
                 value = builder.mul(value, every(int(factor)))
             return builder.xor(value, builder.lshr(value, every(33)))
 
-        def scrambled(value: Any, one: Any, by: int, other: Any) -> Any:
-            return builder.mul(rotated(builder.mul(value, every(int(one))), by), every(int(other)))
+        def scramble(value: Any, one: Any, by: int, other: Any) -> Any:
+            return builder.mul(rotate(builder.mul(value, every(int(one))), by), every(int(other)))
 
         size = vector_at(2, lengths, lane)
         numbers = [builder.add(lane, ir.Constant(number, i)) for i in range(LANES)]
@@ -138,11 +138,11 @@ def _hash8(
             offset = builder.mul(loop.index, ir.Constant(number, 8))
             low, high = columns([builder.gep(start, [offset]) for start in starts])
             first, second = builder.load(first_state), builder.load(second_state)
-            first = builder.xor(first, scrambled(low, _C1, 31, _C2))
-            first = builder.add(rotated(first, 27), second)
+            first = builder.xor(first, scramble(low, _C1, 31, _C2))
+            first = builder.add(rotate(first, 27), second)
             first = builder.add(builder.mul(first, every(5)), every(int(_N1)))
-            second = builder.xor(second, scrambled(high, _C2, 33, _C1))
-            second = builder.add(rotated(second, 31), first)
+            second = builder.xor(second, scramble(high, _C2, 33, _C1))
+            second = builder.add(rotate(second, 31), first)
             second = builder.add(builder.mul(second, every(5)), every(int(_N2)))
             builder.store(first, first_state)
             builder.store(second, second_state)
@@ -153,13 +153,13 @@ def _hash8(
         low_mask, high_mask = columns(
             [place(5, masks, builder.extract_element(rests, ir.Constant(ir.IntType(32), i))) for i in range(LANES)]
         )
-        second = builder.xor(second, scrambled(builder.and_(high, high_mask), _C2, 33, _C1))
-        first = builder.xor(first, scrambled(builder.and_(low, low_mask), _C1, 31, _C2))
+        second = builder.xor(second, scramble(builder.and_(high, high_mask), _C2, 33, _C1))
+        first = builder.xor(first, scramble(builder.and_(low, low_mask), _C1, 31, _C2))
         size = builder.shl(size, every(1))
         first, second = builder.xor(first, size), builder.xor(second, size)
         first = builder.add(first, second)
         second = builder.add(second, first)
-        first, second = mixed(first), mixed(second)
+        first, second = mix(first), mix(second)
         first = builder.add(first, second)
         second = builder.add(second, first)
         for half, value in enumerate((second, first)):

@@ -200,7 +200,7 @@ class Kernel:
                 count = self._reduce(words, starts, own, minima[row], filled[row], np.zeros(1, np.int64), highs)
                 parts.append(highs[:count])
                 if with_words:
-                    read = read.followed_by(_joined(words, starts, int(own[0]) + overlap, int(own[1])))
+                    read = read.followed_by(_slice_words(words, starts, int(own[0]) + overlap, int(own[1])))
                 if window.finished:
                     hashes.append(sorted_distinct(parts))
                     texts_words.append(read)
@@ -298,7 +298,7 @@ class Kernel:
             lengths = np.diff(self._work.starts[:count], append=length) - 1
             ranges = np.stack((firsts, firsts + lengths), axis=1) + offset
             if slow_count:
-                own, ranges = self._slow_words.inserted(text, offset, self._work.slow[:slow_count], own, ranges)
+                own, ranges = self._slow_words.insert(text, offset, self._work.slow[:slow_count], own, ranges)
             words += own
             spans.append(ranges)
             unread, offset = raw[2 * read :], offset + read
@@ -364,7 +364,7 @@ class Kernel:
         return int(reduce(words, starts, before, *self._hashing, minima, filled, highs, counts, self._scratch))
 
 
-def _joined(words: _Words, starts: _Starts, first: int, last: int) -> JoinedWords:
+def _slice_words(words: _Words, starts: _Starts, first: int, last: int) -> JoinedWords:
     own = starts[first : last + 1].astype(np.int64)
     encoded = words[own[0] : max(own[0], own[-1] - 1)].copy()
     return JoinedWords(encoded.view(np.uint8), 2 * (own - own[0]))
@@ -465,7 +465,7 @@ class _SlowWords:
             np.array(list(accumulate(map(len, lengths))), np.int64) >> 2,
         )
 
-    def inserted(
+    def insert(
         self, text: str, offset: int, slow: npt.NDArray[np.int32], words: list[str], spans: npt.NDArray[np.int64]
     ) -> tuple[list[str], npt.NDArray[np.int64]]:
         """Merge the words of slow segments into the other words, in text order; return all words and their ranges.

@@ -74,8 +74,8 @@ def matches(a: Any, positions: Any, b: Any, candidates: int, first: Any, places:
             per item of `a`. Passages of rule 1 come first, then passages of rule 2; each group is in the order of `a`.
     """
     _group(b, first, places)
-    anchored = _anchored(a, b, first, places, found)
-    return _nearest(a, positions, b, candidates, first, places, found, anchored)
+    anchored = _find_anchored(a, b, first, places, found)
+    return _find_nearest(a, positions, b, candidates, first, places, found, anchored)
 
 
 @loop
@@ -94,7 +94,7 @@ def _group(numbers: Any, first: Any, places: Any) -> None:
 
 
 @loop
-def _anchored(a: Any, b: Any, first: Any, places: Any, found: Any) -> Any:
+def _find_anchored(a: Any, b: Any, first: Any, places: Any, found: Any) -> Any:
     """Find the passages around items that occur once in `b` (rule 1); return their number."""
     count, at = 0, 0
     while at < a.size:
@@ -113,7 +113,7 @@ def _anchored(a: Any, b: Any, first: Any, places: Any, found: Any) -> Any:
 
 
 @loop
-def _nearest(
+def _find_nearest(
     a: Any, positions: Any, b: Any, candidates: int, first: Any, places: Any, found: Any, anchored: int
 ) -> Any:
     """Add passages for the shared items of `a` that no passage covers yet; return the number of all passages.

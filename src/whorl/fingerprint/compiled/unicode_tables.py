@@ -178,7 +178,7 @@ class _Kinds:
                 break
             gaps = remaining
         self.gaps = gaps
-        ends = sorted(self._reached(self.starts, [*self.starts, *self.inner]))
+        ends = sorted(self._reachable_states(self.starts, [*self.starts, *self.inner]))
         self.hard_ends = [c for c in gaps if not following[ends, c].any()]
         self.soft_ends = np.zeros(64, np.uint64)
         for category in gaps:
@@ -188,7 +188,7 @@ class _Kinds:
                 sure = [c for c in range(following.shape[1]) if not following[after, c].any()]
                 self.soft_ends[category] = sum(1 << c for c in (*sure, 62))
 
-    def _reached(self, begin: Sequence[int], go_on: Sequence[int]) -> set[int]:
+    def _reachable_states(self, begin: Sequence[int], go_on: Sequence[int]) -> set[int]:
         """Return the states that a text can reach if its first category is in `begin` and all others in `go_on`."""
         following = self._machine.following
         reached: set[int] = set()
@@ -199,9 +199,9 @@ class _Kinds:
         return reached
 
     def _is_word(self, starts: Sequence[int], inner: Sequence[int]) -> bool:
-        states = self._reached(starts, [*starts, *inner])
+        states = self._reachable_states(starts, [*starts, *inner])
         return STOP not in states and all(self._machine.accepting[s] and self._machine.word[s] for s in states)
 
     def _is_gap(self, category: int, gaps: Sequence[int]) -> bool:
-        states = sorted(self._reached([category], gaps) - {STOP})
+        states = sorted(self._reachable_states([category], gaps) - {STOP})
         return not self._machine.word[states].any() and not self._machine.following[np.ix_(states, self.starts)].any()

@@ -35,7 +35,7 @@ import numpy.typing as npt
 from whorl.arrays import counts_in_groups, is_first_of_group
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.bucket_estimates import Buckets, buckets_of
-from whorl.fingerprint.shingling import Scheme, murmur_pieces, numbered, pieces
+from whorl.fingerprint.shingling import Scheme, murmur_pieces, numbered_hashes, pieces
 from whorl.fingerprint.statistics.metric import require_fraction
 
 #: Smallest and largest length of Alfresco's tokens: eight units of up to four digits, and few units are shorter.
@@ -373,7 +373,7 @@ def _in_order(
             unsure.append(token)
         else:
             known[token] = bucket
-    buckets = known | _guessed(unsure, set(known.values()), scheme.bucket_count)
+    buckets = known | _guess_buckets(unsure, set(known.values()), scheme.bucket_count)
     placed = sorted(repeats, key=lambda token: (buckets[token], token))
     if not counts_known:
         repeats = _runs([buckets[token] for token in placed], placed, scheme.bucket_count)
@@ -436,7 +436,7 @@ def _bucket(token: str, bucket_count: int) -> int | None:
     return possible[0] if len(possible) == 1 else None
 
 
-def _guessed(tokens: list[str], taken: set[int], bucket_count: int) -> dict[str, int]:
+def _guess_buckets(tokens: list[str], taken: set[int], bucket_count: int) -> dict[str, int]:
     """Guess the buckets of tokens whose bucket is unreadable: buckets not in `taken`, preferably possible ones."""
     free = dict.fromkeys(bucket for bucket in range(bucket_count) if bucket not in taken)
     guessed = {}
@@ -529,7 +529,7 @@ class _Smallest:
         self.is_filled = np.zeros(scheme.bucket_count, dtype=np.bool_)
 
     def add(self, piece: npt.NDArray[np.uint64]) -> None:
-        high, low = numbered(piece, self.number)
+        high, low = numbered_hashes(piece, self.number)
         buckets = bucket_of(high, self.scheme.bucket_count)
         before = self.high.copy()
         np.minimum.at(self.high, buckets, high)
@@ -558,7 +558,7 @@ class _SmallestSeveral:
 
     def add(self, piece: npt.NDArray[np.uint64]) -> None:
         for at in range(0, len(piece), _AT_ONCE):
-            high, low = numbered(piece[at : at + _AT_ONCE], self.number)
+            high, low = numbered_hashes(piece[at : at + _AT_ONCE], self.number)
             buckets = bucket_of(high, self.scheme.bucket_count).tolist()
             for bucket, value in zip(buckets, zip(high.tolist(), low.tolist(), strict=True), strict=True):
                 members = self.members.setdefault(bucket, [])

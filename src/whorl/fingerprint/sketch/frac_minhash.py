@@ -108,7 +108,7 @@ class SketchScheme:
         return "-".join([f"sketch{self.version}", *(f"{short}{getattr(self, part)}" for part, short in _PARTS.items())])
 
     @classmethod
-    def named(cls, name: str) -> Self:
+    def parse(cls, name: str) -> Self:
         """Parse the name of a scheme."""
         pattern = "-".join([r"sketch2", *(rf"{short}(\d{{1,8}})" for short in _PARTS.values())])
         match = re.fullmatch(pattern, name, re.ASCII)
@@ -244,10 +244,10 @@ def lookup_numbers_together(
 
 
 def lookup_tokens(sketch: Sketch) -> tuple[str, ...]:
-    return spelled(lookup_numbers(sketch), sketch.scheme.bits)
+    return encode_tokens(lookup_numbers(sketch), sketch.scheme.bits)
 
 
-def spelled(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]:
+def encode_tokens(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]:
     """Encode numbers of `bits` bits as tokens of a text index. Numbers and tokens sort in the same order.
 
     A token has ceil(bits / 6) characters, so 5 for 27 bits. The first character stands for the top bits.
@@ -290,7 +290,7 @@ class Overlaps:
         """Return the overlaps of a source and hits, given exact counts: all their sketches hold all distinct hashes."""
         return cls(source_size, sizes, np.zeros_like(sizes), np.full_like(sizes, source_size), sizes.copy(), shared)
 
-    def of(self, which: npt.NDArray[np.intp]) -> Overlaps:
+    def select(self, which: npt.NDArray[np.intp]) -> Overlaps:
         return Overlaps(
             self.source_size,
             self.sizes[which],
@@ -313,7 +313,7 @@ def compare(source: Sketch, hits: Sequence[Sketch]) -> Overlaps:
     distinct = {id(hit): hit for hit in hits}
     if len(distinct) < len(hits):
         positions = {key: at for at, key in enumerate(distinct)}
-        return compare(source, list(distinct.values())).of(np.array([positions[id(hit)] for hit in hits], np.intp))
+        return compare(source, list(distinct.values())).select(np.array([positions[id(hit)] for hit in hits], np.intp))
     for hit in hits:
         if hit.scheme is not source.scheme:
             source.scheme.require(hit.scheme)
@@ -404,7 +404,7 @@ def encode(sketch: Sketch) -> bytes:
     bits = max(0, scheme.bits - sketch.level)
     # The code is shortest if there are one to two times as many possible high parts as hashes.
     low_bits = max(0, bits - max(0, hashes.size - 1).bit_length())
-    high_parts = _shifted(hashes, low_bits).astype(np.int64)
+    high_parts = _shift(hashes, low_bits).astype(np.int64)
     positions = high_parts + np.arange(hashes.size)
     unary = np.zeros(positions[-1] + 1 if hashes.size else 0, dtype=np.uint8)
     unary[positions] = 1
@@ -412,9 +412,9 @@ def encode(sketch: Sketch) -> bytes:
     done = 0
     for size, kind in _PLANES:
         if low_bits // 8 & size:
-            parts.append(_shifted(hashes, 8 * done).astype(kind).tobytes())
+            parts.append(_shift(hashes, 8 * done).astype(kind).tobytes())
             done += size
-    parts.append(_packed(_shifted(hashes, 8 * done), low_bits % 8))
+    parts.append(_pack_bits(_shift(hashes, 8 * done), low_bits % 8))
     head = _HEAD.pack(scheme.version, scheme.bits, sketch.level, low_bits, sketch.size, hashes.size)
     body = b"".join([head, *parts, np.packbits(unary, bitorder="little").tobytes()])
     return body + _CHECK.pack(crc32(body))
@@ -512,7 +512,7 @@ def _hashes(raw: bytes, low_bits: int, count: int) -> npt.NDArray[np.uint64]:
         raise ValueError("a sketch has another number of hashes than it says")
     hashes = ones.astype(np.uint64)
     hashes -= np.arange(count, dtype=np.uint64)
-    hashes = _shifted(hashes, -low_bits)
+    hashes = _shift(hashes, -low_bits)
     at, done = _HEAD.size, 0
     for size, kind in _PLANES:
         if low_bits // 8 & size:
@@ -520,24 +520,24 @@ def _hashes(raw: bytes, low_bits: int, count: int) -> npt.NDArray[np.uint64]:
             hashes |= plane if not done else plane.astype(np.uint64) << np.uint64(8 * done)
             at, done = at + size * count, done + size
     if low_bits % 8:
-        hashes |= _unpacked(raw, at, low_bits % 8, count).astype(np.uint64) << np.uint64(8 * done)
+        hashes |= _unpack_bits(raw, at, low_bits % 8, count).astype(np.uint64) << np.uint64(8 * done)
     hashes.flags.writeable = False
     return hashes
 
 
-def _packed(numbers: npt.NDArray[np.uint64], width: int) -> bytes:
+def _pack_bits(numbers: npt.NDArray[np.uint64], width: int) -> bytes:
     """Concatenate the lowest `width` bits (0 to 7) of each number."""
     bits = np.unpackbits(numbers.astype(np.uint8)[:, None], axis=1, count=width, bitorder="little")
     return np.packbits(bits, bitorder="little").tobytes()
 
 
-def _unpacked(raw: bytes, at: int, width: int, count: int) -> npt.NDArray[np.uint8]:
+def _unpack_bits(raw: bytes, at: int, width: int, count: int) -> npt.NDArray[np.uint8]:
     packed = np.frombuffer(raw, np.uint8, -(-width * count // 8), at)
     bits = np.unpackbits(packed, count=width * count, bitorder="little").reshape(count, width)
     return bits @ _WORTH[:width]
 
 
-def _shifted(hashes: npt.NDArray[np.uint64], right: int) -> npt.NDArray[np.uint64]:
+def _shift(hashes: npt.NDArray[np.uint64], right: int) -> npt.NDArray[np.uint64]:
     """Shift hashes to the right, or to the left if `right` is negative; a shift by 64 bits gives 0."""
     if abs(right) >= 64:
         return np.zeros_like(hashes)

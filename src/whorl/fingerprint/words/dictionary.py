@@ -192,7 +192,7 @@ class LookAhead:
             while end < limit and roles[end] & MARK:
                 end += 1
             if end < limit and roles[end] & SUFFIX and not words.at(end)[0]:
-                end = suffixed(span, roles, end)
+                end = end_with_suffixes(span, roles, end)
             ends.append(end)
             start = end
         return ends[:-1]
@@ -205,7 +205,7 @@ class LookAhead:
         return len(roles)
 
 
-def suffixed(span: str, roles: Sequence[int], end: int) -> int:
+def end_with_suffixes(span: str, roles: Sequence[int], end: int) -> int:
     """Return the end of a word including suffixes at `end`: Thai's abbreviation sign, then its repetition sign."""
     if span[end] == PAIYANNOI and not roles[end - 1] & SUFFIX:
         end += 1

@@ -247,7 +247,7 @@ class _ChunkPatterns:
         self.leading_joiner = re.compile(joined).match
 
     @cached_property
-    def divided(self) -> Callable[[str], list[str]]:
+    def split_chunks(self) -> Callable[[str], list[str]]:
         """Split a text into alternating separators and chunks."""
         return re.compile(f"({self._chunk})").split
 
@@ -295,7 +295,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
     def place(self, run: str, offset: int, placed: _Placed) -> None:
         # The parts alternate between separators and chunks.
         patterns = self.patterns_for(run)
-        parts = ["", run, ""] if patterns.leading_joiner(run) else patterns.divided(run)
+        parts = ["", run, ""] if patterns.leading_joiner(run) else patterns.split_chunks(run)
         chunks = list(map(self.places.__getitem__, parts[1::2]))
         placed.words.extend(chain.from_iterable([words for words, _ in chunks]))
         placed.relative.extend(chain.from_iterable([ranges for _, ranges in chunks]))
@@ -316,7 +316,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
 
     def divide(self, segment: str) -> list[int]:
         """Return the positions where words end in a segment that a dictionary may divide."""
-        return self.dictionaries.divide(segment, self.machine.asks)
+        return self.dictionaries.divide(segment, self.machine.needs_dictionary)
 
 
 class _Places(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):

@@ -102,7 +102,7 @@ class StateMachine:
             start = end
         return segments
 
-    def asks(self, character: str) -> bool:
+    def needs_dictionary(self, character: str) -> bool:
         """Check whether a character needs a dictionary to divide its segment."""
         return self._category[ord(character)] >= self.dictionary_start
 

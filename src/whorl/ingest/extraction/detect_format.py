@@ -100,7 +100,7 @@ _MOST_MIXED = 0.25
 def decode(raw: bytes) -> str:
     """Decode the bytes of a text; raise DocumentError unless they are a text in a known encoding."""
     broken = 0
-    if encoding := announced(raw):
+    if encoding := encoding_of_mark(raw):
         text = raw.decode(encoding, errors="replace")
         broken = 0 if encoding == "utf-8-sig" else text.count("\N{REPLACEMENT CHARACTER}")
     else:
@@ -142,6 +142,6 @@ def probable_encoding(raw: bytes) -> str | None:
     return None
 
 
-def announced(raw: bytes) -> str | None:
+def encoding_of_mark(raw: bytes) -> str | None:
     """Return the encoding of a text's byte order mark, or None if it has no mark."""
     return next((encoding for mark, encoding in _MARKS if raw.startswith(mark)), None)

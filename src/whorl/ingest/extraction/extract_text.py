@@ -191,7 +191,7 @@ def read_office(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> 
 
 
 def _read_archive(raw: bytes, form: str, most_unpacked: int, text: TextBuffer, depth: int) -> None:
-    size = _unpacked(raw, most_unpacked)
+    size = _unpacked_size(raw, most_unpacked)
     match form:
         case DOCX.name:
             left = most_unpacked - size
@@ -205,7 +205,7 @@ def _read_archive(raw: bytes, form: str, most_unpacked: int, text: TextBuffer, d
             _xlsx(io.BytesIO(raw), text)
 
 
-def _unpacked(raw: bytes, most: int) -> int:
+def _unpacked_size(raw: bytes, most: int) -> int:
     """Return the unpacked size in bytes that an archive declares; raise DocumentError if it is above `most`.
 
     Python never unpacks more than the declared size.

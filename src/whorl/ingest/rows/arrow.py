@@ -94,7 +94,7 @@ class Parquet(_Columnar):
 
     def _batches(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None) -> Iterator[pa.RecordBatch]:
         file = self._open(opened)
-        wanted = columns.wanted(file.schema_arrow.names)
+        wanted = columns.select(file.schema_arrow.names)
         groups = None if span is None else range(span.begin, span.end)
         # Use no threads: for such small batches, they would double the processor time.
         return file.iter_batches(AT_ONCE, row_groups=groups, columns=wanted, use_threads=False)  # type: ignore[no-any-return]
@@ -107,7 +107,9 @@ class Parquet(_Columnar):
             schema = _with(file.schema_arrow, added, columns)
             with pq.ParquetWriter(out, schema, compression="NONE" if packing == "UNCOMPRESSED" else packing) as writer:
                 waiting: list[pa.RecordBatch] = []
-                for batch in _retained(file.iter_batches(AT_ONCE, use_threads=False), columns, decide, added, schema):
+                for batch in _retain_rows(
+                    file.iter_batches(AT_ONCE, use_threads=False), columns, decide, added, schema
+                ):
                     waiting.append(batch)
                     if sum(waiting_batch.nbytes for waiting_batch in waiting) >= _ROW_GROUP_BYTES:
                         writer.write_table(pa.Table.from_batches(waiting))
@@ -132,7 +134,7 @@ class Arrow(_Columnar):
 
     def _batches(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None) -> Iterator[pa.RecordBatch]:
         schema, batches = self._open(opened)
-        wanted = columns.wanted(schema.names)
+        wanted = columns.select(schema.names)
         return (batch.select(wanted) for batch in batches)
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
@@ -141,7 +143,7 @@ class Arrow(_Columnar):
             schema = _with(schema, added, columns)
             writer: Callable[..., Any] = pa.ipc.new_stream if self._is_stream else pa.ipc.new_file
             with writer(out, schema) as written:
-                for batch in _retained(batches, columns, decide, added, schema):
+                for batch in _retain_rows(batches, columns, decide, added, schema):
                     written.write_batch(batch)
 
     def _open(self, opened: IO[bytes]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -248,26 +250,26 @@ def _value(scalar: pa.Scalar) -> object:
         return DocumentError(f"a value cannot be read: {error}")
 
 
-def _retained(
+def _retain_rows(
     batches: Iterator[pa.RecordBatch], columns: RowColumns, decide: Decide, added: Added, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Yield batches of the rows that `decide` keeps, with the columns of `schema`."""
     before = 0
     for batch in batches:
-        wanted = columns.wanted(batch.schema.names)
+        wanted = columns.select(batch.schema.names)
         decisions = decide(list(_rows(batch.select(wanted), before)))
         before += batch.num_rows
         mask = pa.array([decision is not None for decision in decisions], pa.bool_())
         more = [decision for decision in decisions if decision is not None]
         remaining = batch.filter(mask)
         arrays = [
-            remaining.column(field.name) if field.name not in added else _changed(remaining, field, more, columns)
+            remaining.column(field.name) if field.name not in added else _change_column(remaining, field, more, columns)
             for field in schema
         ]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _changed(
+def _change_column(
     batch: pa.RecordBatch, field: pa.Field, more: Sequence[Mapping[str, object]], columns: RowColumns
 ) -> pa.Array:
     """Return the values of an added or changed column. A row without a new text keeps its old text."""

@@ -75,7 +75,7 @@ class Expansion:
 
 
 @contextmanager
-def unpacked(opened: IO[bytes], module: str, expansion: Expansion | None = None) -> Iterator[IO[bytes]]:
+def open_compressed(opened: IO[bytes], module: str, expansion: Expansion | None = None) -> Iterator[IO[bytes]]:
     """Open the content of a compressed file; raise UnreadRowsError if it is truncated or expands too much."""
     opened.seek(0)
     expansion = expansion or Expansion(opened.tell)
@@ -151,7 +151,7 @@ class Packed(RowFormat):
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         expansion = Expansion(opened.tell)
-        with unpacked(opened, self._module, expansion) as stream:
+        with open_compressed(opened, self._module, expansion) as stream:
             for row in self._inner.rows(stream, columns):
                 yield row
                 expansion.add(0, rows=1)
@@ -161,5 +161,5 @@ class Packed(RowFormat):
             packed = zstandard.ZstdCompressor().stream_writer(out, closefd=False)
         else:
             packed = import_module(self._module).open(out, "wb")
-        with unpacked(opened, self._module) as stream, packed:
+        with open_compressed(opened, self._module) as stream, packed:
             self._inner.rewrite(stream, packed, columns, decide, added)

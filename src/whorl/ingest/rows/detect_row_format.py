@@ -11,7 +11,7 @@ from typing import IO
 
 from whorl.errors import DocumentError
 from whorl.ingest.file_limits import bounded_memory
-from whorl.ingest.rows.compression import Packed, packing_of, unpacked
+from whorl.ingest.rows.compression import Packed, open_compressed, packing_of
 from whorl.ingest.rows.json_and_csv import JsonArrayFormat, JsonLinesFormat, TableFormat, is_row, is_table
 from whorl.ingest.rows.reader_client import ConfinedFormat
 from whorl.ingest.rows.row_format import Extract, File, RowColumns, RowFormat, UnreadRowsError
@@ -84,7 +84,7 @@ def column_names(file: File, columns: RowColumns, extract: Extract) -> list[str]
 
 def _in_packed(opened: IO[bytes], file: PurePath, module: str, columns: RowColumns, extract: Extract) -> RowFormat:
     """Return the format inside a compressed file, by the name and the first bytes of the content."""
-    with unpacked(opened, module) as stream, bounded_memory():
+    with open_compressed(opened, module) as stream, bounded_memory():
         # The file may be truncated soon after, so read no further.
         start = io.BytesIO(stream.readline(_FIRST_LINE))
     head = start.read(_HEAD)
@@ -123,10 +123,10 @@ def _plain(
     start = head.removeprefix(_MARK).split()
     if suffix == ".json" and start and start[0].startswith(b"[") and (_ARRAY.match(head) or not as_text):
         return JsonArrayFormat()
-    return None if as_text or file.name != _STANDARD_INPUT else _unnamed(opened, head, columns)
+    return None if as_text or file.name != _STANDARD_INPUT else _format_of_content(opened, head, columns)
 
 
-def _unnamed(opened: IO[bytes], head: bytes, columns: RowColumns) -> RowFormat | None:
+def _format_of_content(opened: IO[bytes], head: bytes, columns: RowColumns) -> RowFormat | None:
     """Return the format of rows on standard input by their content alone; None for a text."""
     if _ARRAY.match(head):
         return JsonArrayFormat()

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Self
 import orjson
 
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.detect_format import EXAMINED_BYTES, announced, probable_encoding
+from whorl.ingest.extraction.detect_format import EXAMINED_BYTES, encoding_of_mark, probable_encoding
 from whorl.ingest.file_limits import file_limits
 from whorl.ingest.rows.row_format import (
     CELL_BYTES,
@@ -54,7 +54,7 @@ class JsonLinesFormat(RowFormat):
 
     def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
         begin = before = 0
-        if announced(opened.read(_MARK)) not in (None, "utf-8-sig"):
+        if encoding_of_mark(opened.read(_MARK)) not in (None, "utf-8-sig"):
             yield None
             return
         opened.seek(0)
@@ -152,7 +152,7 @@ def _lines(opened: IO[bytes], span: FileSpan | None = None) -> Iterator[tuple[in
     while left > 0 and (line := opened.readline(MOST_BYTES)):
         number += 1
         left -= len(line)
-        if number == 1 and (encoding := announced(line)) not in (None, "utf-8-sig"):
+        if number == 1 and (encoding := encoding_of_mark(line)) not in (None, "utf-8-sig"):
             raise UnreadRowsError(f"JSON lines are UTF-8, and this is {encoding}")
         if len(line) == MOST_BYTES and not line.endswith(b"\n"):
             while (part := opened.readline(MOST_BYTES)) and not part.endswith(b"\n"):
@@ -273,7 +273,7 @@ class TableFormat(RowFormat):
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         with _cells(opened) as cells:
-            columns.wanted(cells.names)
+            columns.select(cells.names)
             for row, _ in cells:
                 yield row
 
@@ -416,7 +416,7 @@ class _PushedBack(ReadableStream):
 @contextmanager
 def _cells(opened: IO[bytes]) -> Iterator[_Cells]:
     first = opened.read(EXAMINED_BYTES)
-    encoding = announced(first) or _encoding_without_mark(first)
+    encoding = encoding_of_mark(first) or _encoding_without_mark(first)
     # Invalid bytes become lone surrogates. Only their rows are refused, because these cannot be encoded.
     text = io.TextIOWrapper(
         io.BufferedReader(_PushedBack(first, opened)), encoding, errors="surrogateescape", newline=""

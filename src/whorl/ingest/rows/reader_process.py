@@ -109,7 +109,7 @@ def _answer(request: ReadRequest, parent: _Parent) -> None:
     seconds = request.limits.seconds
     limit_processor_time(seconds)
     try:
-        with _opened(request.path, parent) as opened:
+        with _open(request.path, parent) as opened:
             form = detect(opened, request.file, request.columns, partial(parent.call, "extract"))
             assert form is not None
             with bounded_memory():
@@ -127,7 +127,7 @@ def _answer(request: ReadRequest, parent: _Parent) -> None:
 
 
 @contextmanager
-def _opened(path: str, parent: _Parent) -> Iterator[IO[bytes]]:
+def _open(path: str, parent: _Parent) -> Iterator[IO[bytes]]:
     raw: io.RawIOBase | None = None
     if path:
         with contextlib.suppress(OSError):

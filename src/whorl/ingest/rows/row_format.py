@@ -171,7 +171,7 @@ class RowColumns:
     is_text_named: bool = False
 
     @classmethod
-    def named(cls, text: str | None, id: str | None, *, further: frozenset[str] | None = None) -> RowColumns:  # noqa: A002
+    def from_names(cls, text: str | None, id: str | None, *, further: frozenset[str] | None = None) -> RowColumns:  # noqa: A002
         """Return the columns that a user names; None for a column that is not named."""
         return cls(text or "text", id, further=further, is_text_named=text is not None)
 
@@ -180,7 +180,7 @@ class RowColumns:
         """Column of the ids; "" if the rows have no ids."""
         return "id" if self.id is None else self.id
 
-    def wanted(self, names: Collection[str]) -> list[str]:
+    def select(self, names: Collection[str]) -> list[str]:
         """Select the columns of a file to read; raise UnreadRowsError if a required column is missing."""
         try:
             self.require(names)

@@ -609,4 +609,4 @@ def rejoin(engine: Engine, of_text: TextWords) -> TextWords:
         for batch in batches(whole, _AT_ONCE)
         for count in engine.facets(BoundPlan(MatchAll()), [MatchCount(Words(word)) for word in batch])
     ]
-    return of_text.rejoined({word for word, count in zip(whole, counts, strict=True) if count})
+    return of_text.rejoin({word for word, count in zip(whole, counts, strict=True) if count})

@@ -200,11 +200,11 @@ class SketchSearch:
         # Copies of a text overlap equally with the source, so judge and estimate each overlap once. Different overlaps
         # may have the same sort key. Equal overlaps are then not adjacent, which is slower, but correct.
         order = np.argsort(overlaps.sizes << 32 ^ overlaps.counts << 16 ^ overlaps.shared)
-        ordered = overlaps.of(order)
+        ordered = overlaps.select(order)
         starts = run_starts(ordered.sizes, ordered.counts, ordered.shared)
-        distinct = ordered.of(starts)
+        distinct = ordered.select(starts)
         is_hit = self.plan.is_hit(distinct)
-        estimates = estimate_overlaps(distinct.of(np.flatnonzero(is_hit)))
+        estimates = estimate_overlaps(distinct.select(np.flatnonzero(is_hit)))
         by_overlap = np.array(positions)[order].tolist()
         ranges = compress(pairwise([*starts.tolist(), len(by_overlap)]), is_hit.tolist())
         groups = (by_overlap[start:end] for start, end in ranges)

@@ -172,7 +172,7 @@ class SketchPlan:
         for branch, is_own in self._by_branch(overlaps.sizes):
             at = np.flatnonzero(is_own)
             if branch.second_recall is not None and at.size:
-                is_passing[at] = judge_overlaps(overlaps.of(at), self.metric, self.threshold, branch.second_recall)
+                is_passing[at] = judge_overlaps(overlaps.select(at), self.metric, self.threshold, branch.second_recall)
         return is_passing
 
     def _by_branch(self, sizes: npt.NDArray[np.int64]) -> Iterator[tuple[Branch, npt.NDArray[np.bool_]]]:

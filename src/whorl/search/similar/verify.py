@@ -11,7 +11,7 @@ import numpy.typing as npt
 from whorl.arrays import batches, chunks
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.compare_texts import Comparison, ResidualOverlap, compare, words_of
-from whorl.fingerprint.fingerprint_texts import hashed
+from whorl.fingerprint.fingerprint_texts import hash_texts
 from whorl.fingerprint.statistics.metric import least_overlap
 from whorl.fingerprint.statistics.overlap_estimates import Estimate
 from whorl.request_context import require_time
@@ -78,7 +78,7 @@ class TextVerifier:
             yield from zip(texts, self._hashed(texts.values()), strict=True)
 
     def _hashed(self, texts: Iterable[str]) -> list[npt.NDArray[np.uint64]]:
-        return [text.hashes for text in hashed(texts, self._engine.scheme, workers=1)]
+        return [text.hashes for text in hash_texts(texts, self._engine.scheme, workers=1)]
 
     def _exact(self, own: npt.NDArray[np.uint64], hashes: npt.NDArray[np.uint64]) -> Estimate | None:
         criteria, size = self._criteria, len(hashes)

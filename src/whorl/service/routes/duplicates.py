@@ -179,7 +179,7 @@ class DuplicateSearches:
     def start(self, options: DuplicatesOperation) -> dict[str, Any]:
         """Start a job, and return its JSON."""
         # Report mistakes in the request now, not as a failed job.
-        search = DuplicatesOptions.of(options)
+        search = DuplicatesOptions.from_options(options)
         _require_comparable(self._store, needs_sketches=search.common is None)
         require_property(search.keep)
         return _described(self._jobs.start(partial(self._find, options, search)))
@@ -313,7 +313,7 @@ def _find(store: Store, options: DuplicatesOperation, search: DuplicatesOptions)
 
 def _file(result: Found, form: Literal["json", "csv"]) -> bytes:
     out = io.StringIO()
-    has_rest = DuplicatesOptions.of(result.options).common is not None
+    has_rest = DuplicatesOptions.from_options(result.options).common is not None
     write_clusters(result.clusters, form, out, versions=result.options.versions, with_residual=has_rest)
     # This encoding does not fail, because stored texts and names have no lone surrogates.
     return out.getvalue().encode()

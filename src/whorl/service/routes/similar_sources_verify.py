@@ -140,7 +140,7 @@ def similar_routes(store: Store) -> APIRouter:
         """
         options = options_in(request, SourcesOperation)
         attribution = store.sources(request.id or SOURCE, options, source=request.text)
-        read = Read.of(request.id, attribution.content, request.name)
+        read = Read.from_text(request.id, attribution.content, request.name)
         if request.format == "html":
             headers = {"Content-Disposition": 'attachment; filename="sources.html"'}
             return Response(report(read, attribution), media_type="text/html; charset=utf-8", headers=headers)
@@ -181,7 +181,7 @@ def similar_routes(store: Store) -> APIRouter:
         else:
             reference = SOURCE if request.id is None else request.id
             verification = store.verify(reference, options_in(request, VerifyOperation), source=request.text)
-        read = Read.of(request.id, verification.text, request.name)
+        read = Read.from_text(request.id, verification.text, request.name)
         if request.format == "html":
             headers = {"Content-Disposition": 'attachment; filename="quotations.html"'}
             page = quotations_report(read, verification)
