@@ -397,13 +397,17 @@ class Store:
     def delete_chosen(self, ids: Collection[str] | None, options: DeleteOperation) -> int:
         """Delete documents by their ids or by a query, or only count them; return their number.
 
+        Unlike for `delete`, `ids` are ids only: a remote client may delete an id that no longer exists, and a document
+        that has this id as its name must stay.
+
         Raises:
             ParameterError: Both ids and a query are given, or neither; or as for `delete_matching`.
         """
         if (ids is None) == (options.query is None):
             raise ParameterError("name documents by their ids, or by a query")
         if options.query is None:
-            return len({*self.references.keys(ids or ()).values()}) if options.dry_run else self.delete(ids or ())
+            wanted = listed(ids or ())
+            return len(self.engine.documents(wanted)) if options.dry_run else self.engine.delete(set(wanted))
         if options.dry_run:
             self._require_documents(options.query)
             return self.count(options.query)

@@ -301,6 +301,27 @@ def test_a_stop_finishes_accepted_requests(tmp_path: Path) -> None:
 
 
 # The last test on these workers, since it ends them.
+@thorough
+def test_a_worker_that_is_killed_at_its_start_is_replaced(folder: Path) -> None:
+    """
+    The supervisor notices at once that a worker died before it answered, not only when it would count as hung.
+    """
+    with working(folder) as service:
+        supervisor = service.served.process.pid
+
+        def children() -> set[int]:
+            return set(map(int, Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()))
+
+        before = children()
+        for worker in service.processes:
+            os.kill(worker, signal.SIGKILL)
+        until(lambda: len(children() - before) == 2)
+        for replacement in children() - before:
+            os.kill(replacement, signal.SIGKILL)
+        until(lambda: service._listeners() == 2)
+        assert requests.get(f"{service.served.url}/healthz", timeout=DEADLINE_SECONDS).status_code == 200
+
+
 def test_a_killed_worker_is_replaced(workers: Workers, folder: Path) -> None:
     """
     A new worker replaces a killed one; no acknowledged document is lost, and clients see no answer other than 200. If

@@ -109,7 +109,7 @@ def delete(ids: tuple[str, ...], store: str | None, options: DeleteOperation) ->
         if missing:
             more = f" and {len(missing) - _LISTED:,} more" if len(missing) > _LISTED else ""
             print_notes([f"the store has no document {', '.join(missing[:_LISTED])}{more}"])
-        count = opened.delete_chosen(ids or None, options)
+        count = opened.delete_chosen({*known.values()} if ids else None, options)
     if options.dry_run:
         click.echo(f"{plural(count, 'document')} would be deleted")
     elif ids:

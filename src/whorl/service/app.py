@@ -249,7 +249,7 @@ class DirectRoutes:
     """Calls the functions of routes directly, because FastAPI's own work takes as long as a short search.
 
     The functions are `async` functions without arguments, and functions whose only argument is a `RequestBody`. FastAPI
-    still describes them, and reports the mistakes of a request.
+    still describes them, and reports the mistakes of a request, such as parameters in an address that has none.
     """
 
     def __init__(self, app: ASGIApp, routes: Iterable[BaseRoute]) -> None:
@@ -264,7 +264,7 @@ class DirectRoutes:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         direct = self._routes.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
-        if direct is None:
+        if direct is None or (scope["query_string"] and not (direct[1] and direct[1].is_text)):
             await self._app(scope, receive, send)
             return
         # Set the route, because the log names it.

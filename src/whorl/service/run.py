@@ -25,6 +25,7 @@ from typing import Any, cast
 import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.supervisors import Multiprocess
 
 from whorl.errors import ParameterError
 from whorl.query.parser import build_grammars
@@ -233,7 +234,7 @@ def _run_workers(store: Store, settings: Settings) -> None:
             # Workers would not know uvicorn's choice of the port, so choose it here.
             settings = replace(settings, listen=(settings.listen[0], _free_port(settings.listen[0])))
         use_in_workers(settings, Path(folder))
-        uvicorn.run(
+        config = uvicorn.Config(
             f"{worker_app.__module__}:{worker_app.__name__}",
             factory=True,
             workers=settings.workers,
@@ -242,7 +243,20 @@ def _run_workers(store: Store, settings: Settings) -> None:
             loop=f"{WorkerLoop.__module__}:{WorkerLoop.__name__}" if sys.platform == "linux" else "auto",
             **_server_options(settings, is_terminal=is_terminal),
         )
+        with suppress(KeyboardInterrupt):
+            _Supervisor(config, [config.bind_socket()]).run()
     state.searches.close()
+
+
+class _Supervisor(Multiprocess):
+    """Replaces workers that died or hang."""
+
+    def keep_subprocess_alive(self) -> None:
+        # If only the worker has its end of the pipe, its death ends uvicorn's wait for an answer, which takes
+        # `_HUNG_SECONDS` otherwise.
+        for process in self.processes:
+            process.child_conn.close()
+        super().keep_subprocess_alive()
 
 
 def worker_app() -> FastAPI:

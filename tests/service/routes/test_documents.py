@@ -299,6 +299,47 @@ def test_deleting_many_documents(contracts: Store) -> None:
             assert deleted(**wrong)[0] == 400
 
 
+def test_deletes_take_ids_only(contracts: Store) -> None:
+    """
+    A client that deletes an id deletes no other document: not one of this name, DBID, or nearly this id.
+    """
+    before = contracts.count()
+    contracts.index([Document("r1", "a b c", "unique-name.txt"), Document("r2", "d e f", properties={"DBID": 777})])
+    with TestClient(create_app(contracts), raise_server_exceptions=False) as service:
+        for wrong in ("unique-name.txt", "r2%2F", "r2/", "777", "R1"):
+            assert service.delete(f"/api/v1/documents/{wrong}").status_code == 404, wrong
+        for is_dry in (True, False):
+            answer = service.post("/api/v1/delete", json={"ids": ["unique-name.txt", "777"], "dry_run": is_dry})
+            assert answer.json() == {"matched": 0, "deleted": 0}
+        assert contracts.count() == before + 2
+        assert service.delete("/api/v1/documents/r1").json() == {"deleted": 1}
+        assert service.post("/api/v1/delete", json={"ids": ["r2", "r2"]}).json() == {"matched": 1, "deleted": 1}
+    assert contracts.count() == before
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "body"),
+    [
+        ("DELETE", "/api/v1/documents/lease?dry_run=true", None),
+        ("POST", "/api/v1/delete?dry_run=true", {"ids": ["lease"]}),
+        ("POST", "/api/v1/similar?dry_run=true", {"id": "lease"}),
+        ("GET", "/api/v1/documents?rows=5&dry_run=5", None),
+        ("GET", "/api/v1/documents/lease?text=true&dry_run=1", None),
+        ("GET", "/api/v1/search?q=lease&dry_run=1", None),
+        ("GET", "/api/v1/store?dry_run=1", None),
+    ],
+)
+def test_unknown_parameters_are_refused(contracts: Store, method: str, address: str, body: object) -> None:
+    """
+    A parameter that a route does not have is an error, and nothing happens.
+    """
+    before = contracts.documents(["lease"])
+    with TestClient(create_app(contracts), raise_server_exceptions=False) as service:
+        answer = service.request(method, address, json=body)
+        assert (answer.status_code, answer.json()["error"]["message"]) == (400, "dry_run: there is no such part")
+        assert contracts.documents(["lease"]) == before
+
+
 @pytest.mark.process
 def test_the_text_of_a_file(embedded_service: TestClient) -> None:
     """

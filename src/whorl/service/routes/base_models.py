@@ -22,7 +22,8 @@ from typing import (
     get_origin,
 )
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends, Request
+from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, create_model, field_validator, model_validator
 from typing_extensions import TypedDict
 
@@ -147,7 +148,20 @@ class OneText(RequestBody):
 
 
 def api_router() -> APIRouter:
-    return APIRouter(prefix=API, tags=["whorl"], default_response_class=Json)
+    known = [Depends(refuse_unknown_parameters)]
+    return APIRouter(prefix=API, tags=["whorl"], default_response_class=Json, dependencies=known)
+
+
+def refuse_unknown_parameters(request: Request) -> None:
+    """Raise RequestValidationError for a parameter in the address that the route does not have."""
+    known = set[str]()
+    for field in request.scope["route"].dependant.query_params:
+        model = field.field_info.annotation
+        is_model = isinstance(model, type) and issubclass(model, BaseModel)
+        known |= {own.alias or name for name, own in model.model_fields.items()} if is_model else {field.alias}
+    unknown = sorted(set(request.query_params) - known)
+    if unknown:
+        raise RequestValidationError([{"type": "extra_forbidden", "loc": ("query", name)} for name in unknown])
 
 
 @lru_cache(None)

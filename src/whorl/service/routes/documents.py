@@ -221,9 +221,9 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
 
     @router.delete(f"{_PATH}/{{document_id:path}}")
     def delete_document(document_id: _Id) -> Deleted:
-        """Delete a document."""
+        """Delete the document with this id; names and other references are unknown ids here."""
         require_writable(is_read_only=is_read_only)
-        if not store.delete([document_id]):
+        if not store.delete_chosen([document_id], DeleteOperation()):
             raise UnknownDocumentError(document_id)
         return {"deleted": 1}
 
