@@ -69,7 +69,9 @@ class Sources:
         for name in wanted:
             if name not in texts:
                 self.source(name)
-                raise ParameterError(f"document {quoted(name)} has no stored text")
+                raise ParameterError(
+                    f"document {quoted(name)} has no stored text: it is empty, or was stored without its text"
+                )
         return {name: texts[name] for name in wanted}
 
     def stored_texts(self, references: Collection[str]) -> Mapping[str, str]:
