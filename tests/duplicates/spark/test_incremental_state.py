@@ -250,7 +250,7 @@ def test_a_killed_run_leaves_a_complete_state(
 
         monkeypatch.setattr(Killed, name, step)
 
-    for name in ("within", "write", "rename", "delete"):
+    for name in ("path", "write", "rename", "delete"):
         counted(name)
     opened(spark, folder).keep(*run_frames(spark, 1))
     before, known, ends = opened(spark, folder), (1, [(1,)], [(1, 1)]), 0
