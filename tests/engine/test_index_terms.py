@@ -303,10 +303,11 @@ def test_sketches_of_stored_and_of_short_documents() -> None:
         batches.append(list(positions))
         return [{1: texts[1], 3: texts[2], 4: texts[1]}.get(position) for position in positions]
 
-    read = decoded_sketches([encoded, None, "damaged", None, None, None, None], [1, 3, 4, 5], read_texts, schemes)
+    stored = [encoded, None, "damaged", None, None, None, None]
+    read = decoded_sketches([at < 6 for at in range(7)], stored, read_texts, schemes)
     assert read == [long, short, None, other, short, None, None]
     assert batches == [[1, 3, 4, 5]]
-    assert decoded_sketches([encoded, None], [], read_texts, schemes) == [long, None]
+    assert decoded_sketches([True, False], [encoded, encoded], read_texts, schemes) == [long, None]
     assert len(batches) == 1
 
 

@@ -19,6 +19,7 @@ from whorl.service.alfresco.facets import (
     FilterCount,
     faceted,
 )
+from whorl.service.alfresco.request import FacetField
 
 VALUES: list[dict[str, Any]] = [
     {"n": 10, "k": "a b", "cm:creator": "ann"},
@@ -37,6 +38,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield opened
 
 
+def values_of(field: str, within: tuple[FacetRequest, ...] = (), **options: Any) -> FieldValueCounts:
+    return FieldValueCounts(FacetField(field=field, **options), within)
+
+
 def buckets(store: Store, question: FieldValueCounts) -> list[tuple[str | None, int]]:
     (values,) = faceted(store.prepare("*"), [question])[0]
     assert isinstance(values, tuple)
@@ -47,15 +52,15 @@ def test_values_of_several_types(store: Store) -> None:
     """
     Equal numbers of different types are one value; texts follow the numbers, documents without a value come last.
     """
-    assert buckets(store, FieldValueCounts("n")) == [("10", 2), ("-1", 1), ("2.5", 1), ("many", 1)]
-    in_order = FieldValueCounts("n", is_by_value=True, with_missing=True)
+    assert buckets(store, values_of("n")) == [("10", 2), ("-1", 1), ("2.5", 1), ("many", 1)]
+    in_order = values_of("n", sort="INDEX", missing=True)
     assert buckets(store, in_order) == [("-1", 1), ("2.5", 1), ("10", 2), ("many", 1), (None, 1)]
-    assert buckets(store, FieldValueCounts("n", most=2, skip=1)) == [("-1", 1), ("2.5", 1)]
-    assert buckets(store, FieldValueCounts("n", least=2)) == [("10", 2)]
-    assert buckets(store, FieldValueCounts("k", beginning="a")) == [("a b", 2)]
-    assert buckets(store, FieldValueCounts("n", beginning="1")) == []
+    assert buckets(store, values_of("n", limit=2, offset=1)) == [("-1", 1), ("2.5", 1)]
+    assert buckets(store, values_of("n", mincount=2)) == [("10", 2)]
+    assert buckets(store, values_of("k", prefix="a")) == [("a b", 2)]
+    assert buckets(store, values_of("n", prefix="1")) == []
     # Field names work without their namespace, as in Alfresco.
-    assert buckets(store, FieldValueCounts("creator")) == [("ann", 1)]
+    assert buckets(store, values_of("creator")) == [("ann", 1)]
 
 
 @pytest.mark.parametrize("field", ["n", "k", "day", "open", "cm:creator", "name", "id"])
@@ -63,7 +68,7 @@ def test_a_bucket_has_the_filter_of_its_documents(store: Store, field: str) -> N
     """
     A bucket's query, used as a filter, finds as many documents as the bucket counts.
     """
-    (counts,) = faceted(store.prepare("*"), [FieldValueCounts(field, with_missing=field != "id")])[0]
+    (counts,) = faceted(store.prepare("*"), [values_of(field, missing=field != "id")])[0]
     assert isinstance(counts, tuple)
     assert counts or field == "name"
     for bucket in counts:
@@ -74,8 +79,8 @@ def test_within_each_other(store: Store) -> None:
     """
     Nested facets of a value count only its own documents.
     """
-    inner = (FieldValueCounts("n"), FieldNumbers("n"), FilterCount("n:10"))
-    (counts,) = faceted(store.prepare("*"), [FieldValueCounts("k", within=inner)])[0]
+    inner = (values_of("n"), FieldNumbers("n"), FilterCount("n:10"))
+    (counts,) = faceted(store.prepare("*"), [values_of("k", within=inner)])[0]
     assert isinstance(counts, tuple)
     first = counts[0]
     values, numbers, count = first.within
@@ -102,7 +107,7 @@ def test_a_missing_field(store: Store) -> None:
     Facets of an unknown field are empty, with a warning; a field or query that cannot be counted or parsed is an error.
     """
     facets: list[FacetRequest] = [
-        FieldValueCounts("gone"),
+        values_of("gone"),
         FieldNumbers("gone"),
         FilterCount("gone:x"),
         FilterCount("n:10"),
@@ -114,7 +119,7 @@ def test_a_missing_field(store: Store) -> None:
     assert len(warnings) == 2
     assert all("'gone'" in warning for warning in warnings)
     with pytest.raises(ParameterError, match="'content' holds words"):
-        faceted(store.prepare("*"), [FieldValueCounts("content")])
+        faceted(store.prepare("*"), [values_of("content")])
     with pytest.raises(QueryError):
         faceted(store.prepare("*"), [FilterCount("(")])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from whorl.cli.duplicates_command import DuplicatesCommand
-    from whorl.duplicates.contamination import ReferenceItem
     from whorl.duplicates.input import InputReader
     from whorl.duplicates.options import DuplicatesOptions, Keep
     from whorl.duplicates.result import Cluster, Duplicates, Pair
@@ -103,7 +102,9 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
             with reporting(progress), _find_duplicates(command, reading) as result:
                 report_progress("", 0)
                 # Write files before printing, because the reader of standard output may have closed it.
-                lines = _write_beside(result, command, reading)
+                lines = _write_beside(command, reading, partial(_retained_clusters, result, command))
+                if command.write_ids:
+                    lines.append(_write_ids(result, command.store, command.keep_policy))
                 try:
                     lines[:0] = _write(result, command, reading)
                 finally:
@@ -116,16 +117,25 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
     return result.documents
 
 
-def _write_beside(result: Duplicates, command: DuplicatesCommand, reading: InputReader) -> list[str]:
-    """Write the delete list, the copies of the files, and the cluster labels, as requested; return lines to print."""
-    keep, new = command.keep_policy, command.shows_only_new
+def _retained_clusters(result: Duplicates, command: DuplicatesCommand) -> Iterator[Cluster]:
+    return result.clusters(complete=True, new=command.shows_only_new, keep=command.keep_policy)
+
+
+def _write_beside(
+    command: DuplicatesCommand,
+    reading: InputReader,
+    clusters: Callable[[], Iterable[Cluster]],
+    metric: Metric | None = None,
+) -> list[str]:
+    """Write the delete list and the copies of the files, as requested; return lines to print.
+
+    `metric` is the metric of the similarity in annotated copies, by default Jaccard.
+    """
     lines = []
-    if keep is not None and command.delete_file is not None:
-        lines += write_list(result.clusters(complete=True, new=new, keep=keep), keep, command.delete_file)
+    if command.delete_file is not None:
+        lines += write_list(clusters(), command.keep_policy or "first", command.delete_file)
     if command.folders:
-        lines += _rewrite(result.clusters(complete=True, new=new, keep=keep), reading, command.folders)
-    if command.write_ids:
-        lines.append(_write_ids(result, command.store, keep))
+        lines += _rewrite(clusters(), reading, command.folders, metric)
     return lines
 
 
@@ -245,7 +255,7 @@ def _notes(command: DuplicatesCommand, result: Duplicates, problems: Problems) -
 def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     """Find passages that documents share, write them as requested, and return the number of compared documents."""
     from whorl.cli.render.console import problem_lines, reading_bar
-    from whorl.duplicates import Keep, passages_among
+    from whorl.duplicates import passages_among
     from whorl.duplicates.passages import WORDS
     from whorl.output.duplicates import ClusterPreview, not_compared_line
     from whorl.output.formatting import plural
@@ -264,12 +274,8 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
         ) as result,
     ):
         report_progress("", 0)
-        lines = []
         # Write files before printing, because the reader of standard output may have closed it.
-        if command.delete_file is not None:
-            lines += write_list(result.clusters(), Keep("first"), command.delete_file)
-        if command.folders:
-            lines += _rewrite(result.clusters(), reading, command.folders)
+        lines = _write_beside(command, reading, result.clusters)
         if result.too_short:
             lines.append(f"note: {not_compared_line(result.too_short, 'document', f'of fewer than {words} words')}")
         lines += problem_lines(reading.problems, "could not be read as they are")
@@ -294,8 +300,8 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
 def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -> int:
     """Find reference texts in documents, write the matches as requested, and return the number of documents."""
     from whorl.cli.render.console import problem_lines, reading_bar
-    from whorl.duplicates import Keep, find_in_documents
-    from whorl.output.duplicates import ClusterPreview, not_compared_line, reference_line
+    from whorl.duplicates import find_in_documents
+    from whorl.output.duplicates import ClusterPreview, not_compared_line, reference_line, write_reference_table
 
     search = _search_options(command, reading)
     with reading_bar(lambda: reading.share) as show, reporting(show):
@@ -304,10 +310,7 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
     items = result.items()
     lines = [reference_line(result, items), *(f"note: {line}" for line in search.pairs.notes)]
     # Write files before printing, because the reader of standard output may have closed it.
-    if command.delete_file is not None:
-        lines += write_list(result.clusters_by_document(), Keep("first"), command.delete_file)
-    if command.folders:
-        lines += _rewrite(result.clusters_by_document(), reading, command.folders, search.pairs.metric)
+    lines += _write_beside(command, reading, result.clusters_by_document, search.pairs.metric)
     lack = f"of fewer than {search.scheme.shingle_size} words"
     for count, kind in ((result.too_short_references, "reference text"), (result.too_short, search.level.value)):
         if count:
@@ -317,7 +320,8 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
             write_pairs_to(command.file, result.pairs(), command.form, with_spans=True)
         elif command.form == "table":
             preview = ClusterPreview(lambda ids: {}) if command.is_preview else None
-            write_reference_table_to(command.file, items, preview)
+            with written_file(command.file) as out:
+                write_reference_table(items, out, preview)
             if preview is not None and len(items) > preview.clusters:
                 lines.append(f"the {preview.clusters} in most documents are shown; --all shows all")
         else:
@@ -411,36 +415,28 @@ def write_clusters_to(
     with_residual: bool = False,
     preview: ClusterPreview | None = None,
 ) -> tuple[int, int]:
-    from whorl.output.duplicates import write_clusters, write_clusters_parquet
+    from whorl.output.duplicates import write_clusters
 
-    more = {"versions": versions, "with_residual": with_residual}
     with written_file(output, is_binary=form == "parquet") as out:
-        if form == "parquet":
-            return write_clusters_parquet(clusters, out, **more)
-        return write_clusters(clusters, form, out, marks_principal=marks_principal, preview=preview, **more)
-
-
-def write_reference_table_to(
-    output: Path | None, items: Sequence[ReferenceItem], preview: ClusterPreview | None
-) -> None:
-    from whorl.output.duplicates import write_reference_table
-
-    with written_file(output) as out:
-        write_reference_table(items, out, preview)
+        return write_clusters(
+            clusters,
+            form,
+            out,
+            marks_principal=marks_principal,
+            versions=versions,
+            with_residual=with_residual,
+            preview=preview,
+        )
 
 
 def write_pairs_to(
     output: Path | None, pairs: Iterable[Pair], form: str, *, with_residual: bool = False, with_spans: bool = False
 ) -> str:
-    from whorl.output.duplicates import write_pairs, write_pairs_parquet
+    from whorl.output.duplicates import write_pairs
     from whorl.output.formatting import plural
 
     with written_file(output, is_binary=form == "parquet") as out:
-        if form == "parquet":
-            count = write_pairs_parquet(pairs, out, with_residual=with_residual, with_spans=with_spans)
-        else:
-            count = write_pairs(pairs, form, out, with_residual=with_residual, with_spans=with_spans)
-    return plural(count, "pair")
+        return plural(write_pairs(pairs, form, out, with_residual=with_residual, with_spans=with_spans), "pair")
 
 
 def write_lines_to(output: Path | None, result: Duplicates, *, clusters: bool, complete: bool, new: bool) -> str:
@@ -465,7 +461,7 @@ def clusters_line(written: tuple[int, int], kind: str) -> str:
     return f"{plural(written[0], 'cluster')} with {plural(written[1], kind)}"
 
 
-def write_list(clusters: Iterable[Cluster], keep: Keep, delete_list: Path) -> list[str]:
+def write_list(clusters: Iterable[Cluster], keep: Keep | str, delete_list: Path) -> list[str]:
     from whorl.duplicates import superfluous
     from whorl.output.formatting import is_one_line, plural
 

@@ -452,19 +452,20 @@ def finds_only_short(plan: BoundPlan, scheme: Scheme) -> bool:
 
 
 def decoded_sketches(
-    encoded: Sequence[str | None],
-    short: Sequence[int],
+    is_ours: Sequence[bool],
+    stored: Sequence[str | None],
     read_texts: Callable[[Sequence[int]], Sequence[str | None]],
     schemes: tuple[Scheme, SketchScheme],
 ) -> list[Sketch | None]:
     """Decode the sketches of documents. A sketch is None if it is missing or malformed, or if its text is missing.
 
     Args:
-        encoded: Stored sketches, or None.
-        short: Positions of the short documents, whose sketches are not stored.
+        is_ours: Whether each document has a sketch under `schemes`; other sketches are None.
+        stored: Stored sketches; None for a short document, whose sketch is not stored.
         read_texts: Returns the texts of the documents at the given positions, or None for a missing text.
     """
-    sketches = decode_texts(encoded, schemes[1])
+    sketches = decode_texts([sketch if own else None for sketch, own in zip(stored, is_ours, strict=True)], schemes[1])
+    short = [position for position, own in enumerate(is_ours) if own and stored[position] is None]
     texts = dict(zip(short, read_texts(short), strict=True)) if short else {}
     # Copies of a text have equal sketches.
     distinct = [text for text in dict.fromkeys(texts.values()) if text is not None]

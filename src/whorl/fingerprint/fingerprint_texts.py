@@ -200,7 +200,7 @@ def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme, *, in
             if was_compiling and not is_compiling():
                 fast, was_compiling = kernel_if_ready(scheme), False
             if fast:
-                yield Together(*(fast.ordered_hashes(texts) if in_order else fast.distinct_hashes(texts)))
+                yield Together(*(fast.ordered_hashes(texts) if in_order else fast.distinct_hashes(texts)[:2]))
             else:
                 hashes = [
                     _ordered_hashes(text, scheme) if in_order else _plain(text, scheme, Parts.HASHES).hashes
@@ -248,8 +248,7 @@ def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
         signatures = zip(rows, counts.tolist(), strict=True)
         return [Hashed(row if count else _NO_MINIMA, _NO_HASHES, _NO_WORDS) for row, count in signatures]
     if not parts & Parts.MINIMA:
-        words: list[JoinedWords] | None = [] if parts & Parts.WORDS else None
-        together, sizes = one.distinct_hashes(texts, words)
+        together, sizes, words = one.distinct_hashes(texts, with_words=bool(parts & Parts.WORDS))
         ends = np.cumsum(sizes).tolist()
         # Copy each part, because a slice would keep the hashes of all texts in memory.
         split = [together[end - size : end].copy() for size, end in zip(sizes.tolist(), ends, strict=True)]

@@ -219,17 +219,20 @@ def not_compared_line(number: int, kind: str, lack: str) -> str:
 
 
 def write_pairs(
-    pairs: Iterable[Pair], form: str, out: IO[str], *, with_residual: bool = False, with_spans: bool = False
+    pairs: Iterable[Pair], form: str, out: IO[Any], *, with_residual: bool = False, with_spans: bool = False
 ) -> int:
-    """Write pairs one by one, and return their number.
+    """Write pairs one by one, and return their number; `out` is a binary file for Parquet, otherwise a text file.
 
     `with_residual` also writes the shares computed without common text (boilerplate). `with_spans` also writes the
     documents and character ranges of passages; a table never has these.
     """
     count, width = 0, 20 if with_residual else 10
+    columns = _columns(_PAIR_COLUMNS, with_residual=with_residual, with_spans=with_spans)
+    if form == "parquet":
+        return _write_parquet(columns, (_pair_row(pair, with_spans=with_spans) for pair in pairs), out)
     rows = csv.writer(out, lineterminator="\n")
     if form == "csv":
-        rows.writerow(_columns(_PAIR_COLUMNS, with_residual=with_residual, with_spans=with_spans))
+        rows.writerow(columns)
     if form == "table":
         heads = "".join(f"{name:>{width}}" for name in ("jaccard", "A in B", "B in A"))
         out.write(f"{heads}  A | B\n")
@@ -265,7 +268,7 @@ class ClusterPreview:
 def write_clusters(
     clusters: Iterable[Cluster],
     form: str,
-    out: IO[str],
+    out: IO[Any],
     *,
     marks_principal: bool = False,
     versions: bool = False,
@@ -274,7 +277,8 @@ def write_clusters(
 ) -> tuple[int, int]:
     """Write clusters one by one, and return the numbers of clusters and of their documents.
 
-    A table marks the document to keep only with `marks_principal`. Without a `preview`, it shows all clusters and
+    `out` is a binary file for Parquet, otherwise a text file. A table marks the document to keep only with
+    `marks_principal`. Without a `preview`, it shows all clusters and
     documents. With `versions`, the documents are in the order of their versions.
     """
     count = documents = 0
@@ -284,9 +288,12 @@ def write_clusters(
         first = list(islice(remaining, preview.clusters))
         texts, clusters = preview.texts([cluster.principal.id for cluster in first]), chain(first, remaining)
     width = 16 if with_residual else 8
+    columns = _columns(_CLUSTER_COLUMNS, versions=versions, with_residual=with_residual)
+    if form == "parquet":
+        return _write_clusters_parquet(clusters, columns, out)
     rows = csv.writer(out, lineterminator="\n")
     if form == "csv":
-        rows.writerow(_columns(_CLUSTER_COLUMNS, versions=versions, with_residual=with_residual))
+        rows.writerow(columns)
     for count, cluster in enumerate(clusters, start=1):
         size = len(cluster.matches)
         documents += size
@@ -360,16 +367,7 @@ def redundancy_line(result: Duplicates, size: int, *, complete: bool, keep: Keep
     return line + (f", about {text_share * size / unit:,.1f} of {size / unit:,.1f} {name}" if size else "")
 
 
-def write_pairs_parquet(
-    pairs: Iterable[Pair], out: IO[bytes], *, with_residual: bool = False, with_spans: bool = False
-) -> int:
-    columns = _columns(_PAIR_COLUMNS, with_residual=with_residual, with_spans=with_spans)
-    return _write_parquet(columns, (_pair_row(pair, with_spans=with_spans) for pair in pairs), out)
-
-
-def write_clusters_parquet(
-    clusters: Iterable[Cluster], out: IO[bytes], *, versions: bool = False, with_residual: bool = False
-) -> tuple[int, int]:
+def _write_clusters_parquet(clusters: Iterable[Cluster], columns: tuple[str, ...], out: IO[bytes]) -> tuple[int, int]:
     count = 0
 
     def rows() -> Iterator[list[object]]:
@@ -378,7 +376,6 @@ def write_clusters_parquet(
             count += 1
             yield from _cluster_rows(cluster)
 
-    columns = _columns(_CLUSTER_COLUMNS, versions=versions, with_residual=with_residual)
     documents = _write_parquet(columns, rows(), out)
     return count, documents
 
@@ -387,14 +384,9 @@ def _write_parquet(columns: tuple[str, ...], rows: Iterable[list[object]], out: 
     import pyarrow as pa
     from pyarrow import parquet
 
+    numbers = ("documents", "shingles", "version", "adds_words", "loses_words", "a_start", "a_end", "b_start", "b_end")
     others = {
-        **dict.fromkeys(
-            (
-                *("documents", "shingles", "version", "adds_words", "loses_words"),
-                *("a_start", "a_end", "b_start", "b_end"),
-            ),
-            pa.int64(),
-        ),
+        **dict.fromkeys(numbers, pa.int64()),
         **dict.fromkeys(("exact", "is_principal"), pa.bool_()),
         **dict.fromkeys((*Shares.NAMES, *_REST_COLUMNS, "adds", "loses"), pa.float64()),
     }

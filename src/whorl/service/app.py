@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from inspect import iscoroutinefunction
 from pathlib import Path
@@ -45,13 +45,13 @@ from whorl.service.middleware.limits import (
 from whorl.service.middleware.logs_and_metrics import REQUEST_ID, Metrics, RequestLog
 from whorl.service.middleware.request_checks import (
     ANY,
-    Authentication,
     Checks,
     Framing,
     HeadRequests,
-    HostCheck,
     Hosts,
     Methods,
+    check_credentials,
+    check_host,
 )
 from whorl.service.route_paths import TICKETS, is_of_the_store, speaks_as_alfresco
 from whorl.service.routes.base_models import RequestBody
@@ -165,8 +165,8 @@ def create_app(
     app.add_middleware(Bodies, settings=settings, memory=memory)
     app.add_middleware(ClientLimit, most=settings.max_per_client, is_open=credentials.is_open)
     hosts = Hosts("localhost", [ANY], settings.allowed_origins) if hosts is None else hosts
-    authentication = [] if credentials.is_open else [Authentication(access)]
-    app.add_middleware(Checks, checks=[HostCheck(hosts), *authentication, Methods(routes)])
+    authentication = [] if credentials.is_open else [partial(check_credentials, access)]
+    app.add_middleware(Checks, checks=[partial(check_host, hosts), *authentication, Methods(routes)])
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestLog, metrics=metrics)
     if settings.allowed_origins:

@@ -17,7 +17,7 @@ from tests.plain import murmur_halves
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import Kernel
 from whorl.fingerprint.minhash.signature import minima_of
-from whorl.fingerprint.shingling import JoinedWords, Scheme, java_utf16, numbered_hashes
+from whorl.fingerprint.shingling import Scheme, java_utf16, numbered_hashes
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, shingles, tokens
 
 #: For modules whose tests run compiled loops.
@@ -108,8 +108,7 @@ def assert_same(text: str, scheme: Scheme) -> None:
     for actual in (several, alone):
         assert actual.dtype == expected.dtype
         assert np.array_equal(actual if count else actual[:0], expected)
-    joined: list[JoinedWords] = []
-    together, sizes = one.distinct_hashes([text, "", text], joined)
+    together, sizes, joined = one.distinct_hashes([text, "", text], with_words=True)
     assert [own.words() for own in joined] == [read.words(), [], read.words()]
     assert together.tolist() == [*hashes.tolist(), *hashes.tolist()]
     assert sizes.tolist() == [hashes.size, 0, hashes.size]

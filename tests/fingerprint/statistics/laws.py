@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import lgamma, log, log1p
+
 import numpy as np
 import numpy.typing as npt
 
 from whorl.fingerprint.sketch.frac_minhash import Overlaps
-from whorl.fingerprint.statistics.hypergeometric import binomial_upper_tail, upper_tail
+from whorl.fingerprint.statistics.hypergeometric import upper_tail
 
 
 def hypergeometric(population: int, good: int, drawn: int) -> npt.NDArray[np.float64]:
@@ -17,8 +19,11 @@ def hypergeometric(population: int, good: int, drawn: int) -> npt.NDArray[np.flo
 
 def binomial(trials: int, chance: float) -> npt.NDArray[np.float64]:
     """Return the probabilities of 0 .. trials successes."""
-    tails = binomial_upper_tail(trials, chance, np.arange(trials + 2))
-    return tails[:-1] - tails[1:]
+    counts = np.arange(trials + 1)
+    if chance == 1:
+        return (counts == trials).astype(np.float64)
+    ways = [lgamma(trials + 1) - lgamma(count + 1) - lgamma(trials - count + 1) for count in counts.tolist()]
+    return np.asarray(np.exp(ways + counts * log(chance) + counts[::-1] * log1p(-chance)))
 
 
 def outcomes(a: int, b: int, overlap: int, level: int) -> tuple[Overlaps, npt.NDArray[np.float64]]:

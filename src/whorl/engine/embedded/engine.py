@@ -51,10 +51,10 @@ from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
     Candidates,
     ClusterLabel,
+    Engine,
     Facet,
     FacetResult,
     PassageHolders,
-    RecalledSketch,
     ScanBatch,
 )
 from whorl.errors import DocumentError, SchemaError, StoreError
@@ -95,7 +95,7 @@ _DEFAULT_SCHEME = Scheme()
 _Result = TypeVar("_Result")
 
 
-class EmbeddedEngine:
+class EmbeddedEngine(Engine):
     """A store in a folder: an `Engine`, and a context manager that closes the store.
 
     Threads may share one engine. Several processes may open the same folder: one process writes, and any number search.
@@ -263,7 +263,11 @@ class EmbeddedEngine:
             last = self._records.last_change()
             with self._records.writing(texts):
                 self._records.forget_changes(writer.base)
-                retained = [pair for pair in prepared if not is_again or _is_in(pair[0].document, digests)]
+                retained = [
+                    (record, entry)
+                    for record, entry in prepared
+                    if not is_again or digests.get(record.document.id) == record.document.digest
+                ]
                 numbers = self._records.put([record for record, _ in retained])
             entries = zip(numbers, retained, strict=True)
             # A new document has a number above `last`; a replaced document keeps its number.
@@ -594,12 +598,6 @@ class EmbeddedEngine:
             mark = batch[-1][0]
             yield ScanBatch(tuple(batch), mark)
 
-    def recalled_sketch(self, reference: str) -> None:
-        return None
-
-    def is_current(self, recalled: RecalledSketch, candidates: Candidates) -> bool:
-        return False
-
     def reads_candidates_later(self, plan: BoundPlan) -> bool:
         return True
 
@@ -770,10 +768,6 @@ def _needs_texts(leaf: BoundLeaf) -> bool:
     if isinstance(leaf, WordClause):
         return leaf.field in (None, "content")
     return isinstance(leaf, SharedTokens | SharedBands | SketchTokens)
-
-
-def _is_in(document: Document, digests: Mapping[str, str]) -> bool:
-    return digests.get(document.id) == document.digest
 
 
 class WriterRegister:

@@ -466,11 +466,8 @@ class OpenSearchEngine(Engine):
         `fetch` returns the texts of short documents by id; by default, the texts of their searchable versions.
         """
         fetch = fetch or self._searchable_texts
-        own = [self._stored_name]
-        is_ours = [_stored(hit, SCHEME) == own for hit in hits]
+        is_ours = [_stored(hit, SCHEME) == [self._stored_name] for hit in hits]
         stored = [next(iter(_stored(hit, SKETCH)), None) for hit in hits]
-        encoded = [sketch if known else None for sketch, known in zip(stored, is_ours, strict=True)]
-        short = [position for position, known in enumerate(is_ours) if known and stored[position] is None]
 
         def read_texts(positions: Sequence[int]) -> list[str | None]:
             sources = {hits[position]["_id"]: hits[position].get("_source", {}) for position in positions}
@@ -478,7 +475,7 @@ class OpenSearchEngine(Engine):
             texts |= fetch([own for own in sources if own not in texts])
             return [texts.get(hits[position]["_id"]) for position in positions]
 
-        return decoded_sketches(encoded, short, read_texts, (self._scheme, self._sketch_scheme))
+        return decoded_sketches(is_ours, stored, read_texts, (self._scheme, self._sketch_scheme))
 
     def _largest_now(self) -> int | None:
         if self._foreign:

@@ -205,12 +205,8 @@ def read_sketches(
     """
     name = stored_name(scheme, sketch_scheme)
     is_ours = [first_text(document.get(SCHEME)) == name for document in documents]
-    encoded = [
-        first_text(document[SKETCH]) if own and SKETCH in document else None
-        for document, own in zip(documents, is_ours, strict=True)
-    ]
-    short = [position for position, own in enumerate(is_ours) if own and SKETCH not in documents[position]]
-    return decoded_sketches(encoded, short, read_texts, (scheme, sketch_scheme))
+    stored = [first_text(document[SKETCH]) if SKETCH in document else None for document in documents]
+    return decoded_sketches(is_ours, stored, read_texts, (scheme, sketch_scheme))
 
 
 def text_reader(

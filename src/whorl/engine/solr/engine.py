@@ -218,28 +218,25 @@ class SolrEngine(Engine):
         names, fields = self.collection.names, self.fields().known
         wanted = sorted(fields.keys() - {names.key, names.name, *names.text, self._wanted_fields.content})
         stored = {}
-        for batch in batches(ids, _REFERENCES_AT_ONCE):
-            body = contents_request(names.key, batch, [*filter(None, [names.name]), *wanted])
-            for document in self._client.select(body).documents:
-                stored[str(document[names.key])] = self._stored(document, wanted)
+        for document_id, name, document in self._named(ids, wanted):
+            properties = {}
+            for field in wanted:
+                if field in document:
+                    values = document[field] if isinstance(document[field], list) else [document[field]]
+                    properties[field] = tuple(original_value(value, fields.get(field, {})) for value in values)
+            stored[document_id] = Stored(document_id, name, properties)
         return stored
-
-    def _stored(self, document: Json, wanted: list[str]) -> Stored:
-        names, fields = self.collection.names, self.fields().known
-        properties = {}
-        for name in wanted:
-            if name in document:
-                values = document[name] if isinstance(document[name], list) else [document[name]]
-                properties[name] = tuple(original_value(value, fields.get(name, {})) for value in values)
-        return Stored(str(document[names.key]), first_text(document.get(names.name or "")), properties)
 
     def names(self, ids: Sized[str]) -> Mapping[str, str]:
-        names, stored = self.collection.names, {}
+        return {document_id: name for document_id, name, _ in self._named(ids, [])}
+
+    def _named(self, ids: Sized[str], fields: Sequence[str]) -> Iterator[tuple[str, str, Json]]:
+        """Yield the id and the name of each document, and the document with the requested fields."""
+        names = self.collection.names
         for batch in batches(ids, _REFERENCES_AT_ONCE):
-            body = contents_request(names.key, batch, [*filter(None, [names.name])])
+            body = contents_request(names.key, batch, [*filter(None, [names.name]), *fields])
             for document in self._client.select(body).documents:
-                stored[str(document[names.key])] = first_text(document.get(names.name or ""))
-        return stored
+                yield str(document[names.key]), first_text(document.get(names.name or "")), document
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         prepared = self._prepared(plan)
@@ -268,17 +265,15 @@ class SolrEngine(Engine):
         # Read the text too: references are few, and a short document has no stored sketch.
         more = [SKETCH, SCHEME, VERSION, *filter(None, [content])] if has_sketches else []
         named = dict(self._match_references(references, lambda values, fields: self._fetched(values, [*fields, *more])))
-        sketches = self._sketches([*named.values()])
-        for (reference, document), sketch in zip(named.items(), sketches, strict=True):
+        sketched = {}
+        for (reference, document), sketch in zip(named.items(), self._sketches([*named.values()]), strict=True):
+            sketched[reference] = str(document[key]), sketch
             version = document.get(VERSION)
             # Cache the sketch only if the first meaning of the reference is an id: any other reference can later name
             # another document.
             if sketch and sketch.size and isinstance(version, int) and reference_meanings(reference)[0][0] == "key":
                 self._recent.put((self._sketch_name, reference), RecalledSketch(str(document[key]), version, sketch))
-        return {
-            reference: (str(document[key]), sketch)
-            for (reference, document), sketch in zip(named.items(), sketches, strict=True)
-        }
+        return sketched
 
     def recalled_sketch(self, reference: str) -> RecalledSketch | None:
         return self._recent.get((self._sketch_name, reference))

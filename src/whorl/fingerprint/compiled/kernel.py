@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
-from itertools import accumulate, count, pairwise
+from itertools import accumulate, count, pairwise, repeat
 from threading import Event, RLock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -177,7 +177,8 @@ class Kernel:
         first = 0
         for window, words, starts, before in self._scanned_windows(texts):
             rows = slice(first, first + window.texts)
-            self._reduce(words, starts, before, minima[rows], filled[rows], counts[rows])
+            own = minima[rows], filled[rows], _NOTHING, counts[rows]
+            self._loops.hashes.reduce(words, starts, before, *self._hashing, *own, self._scratch)
             first += window.finished
         self._loops.hashes.rotate(minima, filled)
         return minima, counts
@@ -194,13 +195,14 @@ class Kernel:
         nothing, overlap = join([]), 0
         read = nothing
         for window, words, starts, before in self._scanned_windows(texts):
-            for number in range(window.texts):
+            own_words = _joined_texts(words, starts, before, overlap) if with_words else repeat(nothing)
+            for number, words_of_text in zip(range(window.texts), own_words, strict=False):
                 own, row = before[number : number + 2], slice(len(hashes), len(hashes) + 1)
                 highs = np.empty(self._loops.hashes.padded_size(int(own[1] - own[0])), np.uint64)
-                count = self._reduce(words, starts, own, minima[row], filled[row], np.zeros(1, np.int64), highs)
+                numbers = minima[row], filled[row], highs, np.zeros(1, np.int64)
+                count = self._loops.hashes.reduce(words, starts, own, *self._hashing, *numbers, self._scratch)
                 parts.append(highs[:count])
-                if with_words:
-                    read = read.followed_by(_slice_words(words, starts, int(own[0]) + overlap, int(own[1])))
+                read = read.followed_by(words_of_text)
                 if window.finished:
                     hashes.append(sorted_distinct(parts))
                     texts_words.append(read)
@@ -210,14 +212,15 @@ class Kernel:
         return minima, hashes, texts_words
 
     def distinct_hashes(
-        self, texts: Sequence[str], texts_words: list[JoinedWords] | None = None
-    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-        """Return the hashes of the shingles of texts (high halves), and the number of hashes of each text.
+        self, texts: Sequence[str], *, with_words: bool = False
+    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], list[JoinedWords]]:
+        """Return the hashes of the shingles of texts (high halves), the number of hashes of each text, and its words.
 
         The hashes are grouped by text, ascending and distinct within a text. This method is the fastest for many short
-        texts. The words of each text are appended to `texts_words`, if given.
+        texts. Without `with_words`, the list of words is empty.
         """
         hashes: list[npt.NDArray[np.uint64]] = [_NOTHING]
+        texts_words: list[JoinedWords] = []
         sizes = np.zeros(len(texts), np.int64)
         # Hashes so far of a text that does not fit into one window.
         parts: list[npt.NDArray[np.uint64]] = []
@@ -225,7 +228,7 @@ class Kernel:
         first = overlap = 0
         for window, words, starts, before in self._scanned_windows(texts):
             words_here = max(1, int(before[-1] - before[0]))
-            if texts_words is not None:
+            if with_words:
                 own_words = _joined_texts(words, starts, before, overlap)
                 read = [read[0].followed_by(*own_words)] if read else own_words
                 overlap = 0 if window.finished else min(int(before[-1]), self.scheme.shingle_size - 1)
@@ -248,7 +251,7 @@ class Kernel:
             else:
                 hashes.append(highs[:count])
             first += window.finished
-        return np.concatenate(hashes), sizes
+        return np.concatenate(hashes), sizes, texts_words
 
     def _nothing(self, texts: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
         shape = texts, self.scheme.bucket_count
@@ -349,25 +352,6 @@ class Kernel:
         filled_starts = np.empty(count + more_words + slow_words[2].size + 1, np.int32)
         self._loops.words.put_in(words, starts, before, slow, units, table, divided, slow_words, filled, filled_starts)
         return filled, filled_starts, before[:, 0].copy(), read
-
-    def _reduce(
-        self,
-        words: _Words,
-        starts: _Starts,
-        before: _Before,
-        minima: npt.NDArray[np.uint64],
-        filled: npt.NDArray[np.bool_],
-        counts: npt.NDArray[np.int64],
-        highs: npt.NDArray[np.uint64] = _NOTHING,
-    ) -> int:
-        reduce = self._loops.hashes.reduce
-        return int(reduce(words, starts, before, *self._hashing, minima, filled, highs, counts, self._scratch))
-
-
-def _slice_words(words: _Words, starts: _Starts, first: int, last: int) -> JoinedWords:
-    own = starts[first : last + 1].astype(np.int64)
-    encoded = words[own[0] : max(own[0], own[-1] - 1)].copy()
-    return JoinedWords(encoded.view(np.uint8), 2 * (own - own[0]))
 
 
 def _joined_texts(words: _Words, starts: _Starts, before: _Before, skipped: int) -> list[JoinedWords]:

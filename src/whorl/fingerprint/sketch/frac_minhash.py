@@ -62,6 +62,8 @@ _COMPARED_AT_ONCE = 256
 #: Sketches with fewer hashes are compared together. Larger sketches are merged one by one, which is faster.
 _SMALL = 256
 _PARTS = {"k": "k", "floor_level": "f", "cap": "c", "lookup_k": "l", "bits": "b"}
+#: Arrays of `Overlaps`.
+_COLUMNS = ("sizes", "levels", "source_counts", "counts", "shared")
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,18 +293,11 @@ class Overlaps:
         return cls(source_size, sizes, np.zeros_like(sizes), np.full_like(sizes, source_size), sizes.copy(), shared)
 
     def select(self, which: npt.NDArray[np.intp]) -> Overlaps:
-        return Overlaps(
-            self.source_size,
-            self.sizes[which],
-            self.levels[which],
-            self.source_counts[which],
-            self.counts[which],
-            self.shared[which],
-        )
+        return Overlaps(self.source_size, *(getattr(self, name)[which] for name in _COLUMNS))
 
     def put(self, which: Sequence[int], others: Overlaps) -> None:
         """Replace the overlaps of the hits at these positions."""
-        for name in ("sizes", "levels", "source_counts", "counts", "shared"):
+        for name in _COLUMNS:
             getattr(self, name)[which] = getattr(others, name)
 
 

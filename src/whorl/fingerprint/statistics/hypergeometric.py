@@ -1,4 +1,4 @@
-"""Computes tail probabilities of hypergeometric and binomial distributions, and their inverses, to about 12 digits.
+"""Computes tail probabilities of hypergeometric distributions, and their inverses, to about 12 digits.
 
 A population has `population` items, and `good` of them are good. `drawn` items are drawn without replacement; X is the
 number of good items drawn. A tail is summed from its first term outwards, and each term is computed from the previous
@@ -31,7 +31,8 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 SLACK = 1e-12
 #: Maximum number of terms in memory. Each takes 8 bytes, in a few copies.
 _CELLS = 1 << 19
-_LARGEST = 1 << 40
+#: Largest population. The distribution of a few hundred items drawn from it is practically binomial.
+LARGEST = 1 << 40
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 
 
@@ -53,33 +54,6 @@ def upper_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayL
     is_upper = x * n > m * k
     # Below the mean, count the bad items: X < x if more than m - x bad items are drawn.
     part = _outward(n, np.where(is_upper, k, n - k), m, np.where(is_upper, x, m - x + 1))
-    tail[inside] = np.where(is_upper, part, 1.0 - part)
-    return tail
-
-
-def binomial_upper_tail(trials: npt.ArrayLike, chance: npt.ArrayLike, least: npt.ArrayLike) -> Floats:
-    """Return P(X >= least) of the binomial distribution for up to 2**40 trials; arguments broadcast.
-
-    >>> float(binomial_upper_tail(2, 0.5, 1))
-    0.75
-    """
-    counts, chances, start = np.broadcast_arrays(trials, chance, least)
-    if not ((counts >= 0) & (counts <= _LARGEST) & (chances >= 0) & (chances <= 1)).all():
-        raise ParameterError(f"trials must be 0 to 2**40 and chance 0 to 1, got {counts} and {chances}")
-    is_sure = (chances == 1) & (start <= counts)
-    tail = np.where((start <= 0) | is_sure, 1.0, 0.0)
-    inside = (start > 0) & (start <= counts) & (chances > 0) & (chances < 1)
-    n, p, x = (part[inside].astype(np.float64) for part in (counts, chances, start))
-    is_upper = x > n * p
-    p, q = np.where(is_upper, p, 1 - p), np.where(is_upper, 1 - p, p)
-    x = np.where(is_upper, x, n - x + 1)
-    first = np.exp(_log_choices(n, x) - _deviance(x, n * p) - _deviance(n - x, n * q))
-    part = np.empty_like(first)
-    spread = np.sqrt(n * p * q)
-    for rows, terms in _portions(n - x, spread):
-        at = x[rows, None] + terms
-        ratios = (n[rows, None] - at) / (at + 1) * (p / q)[rows, None]
-        part[rows] = first[rows] * (1.0 + np.cumprod(ratios, axis=1).sum(axis=1))
     tail[inside] = np.where(is_upper, part, 1.0 - part)
     return tail
 
@@ -212,7 +186,7 @@ def _counts(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
     # numpy's broadcasting would take longer than the computations on a few numbers.
     counts = [part if part.shape == shape else part + np.zeros(shape, np.int64) for part in counts]
     population, good, drawn = counts[:3]
-    valid = (good >= 0) & (good <= population) & (drawn >= 0) & (drawn <= population) & (population <= _LARGEST)
+    valid = (good >= 0) & (good <= population) & (drawn >= 0) & (drawn <= population) & (population <= LARGEST)
     if not valid.all():
         at = int(np.argmin(valid.ravel()))
         n, k, m = (int(part.ravel()[at]) for part in counts[:3])

@@ -19,7 +19,7 @@ text become candidates.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby, islice, pairwise
@@ -41,7 +41,6 @@ from whorl.search.attribution.results import Promise
 from whorl.search.similar.fetch_query_sources import Sources
 from whorl.search.similar.minhash_plan import MinHashPlan
 from whorl.search.similar.options import SimilarCriteria
-from whorl.search.similar.results import SimilarHit
 from whorl.search.similar.search import look_ups, search_for
 from whorl.search.similar.sketch_plan import SketchPlan, reach
 
@@ -121,92 +120,49 @@ def find_candidates(
         starts, ends = of_text.spans[searched[:, 0], 0], of_text.spans[searched[:, 1] - 1, 1]
         text = "\n".join(text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True))
         of_text = words_of(text, engine.scheme)
-    best = _Best()
-    windowed = _Windows(engine, text, of_text, recall, min_words, left_out)
-    for hits in windowed.found():
-        best.add(hit.hit for hit in hits)
-    return Candidates(
-        best.in_order(), Promise(recall, windowed.promised_words), tuple(dict.fromkeys(windowed.warnings))
-    )
-
-
-class _Best:
-    """Sorts candidates for reading: the best of each part of the text, then the second best of each, and so on."""
-
-    def __init__(self) -> None:
-        self._ranked: dict[str, tuple[int, Hit]] = {}
-
-    def add(self, hits: Iterable[Hit]) -> None:
-        """Add the candidates of one part of the text, best first."""
-        for rank, hit in enumerate(hits):
-            known = self._ranked.get(hit.id)
-            if known is None or rank < known[0]:
-                self._ranked[hit.id] = rank, hit
-
-    def in_order(self) -> tuple[Hit, ...]:
-        # The sort is stable, so ties keep the order of the parts.
-        return tuple(hit for _, hit in sorted(self._ranked.values(), key=lambda ranked: ranked[0]))
-
-
-class _Windows:
-    """Searches a store for each window of a text, and computes the smallest passage length with the promised recall.
-
-    Attributes:
-        promised_words: Words of the shortest passage with the promised recall, as in `Promise.words`; set at the end of
-            `found`.
-    """
-
-    def __init__(
-        self,
-        engine: Engine,
-        text: str,
-        of_text: TextWords,
-        recall: Fraction,
-        min_words: int,
-        left_out: BoundNode | None,
-    ) -> None:
-        self._engine, self._text, self._of_text = engine, text, of_text
-        self._recall, self._min_words = recall, min_words
-        self._others: BoundNode = MatchAll() if left_out is None else Bool(must=(MatchAll(),), must_not=(left_out,))
-        self.promised_words: int | None = None
-        self.warnings: list[str] = []
-
-    def found(self) -> Iterator[list[SimilarHit]]:
-        """Yield the hits of each window, best first."""
-        size = self._engine.scheme.shingle_size
-        places = windows(len(self._of_text.words) - size + 1)
-        if not places:
-            self.warnings.append(f"the text has no fingerprint: it has fewer than {size} words")
-            return
-        window = places[0][1]
-        shared = least_shared(window, self._min_words, size)
-        question = SimilarCriteria(Metric.A_IN_B, Fraction(shared, window), self._recall)
-        crowded, longest = 0, float(shared)
-        for done, (start, end) in enumerate(places):
-            require_time()
-            report_progress("looking for candidates", done, len(places))
-            part = self._text[self._of_text.spans[start, 0] : self._of_text.spans[end + size - 2, 1]]
-            search = search_for(Sources(self._engine, {_WINDOW: part}), _WINDOW, question)
-            plan = look_ups(search, self._others)
-            if isinstance(plan.root, Nothing):
-                # Skip this window: all documents are too short, or its text has fewer words if it is split separately.
-                continue
-            batch = search.batch(plan, 0, frozenset())
-            while batch is None:
-                batch = search.batch(look_ups(search, self._others), 0, frozenset())
-            trace().verified += len(batch.candidates)
-            crowded += batch.total > len(batch.candidates)
-            longest = max(longest, _promised(search.plan, shared))
-            self.warnings += [*search.warnings, *batch.warnings]
-            yield sorted(batch.hits, key=lambda similar: (-similar.hit.score, similar.hit.id))
-        if crowded:
-            self.warnings.append(
-                f"{crowded} of {len(places)} parts of the text have more candidates than are compared; those with "
-                "most in common were. A query that excludes unwanted documents makes room for others"
-            )
-        # Each of two neighbouring windows may contain only the part of a passage that is as long as their overlap.
-        is_promised = longest <= max(window // 4, shared)
-        self.promised_words = math.ceil(longest) + size - 1 if is_promised else None
+    size = engine.scheme.shingle_size
+    places = windows(len(of_text.words) - size + 1)
+    if not places:
+        warning = f"the text has no fingerprint: it has fewer than {size} words"
+        return Candidates((), Promise(recall, None), (warning,))
+    window = places[0][1]
+    shared = least_shared(window, min_words, size)
+    criteria = SimilarCriteria(Metric.A_IN_B, Fraction(shared, window), recall)
+    others: BoundNode = MatchAll() if left_out is None else Bool(must=(MatchAll(),), must_not=(left_out,))
+    #: Each hit, with its best rank among the hits of a window.
+    ranked: dict[str, tuple[int, Hit]] = {}
+    warnings = list[str]()
+    crowded, longest = 0, float(shared)
+    for done, (start, end) in enumerate(places):
+        require_time()
+        report_progress("looking for candidates", done, len(places))
+        part = text[of_text.spans[start, 0] : of_text.spans[end + size - 2, 1]]
+        search = search_for(Sources(engine, {_WINDOW: part}), _WINDOW, criteria)
+        plan = look_ups(search, others)
+        if isinstance(plan.root, Nothing):
+            # Skip this window: all documents are too short, or its text has fewer words if it is split separately.
+            continue
+        batch = search.batch(plan, 0, frozenset())
+        while batch is None:
+            batch = search.batch(look_ups(search, others), 0, frozenset())
+        trace().verified += len(batch.candidates)
+        crowded += batch.total > len(batch.candidates)
+        longest = max(longest, _promised(search.plan, shared))
+        warnings += [*search.warnings, *batch.warnings]
+        best_first = sorted((similar.hit for similar in batch.hits), key=lambda hit: (-hit.score, hit.id))
+        for rank, hit in enumerate(best_first):
+            if hit.id not in ranked or rank < ranked[hit.id][0]:
+                ranked[hit.id] = rank, hit
+    if crowded:
+        warnings.append(
+            f"{crowded} of {len(places)} parts of the text have more candidates than are compared; those with "
+            "most in common were. A query that excludes unwanted documents makes room for others"
+        )
+    # Each of two neighbouring windows may contain only the part of a passage that is as long as their overlap.
+    promised_words = math.ceil(longest) + size - 1 if longest <= max(window // 4, shared) else None
+    # The sort is stable, so ties keep the order of the parts.
+    found = tuple(hit for _, hit in sorted(ranked.values(), key=lambda pair: pair[0]))
+    return Candidates(found, Promise(recall, promised_words), tuple(dict.fromkeys(warnings)))
 
 
 def _promised(plan: SketchPlan | MinHashPlan, shared: int) -> float:

@@ -19,7 +19,7 @@ import numpy as np
 
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.bucket_estimates import MARGIN, Buckets
-from whorl.fingerprint.statistics.hypergeometric import Counts, Floats, binomial_upper_tail, upper_tail
+from whorl.fingerprint.statistics.hypergeometric import LARGEST, Counts, Floats, upper_tail
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_fraction, sizes_for
 
 BUDGET = 256
@@ -29,6 +29,8 @@ _FIRST_SHARE = Fraction(1, 5)
 _GRID = 24
 #: Largest size to consider, as a multiple of the source's size; larger documents share no token.
 _LARGEST_RATIO = 4096
+#: Smaller probabilities do not change a recall.
+_NEGLIGIBLE = 1e-18
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +143,15 @@ class _TokensAtThreshold:
         overlaps = np.array(needed, dtype=np.int64)
         lost = np.log1p(-source.places[buckets] / source.places.size)
         survival = np.exp((grid - overlaps)[:, None] * lost).mean(axis=1) if buckets.size else np.zeros(grid.size)
-        self._survival = np.minimum(survival, 1.0)[:, None]
-        self._drawn = np.arange(buckets.size + 1)
         tails = upper_tail(size, overlaps[:, None], buckets.size, np.arange(buckets.size + 2))
-        self._probabilities = tails[:, :-1] - tails[:, 1:]
+        probabilities = tails[:, :-1] - tails[:, 1:]
+        self._sizes, self._drawn = np.nonzero(probabilities > _NEGLIGIBLE)
+        self._probabilities = probabilities[self._sizes, self._drawn]
+        self._surviving = np.rint(np.minimum(survival, 1.0) * LARGEST).astype(np.int64)[self._sizes]
 
     def at_least(self, count: int) -> Floats:
-        return np.asarray((self._probabilities * binomial_upper_tail(self._drawn, self._survival, count)).sum(axis=1))
+        tails = upper_tail(LARGEST, self._surviving, self._drawn, count)
+        return np.asarray(np.bincount(self._sizes, self._probabilities * tails), np.float64)
 
 
 def _longest_run(grid: Counts, holds: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> tuple[int, int] | None:

@@ -55,25 +55,9 @@ class FilterCount:
 
 @dataclass(frozen=True, slots=True)
 class FieldValueCounts:
-    """Counts of a field's values.
+    """Counts of a field's values; `within` has nested requests, answered for the hits with each value."""
 
-    Args:
-        most: Maximum number of values, at least 1.
-        skip: Number of values to skip.
-        least: Minimum number of hits of a value, at least 1.
-        is_by_value: Whether values are sorted by value, ascending, instead of by count.
-        beginning: Prefix of the values, for text fields only.
-        with_missing: Whether the number of hits without a value is added at the end.
-        within: Nested requests, answered for the hits with each value.
-    """
-
-    field: str
-    most: int = 100
-    skip: int = 0
-    least: int = 1
-    is_by_value: bool = False
-    beginning: str = ""
-    with_missing: bool = False
+    facet: FacetField
     within: tuple[FacetRequest, ...] = ()
 
 
@@ -160,36 +144,37 @@ class _FacetTranslator:
         return _count
 
     def _values(self, request: FieldValueCounts) -> _Read:
-        places = self._places(request.field)
-        if request.beginning:
+        facet = request.facet
+        places = self._places(facet.field)
+        if facet.prefix:
             places = {kind: place for kind, place in places.items() if kind is Kind.KEYWORD}
         inner = _FacetTranslator(self._prepared)
         reads = [inner.add(nested) for nested in request.within]
         self.warnings += inner.warnings
-        most, within = request.skip + request.most, tuple(inner.facets)
+        most = facet.offset + (MOST_VALUES if facet.limit < 0 else facet.limit)
+        is_by_value, within = facet.sort == "INDEX", tuple(inner.facets)
         # A number may be an integer in one document and a float in another. So request all counts of both types: the
         # minimum applies to their sum.
-        least = 1 if places.keys() >= {*_NUMBERS} else request.least
+        least = 1 if places.keys() >= {*_NUMBERS} else facet.mincount
         self.facets += [
-            ValueFacet(kind, place, most, least, request.is_by_value, request.beginning, within)
-            for kind, place in places.items()
+            ValueFacet(kind, place, most, least, is_by_value, facet.prefix, within) for kind, place in places.items()
         ]
-        if request.with_missing:
+        if facet.missing:
             self.facets.append(_missing(places))
 
         def bucket(kind: Kind, counted: ValueCount) -> Bucket:
             results = iter(counted.within)
-            query = value_query(request.field, kind, counted.value)
+            query = value_query(facet.field, kind, counted.value)
             return Bucket(_text(kind, counted.value), query, counted.count, tuple(read(results) for read in reads))
 
         def read(results: Iterator[FacetResult]) -> Answer:
             counts = zip(places, results, strict=False)
             merged = _merge_kinds([(kind, values) for kind, values in counts if isinstance(values, tuple)])
-            counted = [pair for pair in merged if pair[1].count >= request.least]
-            counted.sort(key=_by_value if request.is_by_value else _by_count)
-            buckets = [bucket(*pair) for pair in counted[request.skip : most]]
-            if request.with_missing:
-                buckets.append(Bucket(None, f'ISNULL:"{request.field}"', _count(results)))
+            counted = [pair for pair in merged if pair[1].count >= facet.mincount]
+            counted.sort(key=_by_value if is_by_value else _by_count)
+            buckets = [bucket(*pair) for pair in counted[facet.offset : most]]
+            if facet.missing:
+                buckets.append(Bucket(None, f'ISNULL:"{facet.field}"', _count(results)))
             return tuple(buckets)
 
         return read
@@ -427,7 +412,7 @@ class _RequestedFacets:
         for query in self._body.facet_queries:
             yield FilterCount(query.query), ()
         for field in self._body.facet_fields.facets:
-            yield _field_values(field), field.exclude_filters
+            yield FieldValueCounts(field), field.exclude_filters
         for interval, sets in self._intervals:
             for interval_set in sets:
                 yield FilterCount(_interval_query(interval, interval_set)), ()
@@ -487,7 +472,7 @@ class _RequestedFacets:
         if inner:
             is_field = inner[0] in self._fields
             within = (self._pivot_question(inner) if is_field else FieldNumbers(self._stats[inner[0]].field),)
-        return _field_values(self._fields[first], within)
+        return FieldValueCounts(self._fields[first], within)
 
     def _pivot(self, keys: Sequence[str], buckets: Sequence[Bucket]) -> _Json:
         first, *inner = keys
@@ -501,19 +486,6 @@ class _RequestedFacets:
             elif isinstance(answer, tuple):
                 made["facets"] = [self._pivot(keys, answer)]
         return made
-
-
-def _field_values(facet: FacetField, within: tuple[FacetRequest, ...] = ()) -> FieldValueCounts:
-    return FieldValueCounts(
-        facet.field,
-        MOST_VALUES if facet.limit < 0 else facet.limit,
-        facet.offset,
-        facet.mincount,
-        facet.sort == "INDEX",
-        facet.prefix,
-        facet.missing,
-        within,
-    )
 
 
 def _interval_query(interval: Interval, interval_set: IntervalSet) -> str:

@@ -15,6 +15,7 @@ import time
 import traceback
 import uuid
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -275,21 +276,15 @@ class RequestLog:
         method = scope["method"] if scope["method"] in _METHODS else "other"
         route = getattr(scope.get("route"), "path", "none")
         self._metrics.note(method, route, status, seconds, trace)
+        figures = asdict(trace)
         fields = {
-            "id": trace.request_id,
+            "id": figures.pop("request_id"),
             "method": method,
             "route": route,
             "status": status,
             "seconds": round(seconds, 4),
-            "plan": trace.plan,
-            "query_length": trace.query_length,
-            "hits": trace.hits,
-            "verified": trace.verified,
-            "stored": trace.stored,
-            "engine_requests": trace.engine_requests,
-            "engine_retries": trace.engine_retries,
+            **figures,
             "engine_seconds": round(trace.engine_seconds, 4),
-            "error": trace.error,
         }
         _log.info(
             "request", extra={"fields": {name: value for name, value in fields.items() if value not in ("", None)}}

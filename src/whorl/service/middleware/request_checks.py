@@ -112,22 +112,17 @@ class Hosts:
         return bool(page) and (page in self._allowed or (not site and page == _plain(_without_port(host))))
 
 
-class HostCheck:
-    """Refuses requests whose Host header is unknown, and requests to the store from pages of other sites."""
-
-    def __init__(self, hosts: Hosts) -> None:
-        self._hosts = hosts
-
-    def __call__(self, scope: Scope) -> None:
-        host = header(scope, b"host")
-        if not self._hosts.admit(host):
-            raise HTTPException(403, f"this service is not called {host:.80}; WHORL_ALLOWED_HOSTS may name it")
-        if not is_of_the_store(scope["path"]):
-            return
-        origin, site = header(scope, b"origin"), header(scope, b"sec-fetch-site")
-        if not self._hosts.admit_page(host, origin, site):
-            asking = f"a page of another site asked for this ({origin or site:.80})"
-            raise HTTPException(403, f"{asking}; WHORL_ALLOWED_HOSTS may name its host")
+def check_host(hosts: Hosts, scope: Scope) -> None:
+    """Refuse a request whose Host header is unknown, and a request to the store from a page of another site."""
+    host = header(scope, b"host")
+    if not hosts.admit(host):
+        raise HTTPException(403, f"this service is not called {host:.80}; WHORL_ALLOWED_HOSTS may name it")
+    if not is_of_the_store(scope["path"]):
+        return
+    origin, site = header(scope, b"origin"), header(scope, b"sec-fetch-site")
+    if not hosts.admit_page(host, origin, site):
+        asking = f"a page of another site asked for this ({origin or site:.80})"
+        raise HTTPException(403, f"{asking}; WHORL_ALLOWED_HOSTS may name its host")
 
 
 def _host_of(origin: str) -> str:
@@ -158,22 +153,17 @@ def _is_unspecified(host: str) -> bool:
     return _is_address(host) and ipaddress.ip_address(host).is_unspecified
 
 
-class Authentication:
-    """Answers 401 to requests without valid credentials."""
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
-
-    def __call__(self, scope: Scope) -> None:
-        # The router uses the same path, and no Host header can change it.
-        if not is_of_the_store(scope["path"]) or is_log_in(scope):
-            return
-        if not self._access.admits(header(scope, b"authorization"), scope["query_string"].decode("latin-1")):
-            raise HTTPException(
-                401,
-                "this needs Authorization: Bearer KEY, or Basic with the user and password, or a ticket",
-                {"WWW-Authenticate": 'Basic realm="whorl", charset="UTF-8"'},
-            )
+def check_credentials(access: Access, scope: Scope) -> None:
+    """Refuse a request without valid credentials."""
+    # The router uses the same path, and no Host header can change it.
+    if not is_of_the_store(scope["path"]) or is_log_in(scope):
+        return
+    if not access.admits(header(scope, b"authorization"), scope["query_string"].decode("latin-1")):
+        raise HTTPException(
+            401,
+            "this needs Authorization: Bearer KEY, or Basic with the user and password, or a ticket",
+            {"WWW-Authenticate": 'Basic realm="whorl", charset="UTF-8"'},
+        )
 
 
 class Methods:
