@@ -15,19 +15,26 @@ import random
 import ssl
 import threading
 import time
+from abc import abstractmethod
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import orjson
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProtocolError, ReadTimeoutError
 
-from whorl.errors import EngineError, EngineUnavailableError, ParameterError
+from whorl.arrays import batches
+from whorl.engine.index_terms import holders_plan, look_up_holders, passage_hash_terms
+from whorl.engine.protocol import Engine, PassageHolders
+from whorl.errors import EngineError, EngineUnavailableError, ParameterError, SchemaError
+from whorl.fingerprint.winnowing import PassageScheme
+from whorl.query.plan.fields_and_values import Fields
+from whorl.query.plan.nodes import BoundNode, BoundPlan
 from whorl.request_context import seconds_left, trace
 
 #: Number of bytes of a request body to send at once. The timeout applies to each block.
@@ -368,3 +375,85 @@ class SharedCommit:
                 self._ended = self._begun
             if self._error is not None:
                 raise self._error
+
+
+#: Cache time in seconds for values that documents of other clients change.
+CACHE_SECONDS = 30.0
+#: Maximum age of the result of `fields(latest=True)`, in seconds. Every query with a misspelt field name calls this
+#: method.
+_LATEST_SECONDS = 1.0
+#: Maximum number of passage hashes to count in one request.
+_COUNTED_AT_ONCE = 500
+#: Documents with the positions of their passage hashes in a request.
+Holders: TypeAlias = Iterator[tuple[str, list[int]]]
+
+
+class ServerEngine(Engine):
+    """Parts of an engine that are the same for all servers: commits, cached values, and look-ups of passages.
+
+    Args:
+        commit: Makes all documents searchable.
+        largest_size: Returns the number of distinct shingles of the largest document, or None.
+    """
+
+    def __init__(self, commit: Callable[[], None]) -> None:
+        self._commit = SharedCommit(commit)
+        self._fields = TtlCache(lambda _: self._read_fields(), CACHE_SECONDS)
+        self._passages = TtlCache(lambda _: self._passages_now(), CACHE_SECONDS)
+
+    @abstractmethod
+    def _read_fields(self) -> Fields:
+        """Read the fields of the searchable documents."""
+
+    @abstractmethod
+    def _passages_now(self) -> tuple[PassageScheme | None, bool]:
+        """Return the scheme of the passage field, and whether all documents with a text have passage hashes."""
+
+    @abstractmethod
+    def _without_passages(self) -> SchemaError:
+        """Return the error for a server without a passage field."""
+
+    @abstractmethod
+    def _count_terms(self, terms: Sequence[str]) -> list[int]:
+        """Count the documents with each term of the passage field, in one request."""
+
+    @abstractmethod
+    def _holders(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> Holders:
+        """Run a plan; yield each hit with the positions of its terms in `terms`."""
+
+    def refresh(self) -> None:
+        self._commit()
+        self._fields.forget()
+        self._passages.forget()
+
+    def fields(self, *, latest: bool = False) -> Fields:
+        return self._fields.not_older_than(_LATEST_SECONDS) if latest else self._fields()
+
+    @property
+    def passage_scheme(self) -> PassageScheme | None:
+        """Scheme of the passage hashes; None if some documents with a text have no passage hashes."""
+        scheme, is_complete = self._passages()
+        return scheme if is_complete else None
+
+    @property
+    def _scheme_of_passages(self) -> PassageScheme:
+        """Scheme of the passage field, even if some documents have no passage hashes yet."""
+        scheme, _ = self._passages()
+        if scheme is None:
+            raise self._without_passages()
+        return scheme
+
+    def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
+        terms = passage_hash_terms(tuple(numbers), self._scheme_of_passages)
+        return [count for batch in batches(terms, _COUNTED_AT_ONCE) for count in self._count_terms(batch)]
+
+    def passage_holders(
+        self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
+    ) -> PassageHolders:
+        scheme = self._scheme_of_passages
+
+        def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Holders:
+            terms = passage_hash_terms(tuple(numbers), scheme)
+            return self._holders(holders_plan(numbers, scheme, ids, left_out), terms, rows)
+
+        return look_up_holders(counts, most, among, ask)

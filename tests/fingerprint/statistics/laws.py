@@ -23,7 +23,8 @@ def binomial(trials: int, chance: float) -> npt.NDArray[np.float64]:
     if chance == 1:
         return (counts == trials).astype(np.float64)
     ways = [lgamma(trials + 1) - lgamma(count + 1) - lgamma(trials - count + 1) for count in counts.tolist()]
-    return np.asarray(np.exp(ways + counts * log(chance) + counts[::-1] * log1p(-chance)))
+    logarithms: npt.NDArray[np.float64] = np.array(ways) + counts * log(chance) + counts[::-1] * log1p(-chance)
+    return np.exp(logarithms)
 
 
 def outcomes(a: int, b: int, overlap: int, level: int) -> tuple[Overlaps, npt.NDArray[np.float64]]:

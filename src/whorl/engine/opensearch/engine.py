@@ -17,9 +17,6 @@ from whorl.engine.index_terms import (
     decoded_sketches,
     explain_refusals,
     finds_only_short,
-    holders_plan,
-    look_up_holders,
-    passage_hash_terms,
 )
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient, guard_responses
 from whorl.engine.opensearch.cluster_labels import OpenSearchLabels
@@ -65,14 +62,12 @@ from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
     CandidatePage,
     Costs,
-    Engine,
     Facet,
     FacetResult,
-    PassageHolders,
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.server_access import SharedCommit, TtlCache
+from whorl.engine.server_access import CACHE_SECONDS, Holders, ServerEngine, TtlCache
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
 from whorl.fingerprint.fingerprint_texts import Parts, hash_texts, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature import Signature
@@ -81,27 +76,20 @@ from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document, Hit, Order, Page, Stored
 from whorl.query.plan.fields_and_values import Fields
-from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind
+from whorl.query.plan.nodes import BoundPlan, Kind
 
 #: Maximum number of references or documents in a request.
 _AT_ONCE = 200
-#: Cache time in seconds for the field names, the size of the largest document, and the state of the passage hashes.
-_CACHE_SECONDS = 30.0
-#: Maximum age of the result of `fields(latest=True)`, in seconds. Every query with a misspelt field name calls this
-#: method.
-_LATEST_SECONDS = 1.0
 #: Cache time in seconds for the description of the tokens that the cluster makes.
 _TOKENS_SECONDS = 300.0
 #: Costs of Lucene with ten segments (a tier of TieredMergePolicy), in microseconds. Only the ratio matters.
 _COSTS = Costs(look_up=110.0, candidate=150.0)
 _MOST_FIELDS = 10_000
-#: Maximum number of passage hashes to count in one request.
-_COUNTED_AT_ONCE = 500
 _IDS = (ID, HANDLE)
 
 
 @guard_responses
-class OpenSearchEngine(Engine):
+class OpenSearchEngine(ServerEngine):
     """Engine for an OpenSearch or Elasticsearch index."""
 
     def __init__(
@@ -110,11 +98,9 @@ class OpenSearchEngine(Engine):
         names: FieldNames = FieldNames(),  # noqa: B008 - frozen
         scheme: Scheme = Scheme(),  # noqa: B008 - frozen
     ) -> None:
+        super().__init__(client.refresh)
         self._client, self._names, self._scheme, self._sketch_scheme = client, names, scheme, SketchScheme()
-        self._commit = SharedCommit(client.refresh)
-        self._fields = TtlCache(lambda _: self._read_fields(), _CACHE_SECONDS)
-        self._largest = TtlCache(lambda _: self._largest_now(), _CACHE_SECONDS)
-        self._passages = TtlCache(lambda _: self._passages_now(), _CACHE_SECONDS)
+        self._largest = TtlCache(lambda _: self._largest_now(), CACHE_SECONDS)
         self._remembered_tokens = TtlCache(lambda _: foreign_tokens(client, names), _TOKENS_SECONDS)
 
     @property
@@ -152,10 +138,8 @@ class OpenSearchEngine(Engine):
             raise DocumentError(f"the cluster refuses {document_id!r}: {reason}")
 
     def refresh(self) -> None:
-        self._commit()
-        self._fields.forget()
+        super().refresh()
         self._largest.forget()
-        self._passages.forget()
 
     def delete(self, ids: Collection[str]) -> int:
         documents = self._client.documents(list(ids), False)
@@ -267,12 +251,6 @@ class OpenSearchEngine(Engine):
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
         return {document_id: text for document_id, text in self._texts(ids).items() if text}
 
-    @property
-    def passage_scheme(self) -> PassageScheme | None:
-        """Scheme of the passage hashes; None if a searchable document has no passage hashes."""
-        scheme, is_complete = self._passages()
-        return scheme if is_complete else None
-
     def _passages_now(self) -> tuple[PassageScheme | None, bool]:
         """Return the scheme of the passage field, and whether all searchable documents have passage hashes."""
         scheme = passage_scheme(described(self._client.mapping(PASSAGES) or {}, PASSAGES))
@@ -281,40 +259,21 @@ class OpenSearchEngine(Engine):
         read = {"term": {PASSAGES: {"value": scheme.name}}}
         return scheme, not self._client.count({"bool": {"filter": [everything()], "must_not": [read]}})
 
-    @property
-    def _scheme_of_passages(self) -> PassageScheme:
-        """Scheme of the passage field, even if some documents have no passage hashes yet."""
-        scheme, _ = self._passages()
-        if scheme is None:
-            raise without_passage_field(self._client)
-        return scheme
+    def _without_passages(self) -> SchemaError:
+        return without_passage_field(self._client)
 
-    def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
-        counts: list[int] = []
-        for terms in batches(passage_hash_terms(tuple(numbers), self._scheme_of_passages), _COUNTED_AT_ONCE):
-            filters = {f"n{position}": {"term": {PASSAGES: term}} for position, term in enumerate(terms)}
-            response = self._client.search({"size": 0, "aggs": {"numbers": {"filters": {"filters": filters}}}})
-            buckets = response["aggregations"]["numbers"]["buckets"]
-            counts += [int(buckets[name]["doc_count"]) for name in filters]
-        return counts
+    def _count_terms(self, terms: Sequence[str]) -> list[int]:
+        filters = {f"n{position}": {"term": {PASSAGES: term}} for position, term in enumerate(terms)}
+        response = self._client.search({"size": 0, "aggs": {"numbers": {"filters": {"filters": filters}}}})
+        buckets = response["aggregations"]["numbers"]["buckets"]
+        return [int(buckets[name]["doc_count"]) for name in filters]
 
-    def passage_holders(
-        self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
-    ) -> PassageHolders:
-        scheme = self._scheme_of_passages
-
-        def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Iterator[tuple[str, list[int]]]:
-            query = self._translated(holders_plan(numbers, scheme, ids, left_out)).query
-            # A hit lists the names of its matching clauses, so give each hash a named clause.
-            named = [
-                {"term": {PASSAGES: {"value": term, "_name": str(position)}}}
-                for position, term in enumerate(passage_hash_terms(tuple(numbers), scheme))
-            ]
-            body = {"query": {"bool": {"filter": [query], "should": named}}, "size": rows, "_source": False}
-            for hit in self._client.hits(body):
-                yield hit["_id"], sorted(map(int, hit["matched_queries"]))
-
-        return look_up_holders(counts, most, among, ask)
+    def _holders(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> Holders:
+        # A hit lists the names of its matching clauses, so give each hash a named clause.
+        named = [{"term": {PASSAGES: {"value": term, "_name": str(position)}}} for position, term in enumerate(terms)]
+        query = {"bool": {"filter": [self._translated(plan).query], "should": named}}
+        for hit in self._client.hits({"query": query, "size": rows, "_source": False}):
+            yield hit["_id"], sorted(map(int, hit["matched_queries"]))
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
         """Raise an error unless new documents get passage hashes; if `wanted` is given, hashes of this scheme.
@@ -375,9 +334,6 @@ class OpenSearchEngine(Engine):
 
     def sign(self, text: str) -> Signature:
         return self._foreign.sign(text) if self._foreign else sign(text, self._scheme)
-
-    def fields(self, *, latest: bool = False) -> Fields:
-        return self._fields.not_older_than(_LATEST_SECONDS) if latest else self._fields()
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         hits = self._client.documents(list(ids), without_text(self._names)).items()

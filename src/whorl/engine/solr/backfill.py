@@ -23,11 +23,11 @@ from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text,
 from whorl.engine.solr.document_fields import sketch_fields
 from whorl.engine.solr.field_definitions import NEEDED, PASSAGES, SAMPLE, SCHEME, SIZE, stored_name
 from whorl.engine.solr.inspect_collection import Collection, inspect, names_in_use, stored_texts
-from whorl.engine.solr.look_up_passages import lacks_passages
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     empty_sketches,
     exists,
+    lacks_passages,
     listed,
     lost_sketches,
     one_of,

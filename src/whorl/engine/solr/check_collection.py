@@ -44,10 +44,10 @@ from whorl.engine.solr.inspect_collection import (
     read_version,
     stored_texts,
 )
-from whorl.engine.solr.look_up_passages import lacks_passages
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     empty_sketches,
+    lacks_passages,
     listed,
     lost_sketches,
     search_request,

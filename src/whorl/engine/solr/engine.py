@@ -19,21 +19,19 @@ from typing import Any, TypeVar
 
 from whorl.arrays import batches, chunks
 from whorl.engine.configured_field_names import FieldNames
-from whorl.engine.index_terms import explain_refusals, finds_only_short, holders_plan, look_up_holders, passage_terms
+from whorl.engine.index_terms import explain_refusals, finds_only_short, passage_terms
 from whorl.engine.protocol import (
     CandidatePage,
     Candidates,
     Costs,
     CountedPage,
-    Engine,
     Facet,
     FacetResult,
-    PassageHolders,
     RecalledSketch,
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.server_access import LimitedCache, SharedCommit, TtlCache
+from whorl.engine.server_access import CACHE_SECONDS, Holders, LimitedCache, ServerEngine, TtlCache
 from whorl.engine.solr.add_missing_fields import file_base
 from whorl.engine.solr.client import (
     BEGINNING,
@@ -60,12 +58,12 @@ from whorl.engine.solr.document_fields import (
 )
 from whorl.engine.solr.field_definitions import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, VERSION, stored_name
 from whorl.engine.solr.inspect_collection import Collection, TokenSource, inspect
-from whorl.engine.solr.look_up_passages import document_counts, held_hashes, lacks_passages
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     contents_request,
     documents_request,
     facets_request,
+    lacks_passages,
     largest_request,
     listed,
     read_facets,
@@ -101,12 +99,10 @@ SCAN_BATCH_SIZE = 5_000
 _REFERENCES_AT_ONCE = 200
 #: Scheme of the sketches that this version of whorl computes.
 _SAMPLE_SCHEME = SketchScheme()
-#: Cache times in seconds, for the description of the collection and for counts of documents: other clients may change
-#: both.
-_DESCRIPTION_SECONDS, _COUNTS_SECONDS = 60.0, 30.0
-#: Maximum age of the result of `fields(latest=True)`, in seconds. Every query with a misspelt field name calls this
-#: method.
-_LATEST_SECONDS = 1.0
+#: Cache time in seconds for the description of the collection, which other clients may change.
+_DESCRIPTION_SECONDS = 60.0
+#: Number of passage hashes in a computed field: a float has 24 significant bits.
+_BITS = 24
 #: Microseconds for a token look-up in one segment, and for a candidate, measured by benchmarks/similar_costs.py. Only
 #: the ratio matters.
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
@@ -124,18 +120,16 @@ _Batch = TypeVar("_Batch")
 _Result = TypeVar("_Result")
 
 
-class SolrEngine(Engine):
+class SolrEngine(ServerEngine):
     """Engine for a Solr core or collection."""
 
     def __init__(self, client: SolrClient, fields: FieldNames = FieldNames()) -> None:  # noqa: B008 - frozen
+        super().__init__(client.commit)
         self._client = client
-        self._commit = SharedCommit(client.commit)
         self._recent = LimitedCache[tuple[str, str], RecalledSketch](_MOST_RECALLED)
         self._wanted_fields = fields
         self._collection = TtlCache(lambda known: inspect(client, fields, known), _DESCRIPTION_SECONDS)
-        self._coverage = TtlCache(lambda _: self._coverage_now(), _COUNTS_SECONDS)
-        self._passages = TtlCache(lambda _: self._passages_now(), _COUNTS_SECONDS)
-        self._fields = TtlCache(lambda _: self._read_fields(), _COUNTS_SECONDS)
+        self._coverage = TtlCache(lambda _: self._coverage_now(), CACHE_SECONDS)
         self._largest = TtlCache(lambda _: self._largest_now(), _DESCRIPTION_SECONDS)
         self._costs = TtlCache(lambda _: Costs(_LOOK_UP * self._segments_now(), _CANDIDATE), _DESCRIPTION_SECONDS)
 
@@ -166,10 +160,8 @@ class SolrEngine(Engine):
             raise
 
     def refresh(self) -> None:
-        self._commit()
+        super().refresh()
         self._coverage.forget()
-        self._passages.forget()
-        self._fields.forget()
 
     def delete(self, ids: Sized[str]) -> int:
         key = self.collection.names.key
@@ -210,9 +202,6 @@ class SolrEngine(Engine):
 
     def close(self) -> None:
         self._client.close()
-
-    def fields(self, *, latest: bool = False) -> Fields:
-        return self._fields.not_older_than(_LATEST_SECONDS) if latest else self._fields()
 
     def documents(self, ids: Sized[str]) -> Mapping[str, Stored]:
         names, fields = self.collection.names, self.fields().known
@@ -332,36 +321,33 @@ class SolrEngine(Engine):
                 if (document := _first_match(places, documents)) is not None:
                     yield reference, document
 
-    @property
-    def passage_scheme(self) -> PassageScheme | None:
-        """Scheme of the passage hashes; None if some documents with a text have no passage hashes."""
-        scheme, is_complete = self._passages()
-        return scheme if is_complete else None
+    def _without_passages(self) -> SchemaError:
+        url = self._client.url
+        return SchemaError(f"{url} has no field for passages; 'whorl solr init {url} --passages' adds it")
 
-    @property
-    def _scheme_of_passages(self) -> PassageScheme:
-        """Scheme of the passage field, even if some documents have no passage hashes yet."""
-        scheme, _ = self._passages()
-        if scheme is None:
-            raise SchemaError(
-                f"{self._client.url} has no field for passages; 'whorl solr init {self._client.url} --passages' adds it"
-            )
-        return scheme
+    def _count_terms(self, terms: Sequence[str]) -> list[int]:
+        # These queries would displace useful entries of the filter cache, so do not cache them.
+        facets = {
+            f"n{position}": {"type": "query", "q": f"{{!term f={PASSAGES} cache=false v={term}}}"}
+            for position, term in enumerate(terms)
+        }
+        answer = self._client.select({"query": EVERYTHING, "limit": 0, "facet": facets}).answer
+        # An empty collection has no facets.
+        results = answer.object("facets", is_optional=True)
+        counted = [results.object(name, is_optional=True) for name in facets]
+        return [facet.count("count") if facet else 0 for facet in counted]
 
-    def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
-        return document_counts(self._client, numbers, self._scheme_of_passages)
-
-    def passage_holders(
-        self, counts: Mapping[int, int], *, most: int, among: Sized[str] = (), left_out: BoundNode | None = None
-    ) -> PassageHolders:
-        names, scheme = self.collection.names, self._scheme_of_passages
-
-        def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Iterator[tuple[str, list[int]]]:
-            plan = self._prepared(holders_plan(numbers, scheme, ids, left_out))
-            body = search_request(plan, names, start=0, rows=rows)
-            return held_hashes(self._client, body, names.key, numbers, scheme)
-
-        return look_up_holders(counts, most, among, ask)
+    def _holders(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> Holders:
+        key = self.collection.names.key
+        body = search_request(self._prepared(plan), self.collection.names, start=0, rows=rows)
+        # A computed field has a sum of powers of two, one power for each term that a document has.
+        body["fields"] = listed([key])
+        for at, batch in enumerate(batches(terms, _BITS)):
+            powers = [f"product({1 << bit},termfreq({PASSAGES},'{term}'))" for bit, term in enumerate(batch)]
+            body["fields"].append(f"held{at}:sum({','.join([*powers, '0'])})")
+        for document in self._client.select(body).documents:
+            held = [int(document.number(f"held{at}")) for at in range(len(body["fields"]) - 1)]
+            yield str(document[key]), [at for at in range(len(terms)) if held[at // _BITS] >> at % _BITS & 1]
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
         """Raise an error unless new documents get passage hashes; if `wanted` is given, hashes of this scheme.

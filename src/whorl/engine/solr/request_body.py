@@ -32,6 +32,7 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature import Spelling, band_match_probability, spell_integers, spelled_in_one
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import encode_tokens
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Order
 from whorl.query.ast import Pattern, WildcardCharacter
 from whorl.query.plan.fields_and_values import date_of, whole, written
@@ -201,6 +202,16 @@ def lost_sketches(scheme: str) -> Json:
     """
     filled = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:[1 TO *]"}}]
     return {"bool": {"filter": filled, "must_not": [exists(SAMPLE)]}}
+
+
+def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
+    """Return the query for documents without passage hashes.
+
+    If `text` names a field, match only documents with a value in it.
+    """
+    # An empty sketch means that the text is too short for passages.
+    complete = [{"term": {"f": PASSAGES, "query": scheme.name}}, {"lucene": {"query": f"{SIZE}:0"}}]
+    return {"bool": {"must": ["*:*"], "must_not": complete, **({"filter": [exists(text)]} if text else {})}}
 
 
 def one_of(field: str, values: Sequence[str]) -> Json:

@@ -20,7 +20,6 @@ from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import PASSAGES, definitions
-from whorl.engine.solr.look_up_passages import document_counts
 from whorl.errors import SchemaError, SchemeMismatchError
 from whorl.fingerprint.shingling import join
 from whorl.fingerprint.winnowing import PassageScheme, winnow
@@ -115,7 +114,7 @@ def test_nothing_to_count(url: str) -> None:
     """
     No passage hashes give no counts.
     """
-    assert document_counts(SolrClient(url), [], SCHEME) == []
+    assert SolrEngine(SolrClient(url)).passage_counts([]) == []
 
 
 @pytest.mark.solr
