@@ -28,7 +28,7 @@ from __future__ import annotations
 import copyreg
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 #: Matches the user and the password in an address, even if their characters break the address.
@@ -61,6 +61,15 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     "; did you mean 'title'?"
     """
     return "".join(f"; did you mean {close!r}?" for close in nearest(name, known, 1))
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Return the first names as text, and the number of the others.
+
+    >>> listed(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
 def quoted(value: object, most: int = 80) -> str:

@@ -12,7 +12,7 @@ import click
 from whorl.cli.flags import STORE, operation_options, store_flag
 from whorl.cli.open_store import opened_store, print_notes
 from whorl.engine.protocol import Engine, lag_message
-from whorl.errors import StoreError, quoted, without_login
+from whorl.errors import StoreError, listed, quoted, without_login
 from whorl.operations import DeleteOperation, Paging
 from whorl.output.formatting import as_json as as_json_text
 from whorl.output.formatting import plural, title_of
@@ -107,8 +107,7 @@ def delete(ids: tuple[str, ...], store: str | None, options: DeleteOperation) ->
         )
         missing = [quoted(name) for name in dict.fromkeys(ids) if name not in known]
         if missing:
-            more = f" and {len(missing) - _LISTED:,} more" if len(missing) > _LISTED else ""
-            print_notes([f"the store has no document {', '.join(missing[:_LISTED])}{more}"])
+            print_notes([f"the store has no document {listed(missing, _LISTED)}"])
         count = opened.delete_chosen({*known.values()} if ids else None, options)
     if options.dry_run:
         click.echo(f"{plural(count, 'document')} would be deleted")

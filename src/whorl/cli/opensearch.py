@@ -11,6 +11,8 @@ import click
 from whorl.cli.flags import PassagesCommand
 from whorl.cli.solr_and_opensearch_steps import (
     CONTENT,
+    FOLDER,
+    HEAP,
     NAME,
     PASSAGES,
     choose_fields,
@@ -29,14 +31,9 @@ def opensearch() -> None:
 
 @opensearch.command("up")
 @click.option("--port", default=9201, show_default=True, type=click.IntRange(9201, 9299), help="Where it listens.")
-@click.option(
-    "--dir",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Where documents are kept. [default: data folder]",
-)
+@FOLDER
 @click.option("--nodes", default=1, show_default=True, type=click.IntRange(1, 9), help="Nodes of an OpenSearch.")
-@click.option("--heap", default="768m", show_default=True, help="The JVM's largest heap.")
+@HEAP
 @click.option("--elasticsearch", "is_elasticsearch", is_flag=True, help="Start an Elasticsearch instead.")
 @click.option(
     "--version", default="", help="OpenSearch 3, 2.19 or 2.11; with --elasticsearch 9.5 or 8.19.  [default: the newest]"

@@ -11,6 +11,8 @@ import click
 from whorl.cli.flags import PassagesCommand
 from whorl.cli.solr_and_opensearch_steps import (
     CONTENT,
+    FOLDER,
+    HEAP,
     NAME,
     PASSAGES,
     choose_fields,
@@ -30,13 +32,8 @@ def solr() -> None:
 @solr.command("up")
 @click.option("--version", default="9", show_default=True, help="9.9.0 or 8.11.4; the first numbers suffice.")
 @click.option("--port", default=8983, show_default=True, type=click.IntRange(0, 65_535), help="0 for a free one.")
-@click.option(
-    "--dir",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Where documents are kept. [default: data folder]",
-)
-@click.option("--heap", default="768m", show_default=True, help="The JVM's largest heap.")
+@FOLDER
+@HEAP
 def solr_up(version: str, port: int, folder: Path | None, heap: str) -> None:
     """Start a real Solr 9 or 8.11 on this machine, without Docker, and stop it on Ctrl-C.
 

@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -47,6 +48,14 @@ def show(findings: Sequence[Finding], *, as_json: bool) -> None:
         sys.exit(1)
 
 
+#: Options of `up`.
+FOLDER = click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where documents are kept. [default: data folder]",
+)
+HEAP = click.option("--heap", default="768m", show_default=True, help="The JVM's largest heap.")
 #: Options of `init` for the fields of a collection or index.
 CONTENT = click.option("--content", metavar="FIELD", help="The field with the texts, if whorl.toml does not name it.")
 NAME = click.option("--name", metavar="FIELD", help="The field with the names to show, if whorl.toml does not name it.")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from whorl.errors import SchemaError
+from whorl.errors import SchemaError, listed
 
 #: Usual names of the display-name field, the most common first.
 _USUAL_NAMES = ("title", "name", "filename", "cm:name")
@@ -63,7 +63,7 @@ def longest_first(fields: Sequence[TextField], sample: Callable[[str], list[str]
 
 def listing(texts: Sequence[TextField]) -> str:
     """Return the first ten fields with their counts as text, for a sentence."""
-    return ", ".join(map(str, texts[:10])) + (f" and {len(texts) - 10} more" if len(texts) > 10 else "")
+    return listed([*map(str, texts)], 10)
 
 
 def text_elsewhere(texts: Sequence[TextField], names: FieldNames) -> str | None:

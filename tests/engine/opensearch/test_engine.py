@@ -11,8 +11,8 @@ from tests import opensearch_runtime
 from tests.candidate_pages import candidate_page
 from whorl import Document, Store, open_store
 from whorl.duplicates import ask_pairs, duplicates_in
+from whorl.engine import server_access
 from whorl.engine.configured_field_names import FieldNames
-from whorl.engine.opensearch import engine
 from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
@@ -239,7 +239,7 @@ def test_a_field_that_another_process_has_filled(url: str, monkeypatch: pytest.M
     """
     Before a name is refused, the cluster is asked again, unless the cached list of fields is fresh.
     """
-    monkeypatch.setattr(engine, "_LATEST_SECONDS", -1.0)
+    monkeypatch.setattr(server_access, "_LATEST_SECONDS", -1.0)
     with open_store(url) as reader, open_store(url) as writer:
         reader.index([Document("a", "", properties={"first": "x"})])
         assert [hit.id for hit in reader.search("first:x").hits] == ["a"]

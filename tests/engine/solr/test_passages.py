@@ -110,13 +110,6 @@ def test_a_collection_begins_to_keep_them(url: str, tmp_path: Path, monkeypatch:
         assert store.engine.passage_scheme is None
 
 
-def test_nothing_to_count(url: str) -> None:
-    """
-    No passage hashes give no counts.
-    """
-    assert SolrEngine(SolrClient(url)).passage_counts([]) == []
-
-
 @pytest.mark.solr
 def test_a_lost_sketch_is_made_again_once(url: str) -> None:
     """

@@ -21,10 +21,11 @@ def binomial(trials: int, chance: float) -> npt.NDArray[np.float64]:
     """Return the probabilities of 0 .. trials successes."""
     counts = np.arange(trials + 1)
     if chance == 1:
-        return (counts == trials).astype(np.float64)
+        return np.asarray(counts == trials, np.float64)
     ways = [lgamma(trials + 1) - lgamma(count + 1) - lgamma(trials - count + 1) for count in counts.tolist()]
-    logarithms: npt.NDArray[np.float64] = np.array(ways) + counts * log(chance) + counts[::-1] * log1p(-chance)
-    return np.exp(logarithms)
+    logarithms = np.array(ways) + counts * log(chance) + counts[::-1] * log1p(-chance)
+    probabilities: npt.NDArray[np.float64] = np.exp(logarithms)
+    return probabilities
 
 
 def outcomes(a: int, b: int, overlap: int, level: int) -> tuple[Overlaps, npt.NDArray[np.float64]]:

@@ -26,6 +26,7 @@ from whorl.errors import (
     UnknownDocumentError,
     UnknownFieldError,
     UnsupportedQueryError,
+    listed,
     quoted,
 )
 from whorl.fingerprint.minhash.signature import Signature, band_rows, min_should_match, wrapped_bands
@@ -365,8 +366,7 @@ class _Resolver:
             message = f"{name} needs an Alfresco repository behind it, and the store has no field of that name"
             hint = f"Index a property {name}, or name the field that holds it in whorl.toml, under [names]."
         elif names := sorted(self._fields.known):
-            more = f" and {len(names) - _LISTED_FIELDS:,} more" if len(names) > _LISTED_FIELDS else ""
-            hint = f"It has {', '.join(names[:_LISTED_FIELDS])}{more}."
+            hint = f"It has {listed(names, _LISTED_FIELDS)}."
         raise UnknownFieldError(message, query=self._query, span=span, hint=hint)
 
     def _presence(self, clause: ast.Leaf, weight: float, *, is_wanted: bool) -> ResolvedPlan:

@@ -146,9 +146,9 @@ def find_candidates(
         while batch is None:
             batch = search.batch(look_ups(search, others), 0, frozenset())
         trace().verified += len(batch.candidates)
-        crowded += batch.total > len(batch.candidates)
+        crowded += batch.candidates.total > len(batch.candidates)
         longest = max(longest, _promised(search.plan, shared))
-        warnings += [*search.warnings, *batch.warnings]
+        warnings += [*search.warnings, *batch.candidates.warnings]
         best_first = sorted((similar.hit for similar in batch.hits), key=lambda hit: (-hit.score, hit.id))
         for rank, hit in enumerate(best_first):
             if hit.id not in ranked or rank < ranked[hit.id][0]:

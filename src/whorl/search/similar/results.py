@@ -170,24 +170,11 @@ def _by_id(groups: Sequence[HitGroup], most: int) -> list[tuple[HitGroup, int]]:
     return [(groups[number], position) for _, number, position in nsmallest(most, named)]
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """Candidates from one request to the engine, and the hits among them."""
 
     candidates: Candidates
     hits: RankedHits
-
-    @property
-    def total(self) -> int:
-        return self.candidates.total
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        return self.candidates.warnings
-
-    @property
-    def ids(self) -> list[str]:
-        return self.candidates.ids(range(len(self.candidates)))
 
 
 @dataclass(frozen=True, slots=True)

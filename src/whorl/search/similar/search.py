@@ -451,21 +451,23 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
         if batch is None:
             plan = look_ups(search, only)
             continue
-        total, count = batch.total, len(batch.candidates)
+        candidates, hits = batch
+        total, count = candidates.total, len(candidates)
         if not count:
             # No candidates are left, because the others were deleted during the search.
             break
-        warnings += batch.warnings
-        groups += batch.hits.groups
+        warnings += candidates.warnings
+        groups += hits.groups
         start += count
         if seen or start < min(total, search.most_verified):
-            count = len(seen.union(batch.ids)) - len(seen)
-            seen.update(batch.ids)
+            count = -len(seen)
+            seen.update(candidates.ids(range(len(candidates))))
+            count += len(seen)
         verified += count
     trace().verified += verified
     count_search(search.engine.scheme)
-    hits, unread = search.verify_exact(RankedHits(groups))
-    return Verified(hits, total if verified else 0, verified - unread, tuple(dict.fromkeys(warnings)))
+    verified_hits, unread = search.verify_exact(RankedHits(groups))
+    return Verified(verified_hits, total if verified else 0, verified - unread, tuple(dict.fromkeys(warnings)))
 
 
 def find_similar(

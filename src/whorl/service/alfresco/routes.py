@@ -316,12 +316,16 @@ def _result_list(store: Store, body: SearchRequest) -> dict[str, Any]:
     prepared = store.prepare(body.query.query, defaults=body.query_defaults, filter=filters)
     page = prepared.search(start=paging.skip_count, rows=paging.max_items, sort=[key.order for key in body.sort])
     context, warnings = facets_of(prepared, body)
+    if body.include_request:
+        context = {"request": body.model_dump(by_alias=True, exclude_unset=True, exclude_none=True), **context}
     if body.spellcheck is not None:
         meant = corrected(store.engine, body.spellcheck.query or body.query.user_query or "")
         if meant is not None:
             context["spellCheck"] = {"type": "didYouMean", "suggestions": [meant]}
     entries, further = _entries(store, prepared, body, page)
-    all_warnings = tuple(dict.fromkeys((*page.warnings, *warnings, *further)))
+    # Alfresco's responses have no key for warnings.
+    if all_warnings := list(dict.fromkeys((*page.warnings, *warnings, *further))):
+        context["warnings"] = all_warnings
     until = paging.skip_count + len(page.hits)
     return {
         "pagination": {
@@ -331,7 +335,7 @@ def _result_list(store: Store, body: SearchRequest) -> dict[str, Any]:
             "skipCount": paging.skip_count,
             "maxItems": paging.max_items,
         },
-        "context": _context(body, context, all_warnings),
+        "context": context,
         "entries": entries,
     }
 
@@ -362,14 +366,3 @@ def _entries(
         for hit in page.hits
     ]
     return entries, marked.warnings
-
-
-def _context(body: SearchRequest, counted: dict[str, Any], warnings: tuple[str, ...]) -> dict[str, Any]:
-    """Return the context of a response, with whorl's own key `warnings`, if any."""
-    context: dict[str, Any] = {}
-    if body.include_request:
-        context["request"] = body.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)
-    context |= counted
-    if warnings:
-        context["warnings"] = list(warnings)
-    return context

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -57,7 +57,7 @@ class RequestBody(BaseModel):
     @classmethod
     def _is_of_its_type(cls, value: Any, info: ValidationInfo) -> Any:
         # Check the types first, because pydantic would convert between numbers, booleans and strings.
-        kinds = {*_types(cls.model_fields[str(info.field_name)].annotation)}
+        kinds = _types(cls.model_fields[str(info.field_name)].annotation)  # type: ignore[arg-type]  # it is hashable
         numbers = kinds & {int, float}
         if isinstance(value, bool) and numbers and bool not in kinds:
             raise ValueError("this is a number, not true or false")
@@ -82,14 +82,11 @@ def _complete(schema: dict[str, Any], cls: type[RequestBody]) -> None:
         schema["allOf"] = rules
 
 
-def _types(annotation: Any) -> Iterator[Any]:
+@lru_cache(None)
+def _types(annotation: Any) -> frozenset[Any]:
     if get_origin(annotation) is Literal:
-        yield str
-    elif parts := get_args(annotation):
-        for part in parts:
-            yield from _types(part)
-    else:
-        yield annotation
+        return frozenset({str})
+    return frozenset().union(*map(_types, get_args(annotation))) or frozenset({annotation})
 
 
 _Body = TypeVar("_Body", bound=RequestBody)
