@@ -87,15 +87,15 @@ def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
     left_out: Counter[str] = Counter()
     surplus = _size(answer) - (limit - _COUNTS)
     if surplus > 0:
-        surplus = _shorten(_texts(answer), _LONG_TEXT, surplus, left_out)
+        surplus = _shorten(_outermost(str, answer), _LONG_TEXT, surplus, left_out)
     if surplus > 0:
         surplus = _shorten(_innermost_lists(answer), _FEW, surplus, left_out)
-    outer = list(_outermost_lists(answer))
+    outer = list(_outermost(list, answer))
     while outer and surplus > 0:
         surplus = _shorten(outer, 1, surplus, left_out)
-        outer = [inner for part in outer for inner in _outermost_lists(part.value, part.path)]
+        outer = [inner for part in outer for inner in _outermost(list, part.value, part.path)]
     if surplus > 0:
-        _shorten(_texts(answer), 1, surplus, left_out)
+        _shorten(_outermost(str, answer), 1, surplus, left_out)
     return left_out
 
 
@@ -136,21 +136,13 @@ def _items(holder: Any, path: str) -> Iterator[_Part]:
             yield _Part(holder, index, path)
 
 
-def _texts(holder: Any, path: str = "") -> Iterator[_Part]:
+def _outermost(kind: type, holder: Any, path: str = "") -> Iterator[_Part]:
+    """Yield the outermost values of a type in an object, or in the items of a list."""
     for part in _items(holder, path):
-        if isinstance(part.value, str):
+        if isinstance(part.value, kind):
             yield part
         else:
-            yield from _texts(part.value, part.path)
-
-
-def _outermost_lists(holder: Any, path: str = "") -> Iterator[_Part]:
-    """Yield the outermost lists in an object, or in the items of a list."""
-    for part in _items(holder, path):
-        if isinstance(part.value, list):
-            yield part
-        else:
-            yield from _outermost_lists(part.value, part.path)
+            yield from _outermost(kind, part.value, part.path)
 
 
 def _innermost_lists(holder: Any, path: str = "") -> Iterator[_Part]:

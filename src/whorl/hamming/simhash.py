@@ -15,6 +15,7 @@ docs/decisions/0012-simhash-of-words-and-word-pairs.md has the measurements for 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -138,31 +139,23 @@ def full_scheme_name(scheme: str) -> str:
 
 def _coder(scheme: str) -> Callable[[Sequence[str]], Hashes]:
     whole = full_scheme_name(scheme)
-    return _WordCodes(_OWN[whole]) if whole in _OWN else _PUBLISHED[whole]
+    return partial(_word_codes, _OWN[whole]) if whole in _OWN else _PUBLISHED[whole]
 
 
-class _WordCodes:
-    """Computes codes under whorl's own scheme, for one word-break profile."""
-
-    def __init__(self, profile: str) -> None:
-        self.profile = profile
-
-    def __call__(self, texts: Sequence[str]) -> Hashes:
-        words, pairs = self._hashes(texts)
-        if len(texts) == 1:
-            # Count the pairs of a long text in pieces, so that their hashes are never all in memory.
-            votes = sum((tally(hashes, [hashes.size]) for _, hashes in pairs), np.zeros((1, BITS), np.int64))
-        else:
-            votes = tally(*_together(pairs, len(texts)))
-        return elect(_VOTES * votes + _damped_votes(*_together(words, len(texts))))
-
-    def _hashes(self, texts: Sequence[str]) -> tuple[_Pieces, _Pieces]:
-        """Return the hashes of each text's words, and of its pairs of neighbouring words."""
-        kernels = [kernel_for(texts, Scheme(self.profile, shingle_size=size)) for size in (1, 2)]
-        if kernels[0] and kernels[1]:
-            return _read_by(kernels[0], texts), _read_by(kernels[1], texts)
-        read = [list(pieces(text, self.profile)) for text in texts]
-        return _read_plainly(read, 1), _read_plainly(read, 2)
+def _word_codes(profile: str, texts: Sequence[str]) -> Hashes:
+    """Return the codes of texts under whorl's own scheme: from the hashes of words, and of pairs of neighbours."""
+    kernels = [kernel_for(texts, Scheme(profile, shingle_size=size)) for size in (1, 2)]
+    if kernels[0] and kernels[1]:
+        words, pairs = _read_by(kernels[0], texts), _read_by(kernels[1], texts)
+    else:
+        read = [list(pieces(text, profile)) for text in texts]
+        words, pairs = _read_plainly(read, 1), _read_plainly(read, 2)
+    if len(texts) == 1:
+        # Count the pairs of a long text in pieces, so that their hashes are never all in memory.
+        votes = sum((tally(hashes, [hashes.size]) for _, hashes in pairs), np.zeros((1, BITS), np.int64))
+    else:
+        votes = tally(*_together(pairs, len(texts)))
+    return elect(_VOTES * votes + _damped_votes(*_together(words, len(texts))))
 
 
 #: Arrays of hashes, each with the number of its text. A long text has several arrays.

@@ -45,7 +45,6 @@ from whorl.engine.solr.client import (
 )
 from whorl.engine.solr.cluster_labels import SolrLabels
 from whorl.engine.solr.document_fields import (
-    Coverage,
     as_typed,
     coverage,
     fields_of,
@@ -129,7 +128,9 @@ class SolrEngine(ServerEngine):
         self._recent = LimitedCache[tuple[str, str], RecalledSketch](_MOST_RECALLED)
         self._wanted_fields = fields
         self._collection = TtlCache(lambda known: inspect(client, fields, known), _DESCRIPTION_SECONDS)
-        self._coverage = TtlCache(lambda _: self._coverage_now(), CACHE_SECONDS)
+        self._coverage = TtlCache(
+            lambda _: coverage(client, self._sketch_name, self.collection.searchable_text), CACHE_SECONDS
+        )
         self._largest = TtlCache(lambda _: self._largest_now(), _DESCRIPTION_SECONDS)
         self._costs = TtlCache(lambda _: Costs(_LOOK_UP * self._segments_now(), _CANDIDATE), _DESCRIPTION_SECONDS)
 
@@ -496,9 +497,6 @@ class SolrEngine(ServerEngine):
         collection = self.collection
         read_texts = text_reader(self._client, collection, documents)
         return read_sketches(documents, collection.scheme, _SAMPLE_SCHEME, read_texts)
-
-    def _coverage_now(self) -> Coverage:
-        return coverage(self._client, self._sketch_name, self.collection.searchable_text)
 
     def _passages_now(self) -> tuple[PassageScheme | None, bool]:
         """Return the scheme of the passage field, and whether all documents with a text have passage hashes."""
