@@ -126,7 +126,8 @@ def look_up_line(look_up: LookUp, verdict: Verdict) -> str:
     """Return a line of evidence for a verdict: how many runs of the quotation's words were looked up, and where."""
     runs, documents = plural(len(look_up.runs), "run"), plural(look_up.documents, "document")
     line = f"{runs} of its words looked up in {documents}, {look_up.read:,} read"
-    return f"{line}: none has it" if verdict is Verdict.ABSENT else line
+    none = "none has it" if look_up.is_complete else "none of these has it"
+    return f"{line}: {none}" if verdict is Verdict.ABSENT else line
 
 
 def difference_text(difference: Difference) -> str:

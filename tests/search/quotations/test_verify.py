@@ -11,6 +11,7 @@ from tests.checks import Checks
 from whorl import Document, Store, Verdict, VerifiedQuotation, open_store
 from whorl.errors import ParameterError, StoppedError, UnknownDocumentError
 from whorl.request_context import new_request, reporting
+from whorl.search.quotations import verify
 
 LEASE = (
     "The tenant pays a rent of 1,450 a month, in advance, on the first working day of each month. The landlord keeps "
@@ -88,6 +89,87 @@ def test_verdicts(store: Store, quote: str, source: str | None, verdict: str, id
         for difference in place.differences:
             assert quote[slice(*difference.quote_place)] == difference.quote
             assert place.content[slice(*difference.document_place)] == difference.document
+
+
+RENT = "In the year after that the rent of the flat changes by {}5 percent each month until it ends."
+COMMENTED = "/* {} The word\n * used in\n * the second clause\n * of this lease\n * is rent. */"
+COLUMN = (
+    "The land-\nlord keeps the struc-\nture of the build-\ning in good re-\npair and in-\n"
+    "sures it against\nstorm and fire."
+)
+SPELLED = [
+    ([RENT.format("+"), RENT.format("-")], "the rent of the flat changes by -5 percent each month until it ends", 1),
+    ([*map(COMMENTED.format, range(6)), "Used in the second clause of this lease."], "used in the second clause of", 6),
+    (
+        [*map(COMMENTED.format, range(6)), "Used in the second clause of this lease is it."],
+        "the second clause of this lease is it",
+        6,
+    ),
+    ([COLUMN], "The landlord keeps the structure of the building in good repair and insures it against storm", 0),
+    (["He keeps the roof–and the walls–in good repair."], "keeps the roof—and the walls—in good repair", 0),
+    (["He keeps the roof–and the walls–in good repair."], "He keeps the roof – and the walls – in good repair", 0),
+    (["It keeps the Paris–London line in good repair."], "keeps the Paris-London line in good", 0),
+    (
+        ["It _was_ not the _fault_ of the _tenants_ at _all_ as I said."],
+        "It was not the fault of the tenants at all as",
+        0,
+    ),
+    (["One two three four.Five six seven.Eight nine ten"], "two three four. Five six seven. Eight nine", 0),
+    (["One two three four.Five six seven.Eight nine ten"], "four. Five", 0),
+    (["房东应当保持房屋的结构和屋顶处于良好状态。"], "持房屋的结", 0),
+    (["房东应当保持房屋的结构和屋顶处于良好状态。"], "持房屋的结构和屋顶处于良", 0),
+    (["本契約は満了の日に終了する。"], "約は満了の日に終", 0),
+]
+
+
+@pytest.mark.parametrize(("texts", "quote", "holder"), SPELLED)
+def test_an_exact_quotation_is_found(tmp_path: Path, texts: list[str], quote: str, holder: int) -> None:
+    """
+    An exact quotation is found if the index has other words, or if many documents differ only in a sign.
+    """
+    with open_store(tmp_path / "store") as store:
+        store.index([Document(str(number), text) for number, text in enumerate(texts)])
+        quotation = judged(store, quote)
+    assert (quotation.verdict, [place.id for place in quotation.places]) == (Verdict.EXACT, [str(holder)])
+    assert quotation.look_up is not None
+    assert quotation.look_up.read <= len(texts)
+
+
+def test_holders_beyond_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    If more documents than the limit have the words, the answer counts the others and proves no absence.
+    """
+    monkeypatch.setattr(verify, "MOST_HOLDERS", 20)
+    with open_store(tmp_path / "store") as store:
+        store.index([Document(f"{number:03}", COMMENTED.format(number)) for number in range(250)])
+        absent = judged(store, "in the second +clause of this lease")
+    assert absent.verdict is Verdict.ABSENT
+    assert absent.look_up is not None
+    assert not absent.look_up.is_complete
+    (note,) = absent.notes
+    assert note.startswith("230 more documents with its words were not read")
+
+
+def test_any_run_of_words_is_exact(tmp_path: Path) -> None:
+    """
+    Every run of words of near-copies is exact, and is found in a document with the run as a substring.
+    """
+    signs = ["+", "-", "<", ">", "$", "€"]
+    texts = {
+        f"{sign}{n}": " ".join([*LEASE.split()[:n], f"{sign}5", *LEASE.split()[n:]])
+        for sign in signs
+        for n in (5, 20, 35)
+    }
+    with open_store(tmp_path / "store") as store:
+        store.index([Document(key, text) for key, text in texts.items()])
+        for text in texts.values():
+            words = text.split()
+            for start in range(0, len(words) - 10, 7):
+                for length in (4, 10):
+                    quote = " ".join(words[start : start + length])
+                    (verified,) = store.verify(quotations=[{"quote": quote}]).quotations
+                    assert verified.verdict is Verdict.EXACT, quote
+                    assert quote in texts[verified.places[0].id]
 
 
 def test_differences(store: Store) -> None:

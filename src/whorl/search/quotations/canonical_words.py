@@ -49,6 +49,8 @@ _FOOTNOTE_MARK = re.compile(
 )
 #: The target of a link in Markdown, with the bracket that ends its label; `names[i](x)` is a call.
 _LINK_TARGET = re.compile(r"(?<![\w)\]])(\[[^\[\]\n]{1,300})(\]\((?=[^()\s]*[./#:])(?:[^()\s]|\([^()\s]*\)){1,1000}\))")
+#: An en dash between letters: a hyphen (`Paris–London`) or a dash (`the roof–and the walls`).
+_EN_DASH = re.compile(rf"(?<={_LETTER})–(?=\s*{_LETTER})")
 _HYPHEN = re.compile(rf"(?<={_LETTER})-\s*(?={_LETTER})")
 _MINUS = re.compile("\N{MINUS SIGN}(?=[.$€£¥]?\\d)")
 #: Position where a long text may be cut.
@@ -64,6 +66,11 @@ _LOOSE = re.compile(
     r"|·(?!\d)|(?<!\d)·"
     rf"|(?<={_LETTER})/(?!\d)|/(?![\w=])"
 )
+
+
+def is_unspaced(word: str) -> bool:
+    """Check whether a canonical word is a character of a script without blanks between words."""
+    return _UNSPACED.match(word) is not None
 
 
 class _Characters(dict[int, str]):
@@ -151,6 +158,12 @@ class CanonicalText:
     def place(self, start: int, end: int) -> tuple[int, int]:
         """Return the range of characters of a non-empty half-open range of words."""
         return self._spans[start][0], self._spans[end - 1][1]
+
+    @cached_property
+    def readings(self) -> tuple[CanonicalText, ...]:
+        """This text, and if it has en dashes between letters, also the text with these as dashes, not hyphens."""
+        dashed = _EN_DASH.sub("—", self.text) if "–" in self.text else self.text
+        return (self,) if dashed == self.text else (self, CanonicalText(dashed))
 
     @cached_property
     def _starts(self) -> Sequence[int]:

@@ -116,12 +116,16 @@ class LookUp:
 
     Args:
         documents: Number of documents in the store.
-        read: Number of documents that were read; each has at least one of the runs.
+        read: Number of documents that were read; each has at least one of the runs, or all words.
+        is_complete: Whether every document that could have the quotation word for word was read.
     """
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("runs", "documents", "read", "is_complete")
 
     runs: tuple[str, ...]
     documents: int
     read: int
+    is_complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)

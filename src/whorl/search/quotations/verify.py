@@ -1,7 +1,8 @@
 """Verifies quotations: checks whether the store has each quotation word for word, and where.
 
 A quotation is first compared with its named source. If the source does not contain it, runs of its words are looked up
-as phrases, and the documents with the most runs are read. The comparison uses canonical words, never hashes. Verdicts:
+as phrases, and the documents with the most runs are read. If none of them has the quotation, the other documents with
+all its words are read, at most `MOST_HOLDERS`. The comparison uses canonical words, never hashes. Verdicts:
 
 - *exact*: a document has all words of the quotation in one run; *stitched*: it has the parts between ellipses in order.
 - *edited*: the best place in a document differs in at most a quarter of the words.
@@ -18,7 +19,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise, takewhile
+from itertools import accumulate, groupby, pairwise, product, takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,11 +27,13 @@ import numpy.typing as npt
 
 from whorl.engine.protocol import Engine
 from whorl.errors import ParameterError
+from whorl.fingerprint.words.tokenizer import tokens
 from whorl.operations import VerifyOperation
-from whorl.query.plan.nodes import Bool, BoundPlan, Words
+from whorl.query.ast import WildcardCharacter
+from whorl.query.plan.nodes import Bool, BoundLeaf, BoundPlan, InOrder, Words
 from whorl.request_context import report_progress, require_time
 from whorl.search.quotations.alignment import Alignment, align
-from whorl.search.quotations.canonical_words import CanonicalText
+from whorl.search.quotations.canonical_words import CanonicalText, is_unspaced
 from whorl.search.quotations.extract_quotations import MOST_CHARACTERS, MOST_QUOTATIONS, quotations_of
 from whorl.search.quotations.results import (
     Difference,
@@ -56,6 +59,19 @@ MOST_EDITED, MANY_EDITS = 0.25, 5
 MOST_UNEXPLAINED = 0.2
 #: Maximum number of runs in a look-up, of documents to read after a look-up, and of look-ups for a quotation.
 _RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
+#: Maximum number of documents to read because they have all words of a quotation, and number to read at once.
+MOST_HOLDERS, _HOLDERS_AT_ONCE = 500, 20
+#: Maximum number of documents to read because they have most of the words, if nearly all are cached.
+_MOST_INTACT = 200
+#: Maximum number of words that such a document must have, of words with a digit among them, and of characters of a run
+#: of CJK, Thai or similar characters.
+_MOST_REQUIRED, _MOST_NUMBERS, _MOST_UNSPACED = 8, 3, 60
+#: Share of these words that such a document must have unbroken if they are at least `_FEW_REQUIRED`.
+_INTACT, _FEW_REQUIRED = 0.35, 7
+#: Preferred length of these words: shorter ones are frequent, and longer ones are more often broken at a line end.
+_WORD_LETTERS = 6
+#: Maximum number of phrases, and of their words, that rank these documents.
+_RANKING_PHRASES, _RANKING_WORDS = 8, 32
 #: Maximum product of the lengths of quotation and document, in words, for an alignment.
 _MOST_CELLS = 200_000_000
 _MOST_PLACES = 10
@@ -150,6 +166,15 @@ class _Documents:
         self._names |= {hit.id: hit.name for hit in hits}
         return [hit.id for hit in hits if hit.id != self._own_id][:_ROWS]
 
+    def uncached(self, ids: Collection[str]) -> int:
+        return sum(key not in self._cached for key in ids)
+
+    def having_all(self, plan: BoundPlan, start: int, rows: int) -> tuple[list[str], int]:
+        """Return the ids of a portion of the documents that match a plan, and the number of all matches after it."""
+        page = self._engine.search(plan, start=start, rows=rows)
+        self._names |= {hit.id: hit.name for hit in page.hits}
+        return [hit.id for hit in page.hits if hit.id != self._own_id], page.total - start - len(page.hits)
+
     def name(self, document_id: str) -> str:
         if document_id not in self._names:
             stored = self._engine.documents([document_id]).get(document_id)
@@ -181,6 +206,7 @@ class _Match:
             order; empty if a part is missing.
         alignments: The best place of each part; empty without an alignment.
         runs: Runs of the quotation's words in the document.
+        end: Index after the last word in the document, if it has the quotation in one piece.
     """
 
     id: str
@@ -188,6 +214,7 @@ class _Match:
     at: tuple[int, ...] = ()
     alignments: tuple[Alignment, ...] = ()
     runs: tuple[_Run, ...] = ()
+    end: int = 0
 
     @property
     def distance(self) -> float:
@@ -222,6 +249,9 @@ class _Verifier:
             # Words in brackets that name no document are not meant as a source, so drop them.
             self._quotation = replace(quotation, source=None, references=())
         self._runs: dict[str, None] = {}
+        self._holders_unread = 0
+        self._holders_read: set[str] = set()
+        self._is_complete = True
 
     @property
     def _is_long(self) -> bool:
@@ -239,9 +269,19 @@ class _Verifier:
                 others.append(match)
                 if self._decides_verdict(match):
                     break
+            if not any(match.at for match in others):
+                others += self._holder({self._named, *(match.id for match in others)})
         verdict, places = self._verdict(own, others)
-        looked_up = LookUp(tuple(self._runs), self._store.count, len(others)) if self._runs else None
+        read = len({*self._holders_read, *(match.id for match in others)})
+        looked_up = LookUp(tuple(self._runs), self._store.count, read, self._is_complete) if self._runs else None
         notes = []
+        if self._holders_unread:
+            notes.append(
+                f"{self._holders_unread:,} more documents with its words were not read; one of them may have it word "
+                "for word"
+            )
+        elif not self._is_complete and verdict is Verdict.ABSENT:
+            notes.append("its words cannot all be looked up, so its absence is not proved")
         if self._is_of_unknown_source:
             notes.append(f"the store has no document {self._quotation.source!r:.200}")
         return VerifiedQuotation(
@@ -291,9 +331,8 @@ class _Verifier:
     def _in_one_piece(self, match: _Match) -> tuple[Verdict, tuple[QuotedPlace, ...]]:
         """Return the verdict and the places for a document with the whole quotation or with all its parts."""
         if len(match.at) == 1:
-            end = match.at[0] + len(self._whole.words)
             quote = self._whole.place(0, len(self._whole.words))
-            return Verdict.EXACT, (self._place(match, quote, (match.at[0], end)),)
+            return Verdict.EXACT, (self._place(match, quote, (match.at[0], match.end)),)
         return Verdict.STITCHED, tuple(
             self._place(match, self._range_in_quote(low, high), (at, at + high - low))
             for (low, high), at in zip(pairwise(self._bounds), match.at, strict=True)
@@ -404,13 +443,54 @@ class _Verifier:
             require_time()
             yield self._compare(document_id, document)
 
-    def _compare(self, document_id: str, document: CanonicalText) -> _Match:
-        at = document.find(self._whole.words)
-        if at is not None:
-            whole = _Run(0, len(self._words), at)
-            return _Match(document_id, document, (at,), runs=(whole,))
+    def _holder(self, seen: Collection[str | None]) -> list[_Match]:
+        """Read the documents with all words of the quotation until one has it word for word; return this match."""
+        words, self._is_complete = _required_words(self._words)
+        if not words and self._is_complete:
+            return []
+        intact = _clauses_of_intact_words(self._words, words)
+        if intact is not None:
+            ids, left = self._store.having_all(BoundPlan(intact), 0, _MOST_INTACT)
+            if left <= 0 and self._store.uncached(ids) <= _HOLDERS_AT_ONCE:
+                match = self._first_exact(ids, seen)
+                return [match] if match else []
+        phrases = [
+            Bool(should=tuple(map(Words, _spellings(_phrase(part, 0, min(_RANKING_WORDS, len(part.words)))))))
+            for part in self._parts[:_RANKING_PHRASES]
+        ]
+        required = _clauses_of_all_spellings(self._words, words)
+        plan = BoundPlan(Bool(should=(Bool(must=required), *phrases), min_should_match=1))
+        for start in range(0, MOST_HOLDERS, _HOLDERS_AT_ONCE):
+            require_time()
+            ids, left = self._store.having_all(plan, start, _HOLDERS_AT_ONCE)
+            if match := self._first_exact(ids, seen):
+                return [match]
+            if left <= 0:
+                return []
+        self._holders_unread, self._is_complete = left, False
+        return []
+
+    def _first_exact(self, ids: Sequence[str], seen: Collection[str | None]) -> _Match | None:
+        """Return the first document that has the quotation word for word."""
+        for document_id, document in self._store.read([key for key in ids if key not in seen]).items():
+            if match := self._exact_match(document_id, document):
+                return match
+            self._holders_read.add(document_id)
+        return None
+
+    def _exact_match(self, document_id: str, document: CanonicalText) -> _Match | None:
+        """Return a match if a document has the whole quotation, or all its parts in order."""
+        for quote, text in product(self._whole.readings, document.readings):
+            if (at := text.find(quote.words)) is not None:
+                whole = _Run(0, len(self._words), at)
+                return _Match(document_id, text, (at,), runs=(whole,), end=at + len(quote.words))
         if len(self._parts) > 1 and (starts := self._in_order(document)):
             return _Match(document_id, document, starts)
+        return None
+
+    def _compare(self, document_id: str, document: CanonicalText) -> _Match:
+        if match := self._exact_match(document_id, document):
+            return match
         if not self._is_long:
             return _Match(document_id, document)
         runs = [run for number in range(len(self._parts)) for run in self._runs_in(document, number)]
@@ -447,6 +527,63 @@ class _Verifier:
                 yield run
             # The next run may begin inside this run, so do not go to its end.
             start += max(1, 0 if run is None else run.end - run.start - RUN_WORDS + 1)
+
+
+def _required_words(words: Sequence[str]) -> tuple[list[int], bool]:
+    """Choose words that a document with the quotation must have, except of scripts without blanks, by index.
+
+    Also return whether the absence of the words proves the absence of the quotation. The neighbours of the first and
+    the last word are unknown, so leave these out if possible.
+    """
+    inner = range(1, len(words) - 1) if len(words) > 3 else range(len(words))
+    spaced = {words[at]: at for at in inner if not is_unspaced(words[at]) and any(tokens(words[at]))}
+    numbers = [at for word, at in spaced.items() if any(map(str.isdigit, word))][:_MOST_NUMBERS]
+    others = [
+        at for at in sorted(spaced.values(), key=lambda at: abs(len(words[at]) - _WORD_LETTERS)) if at not in numbers
+    ]
+    return [*numbers, *others][:_MOST_REQUIRED], not any(map(is_unspaced, words)) and bool(spaced)
+
+
+def _clauses_of_intact_words(words: Sequence[str], chosen: Sequence[int]) -> Bool[BoundLeaf] | None:
+    """Return a clause for documents with `_INTACT` of the chosen words; None for few words."""
+    if len(chosen) < _FEW_REQUIRED:
+        return None
+    return Bool(should=tuple(Words(words[at]) for at in chosen), min_should_match=math.ceil(_INTACT * len(chosen)))
+
+
+def _clauses_of_all_spellings(words: Sequence[str], chosen: Sequence[int]) -> tuple[Bool[BoundLeaf], ...]:
+    """Return clauses for the documents that have all chosen words, in any spelling.
+
+    A document may break a word at the end of a line, join it to the next word by a full stop (`four.Five`), or
+    emphasise it by underscores.
+    """
+    clauses: list[Bool[BoundLeaf]] = [
+        Bool(should=tuple(Words(text, weight=0.0) for text in dict.fromkeys(_word_spellings(words, at))))
+        for at in chosen
+    ]
+    runs = ["".join(run) for is_run, run in groupby(words, is_unspaced) if is_run]
+    for run in runs[:_MOST_REQUIRED]:
+        # The index has words of a dictionary, whose bounds depend on the characters around them.
+        inside = tokens(run[:_MOST_UNSPACED])[1:-1]
+        if len(inside) > 1:
+            parts: list[BoundLeaf] = [Words(word, weight=0.0) for word in inside]
+            clauses.append(Bool(should=tuple(parts), min_should_match=len(parts) // 2))
+        else:
+            any_ = WildcardCharacter.ANY
+            clauses += [Bool(must=(InOrder(((any_, character, any_),), weight=0.0),)) for character in run[:3]]
+    return tuple(clauses)
+
+
+def _word_spellings(words: Sequence[str], at: int) -> Iterator[str]:
+    """Yield the phrases that a word can be in an index."""
+    word, before, after = words[at], words[at - 1] if at else "", words[at + 1] if at + 1 < len(words) else ""
+    yield from (word, word.replace("'", "’"))
+    for marks in ("_", "__"):
+        yield from (f"{marks}{word}", f"{word}{marks}", f"{marks}{word}{marks}")
+    for sign in ".:·":
+        yield from (f"{before}{sign}{word}", f"{word}{sign}{after}", f"{before}{sign}{word}{sign}{after}")
+    if not any(map(str.isdigit, word)):
+        yield from (f"{word[:cut]} {word[cut:]}" for cut in range(1, min(len(word), 40)))
 
 
 def _between_gaps(quote: str) -> list[tuple[int, int]]:
