@@ -45,6 +45,15 @@ from whorl.search.quotations.canonical_words import CanonicalText
         ("is due.³ The tenant", "is due. The tenant"),
         ("see [the *lease*](https://example.org/a_(b)) of", "see the lease of"),
         ("see [the lease](docs/lease.md) of", "see the lease of"),
+        ("Jose\u0301’s cafe\u0301-\nbar", "josé's café-bar"),
+        ("[E\u0301]tat", "état"),
+        ("か\u3099き\u3099う\u3099", "がぎゔ"),
+        ("\u1025\u102e", "\u1026"),
+        ("हिन्दी-\nभाषा", "हिन्दीभाषा"),
+        ("of ***first*** and __second rank__", "of first and second rank"),
+        ("x - y", "x y"),
+        ("x – y", "x y"),
+        ("5' high", '5" high'),
         ("see [it](#2) or ![a plan](./plan.png)", "see it or a plan"),
     ],
 )
@@ -98,6 +107,9 @@ def test_equal(a: str, b: str) -> None:
         ("x := 5", "x = 5"),
         ("*p", "p"),
         ("__init__", "init"),
+        ("x + y", "x y"),
+        ("x \u0338", "x"),
+        ("Jose\u0301s", "José's"),
         ("x[3]", "x[4]"),
         ("names[3].", "names"),
         ("f(a,[3] + b)", "f(a,[4] + b)"),
@@ -115,7 +127,7 @@ def test_different(a: str, b: str) -> None:
     assert CanonicalText(a).words != CanonicalText(b).words
 
 
-TEXTS = st.text(st.sampled_from([*"aB1é漢ก'’-–.,:/!%*_[](\n \u00ad\u200b\u0308ﬁ“"]), max_size=40)
+TEXTS = st.text(st.sampled_from([*"aB1é漢กか'’-–.,:/!%*_[](\n \u00ad\u200b\u0308\u3099ﬁ“"]), max_size=40)
 
 
 @given(TEXTS)

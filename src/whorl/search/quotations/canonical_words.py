@@ -20,6 +20,8 @@ from whorl.request_context import require_time, timely
 
 #: Replacement for an ignored character, so that the positions of the others stay the same.
 _LEFT_OUT = "\0"
+#: Replacement for a combining mark while patterns are applied: a letter, so that a mark continues a word.
+_MARK = "\ua7f7"
 #: Characters and their equivalents on a keyboard.
 _EQUIVALENTS = {
     **dict.fromkeys("‘’‛ʼ", "'"),
@@ -34,13 +36,17 @@ _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _LIGATURES = str.maketrans({code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)})
 #: Scripts without blanks between words; each of their characters counts as a word.
 _NO_BLANKS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u3190-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_UNSPACED = re.compile(f"[{_NO_BLANKS}]")
-_WORD = re.compile(rf"[{_NO_BLANKS}]|[^\s{_NO_BLANKS}]+")
+#: A character, with its voiced sound mark in Japanese, or in Burmese with the vowel sign that NFC joins to it.
+_CHARACTER = rf"\u1025\u102e|[{_NO_BLANKS}][\u3099\u309a]*"
+_UNSPACED = re.compile(_CHARACTER)
+_WORD = re.compile(rf"{_CHARACTER}|[^\s{_NO_BLANKS}]+")
 _LETTER = r"[^\W\d_]"
 #: A letter changed by the author of a quotation: `[T]he`.
-_CHANGED_LETTER = re.compile(rf"(?<!\w)\[({_LETTER})\](?={_LETTER})")
+_CHANGED_LETTER = re.compile(rf"(?<!\w)\[({_LETTER}{_MARK}*)\](?={_LETTER})")
 #: Emphasis in Markdown, but not `*p` or `__init__`.
-_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,2}|_)(?=[^\W_])([^*_]{1,300})(?<!\s)\1(?![\w*])")
+_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3}|_)(?=[^\W_])([^*_]{1,300})(?<!\s)\1(?![\w*])")
+#: `__several words__`; one word between two underscores can be a name, as `__init__`.
+_STRONG = re.compile(r"(?<!\w)(__)(?=[^\W_])([^*_]{1,300}?\s[^*_]{0,300}?)(?<!\s)\1(?!\w)")
 #: A footnote mark at the end of a sentence (`end.[3] The`, `end.³`), or in Markdown (`word[^3]`). In other places, a
 #: number in brackets can be an index (`x[3]`, `f(a,[3])`, in F# `items.[3]`), and a raised number an exponent (`m²`).
 _FOOTNOTE_MARK = re.compile(
@@ -82,6 +88,8 @@ class _Characters(dict[int, str]):
         is_punctuation = category[0] == "P" and code >= 0x80 and character not in _KEPT_PUNCTUATION
         if 0xFF01 <= code <= 0xFF5E:
             replaced = chr(code - 0xFEE0)
+        elif category[0] == "M":
+            replaced = _MARK
         elif category == "Cf" and character not in _EQUIVALENTS and character not in _REORDERING:
             replaced = _LEFT_OUT
         else:
@@ -110,18 +118,21 @@ def _replaced(text: str) -> str:
     replaced = text.translate(_CHARACTERS)
     replaced = _CHANGED_LETTER.sub(rf"{_LEFT_OUT}\1{_LEFT_OUT}", replaced)
     replaced = _LINK_TARGET.sub(lambda found: found[1] + _LEFT_OUT * len(found[2]), replaced)
-    replaced = _EMPHASIS.sub(_without_emphasis, replaced)
+    for pattern in (_EMPHASIS, _STRONG):
+        replaced = pattern.sub(_without_emphasis, replaced)
     for pattern in (_FOOTNOTE_MARK, _HYPHEN, _UNIT):
         replaced = pattern.sub(lambda found: _LEFT_OUT * len(found[0]), replaced)
     # A minus sign always counts; before a number it is equal to a hyphen.
-    return _MINUS.sub("-", _LOOSE.sub(" ", replaced))
+    replaced = _MINUS.sub("-", _LOOSE.sub(" ", replaced))
+    # All replacements keep the length, so the marks are at their old positions.
+    return replaced if text.isascii() else re.sub(_MARK, lambda found: text[found.start()], replaced)
 
 
 def _folded(replaced: str) -> list[str]:
     """Return the canonical words of a text after `_replaced` has replaced the ignored characters."""
     folded = replaced.replace(_LEFT_OUT, "")
     if not folded.isascii():
-        folded = _UNSPACED.sub(r" \g<0> ", folded)
+        folded = _UNSPACED.sub(r" \g<0> ", unicodedata.normalize("NFC", folded))
         folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", folded).translate(_LIGATURES).casefold())
     return folded.casefold().split()
 
