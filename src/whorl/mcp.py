@@ -322,6 +322,8 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
                 raise ParameterError("give quotations, or a text or an id that has some")
             verification = store.verify(quotations=quotations)
         else:
+            if not id and not text:
+                raise ParameterError("give an id, a text, or quotations")
             _require_one(id, text)
             verification = store.verify(id or SOURCE, options, source=text or None)
         values = verification_values(Read.from_text(id or None, verification.text), verification)

@@ -330,6 +330,8 @@ class Store:
             if source is not None or reference != SOURCE:
                 raise ParameterError("give quotations, or a text that has some")
             verification = verify_quotations(self.engine, self.references, "", named_quotations(quotations))
+        elif source is None and reference == SOURCE:
+            raise ParameterError("give the id of a document, a text as source, or quotations")
         else:
             options = operation_of(VerifyOperation, options, keywords)
             text, own_id = self._text_and_id(reference, source)

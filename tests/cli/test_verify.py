@@ -176,6 +176,19 @@ def test_texts_that_cannot_be_read(folder: Path) -> None:
     assert (nowhere.exit_code, "there is no such file" in nowhere.stderr) == (2, True)
     notes = whorl("verify", "--store", "store", "notes")
     assert (notes.exit_code, "notes is a folder" in notes.stderr) == (2, True)
-    (folder / "other.json").write_text('{"quote": "a"}', encoding="utf-8")
+    (folder / "other.json").write_text('{"quotes": "a"}', encoding="utf-8")
     result = whorl("verify", "--store", "store", "other.json")
     assert (result.exit_code, "no list of quotations" in result.stderr) == (2, True)
+    result = whorl("verify", "--store", "store", "other.json", "--html", "-")
+    assert (result.exit_code, "--html writes a file" in result.stderr) == (2, True)
+
+
+def test_html_without_block_quotes(folder: Path) -> None:
+    """
+    A file of HTML is read as HTML, and unpaired quotation marks are noted.
+    """
+    html = '<p title="“a b c d e”">He says &ldquo;the quick <b>brown</b> fox jumps&rdquo; and &ldquo;no more.</p>'
+    (folder / "page.html").write_text(html, encoding="utf-8")
+    result = whorl("verify", "--store", "store", "page.html")
+    assert result.stdout.splitlines()[:2] == ["1. exact  5 words", "   “the quick brown fox jumps”"]
+    assert "skipped 1 quotation mark without" in result.stderr

@@ -39,6 +39,8 @@ def report_file(html: str | None, read: Collection[str], *, as_json: bool, as_cs
         raise ParameterError("--json and --csv exclude each other; leave one of the two out")
     if html is None:
         return None
+    if html == "-":
+        raise ParameterError("--html writes a file; name one, such as report.html")
     require_writable(Path(html), read)
     return Path(html)
 

@@ -36,7 +36,8 @@ from whorl.search.quotations.results import Verdict, Verification, VerifiedQuota
 from whorl.store import Store
 
 #: Suffixes of files whose markup shows the quotations. Text extraction would remove it.
-_NOTATIONS = frozenset((".html", ".htm", ".xhtml", ".json"))
+_HTML_SUFFIXES = frozenset((".html", ".htm", ".xhtml"))
+_NOTATIONS = _HTML_SUFFIXES | {".json"}
 _INDENT = "   "
 
 
@@ -101,7 +102,9 @@ def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tupl
             raise ParameterError(
                 f'{named} is no list of quotations in JSON, such as [{{"quote": "the words", "source": "a document"}}]'
             )
-        verification = store.verify(options=options, source=text)
+        # HTML without a head or block quotes is HTML, too.
+        source = f"<html>{text}" if suffix in _HTML_SUFFIXES else text
+        verification = store.verify(options=options, source=source)
         return Read(named, kind, verification.text), verification
     return Read(named, kind, text), store.verify(quotations=given)
 

@@ -8,7 +8,12 @@ from tests.checks import Checks
 from tests.sampling import thorough
 from whorl.errors import ParameterError
 from whorl.request_context import new_request
-from whorl.search.quotations.extract_quotations import named_quotations, quotations_in_json, quotations_of
+from whorl.search.quotations.extract_quotations import (
+    named_quotations,
+    quotations_in_json,
+    quotations_of,
+    unpaired_marks,
+)
 from whorl.search.quotations.results import Quotation
 
 
@@ -149,14 +154,91 @@ def test_json() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "quotes"),
+    [
+        ('{"quote": "a", "source": "b"}', ["a"]),
+        ('{"quote": "a"}\n\n{"quote": "b"}\n', ["a", "b"]),
+        ('[{"quote": "a"},\n{"quote": "b"}]', ["a", "b"]),
+    ],
+)
+def test_json_objects(text: str, quotes: list[str]) -> None:
+    """
+    A single object and JSON lines hold quotations, too.
+    """
+    assert [quotation.quote for quotation in named_quotations(quotations_in_json(text))] == quotes
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('[{"quote": "a"},\n]', "line 2, column 1"),
+        ('{"quote": "a"', "line 1, column 14"),
+        ('{"quote": "a"}\n{"quote": b}', "line 2, column 11"),
+    ],
+)
+def test_broken_json(text: str, place: str) -> None:
+    """
+    An error in quotations as JSON shows the line and the column.
+    """
+    with pytest.raises(ParameterError, match=place):
+        quotations_in_json(text)
+
+
+NOTATIONS = [
+    ('A 5" pipe: "the landlord pays".', ["the landlord pays"]),
+    ('5" and 3", "the landlord pays" at last', ["the landlord pays"]),
+    ('rent\t"\t5\n"the landlord pays"', ["the landlord pays"]),
+    ("Han sade: ”hyresvärden betalar” och ”inget mer”.", ["hyresvärden betalar", "inget mer"]),
+    ("Er sagt: ‚der Vermieter zahlt‘.", ["der Vermieter zahlt"]),
+    ("He says ``the landlord\npays'' to ``her''.", ["the landlord\npays", "her"]),
+    ("He says: “the first.\n\n“The second.\n\n“The third.” End.", ["the first.", "The second.", "The third."]),
+    ("> the landlord\nkeeps the roof.\nMy reply.", ["the landlord\nkeeps the roof."]),
+    ("> the landlord keeps.\nno, he does not", ["the landlord keeps."]),
+    ("1. > the landlord\n2. > keeps", ["the landlord\nkeeps"]),
+    ("<p>He says: <blockquote>the landlord keeps<p>the roof", ["the landlord keeps\nthe roof"]),
+    ("<html><a title='“no one”'>He says &ldquo;the <b>landlord</b> keeps&rdquo;", ["the landlord keeps"]),
+]
+
+
+@pytest.mark.parametrize(("text", "quotes"), NOTATIONS)
+def test_notations(text: str, quotes: list[str]) -> None:
+    """
+    Other notations of quotations, next to signs of inches and ditto marks.
+    """
+    assert [quotation.quote for quotation in quotations_of(text)[1]] == quotes
+
+
+def test_footer_of_a_block_quote() -> None:
+    """
+    The footer of a block quote names the source, and is no part of the quotation.
+    """
+    html = "<blockquote><p>the landlord keeps</p><footer>— minutes.txt</footer></blockquote><footer>“the end”</footer>"
+    first, second = quotations_of(html)[1]
+    assert (first.quote, first.source) == ("the landlord keeps", "minutes.txt")
+    assert (second.quote, second.source) == ("the end", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("“open", 1), ('He said "so', 1), ('A 5" pipe', 0), ("“all” and «all»", 0), ("> a “block\n\nend”", 1)],
+)
+def test_unpaired_marks(text: str, count: int) -> None:
+    """
+    Quotation marks without a counterpart in the paragraph are counted.
+    """
+    plain, quotations = quotations_of(text)
+    assert unpaired_marks(plain, quotations) == count
+
+
+@pytest.mark.parametrize(
     ("listed", "message"),
     [
         ("text", "quotations are a list"),
-        ([1], "quotation 0 must be an object"),
-        ([{"quote": "a"}, {"source": "b"}], "quotation 1 must be an object"),
-        ([{"quote": "a", "sorce": "b"}], "quotation 0 must be an object"),
-        ([{"quote": 1}], "quotation 0: quote and source are texts"),
-        ([{"quote": "a", "source": 1}], "quotation 0: quote and source are texts"),
+        ([1], "quotation 1 must be an object"),
+        ([{"quote": "a"}, {"source": "b"}], "quotation 2 must be an object"),
+        ([{"quote": "a", "sorce": "b"}], "quotation 1 must be an object"),
+        ([{"quote": 1}], "quotation 1: quote and source are texts"),
+        ([{"quote": "a", "source": 1}], "quotation 1: quote and source are texts"),
     ],
 )
 def test_other_values(listed: object, message: str) -> None:

@@ -311,10 +311,11 @@ def test_sources_by_name_and_path(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"quotations": [{"quote": "…"}]}, "quotation 0 has no word: '…'"),
-        ({"quotations": [{"quote": "a"}, {"quote": "a" * 100_001}]}, "quotation 1 has 100,001 characters"),
+        ({"quotations": [{"quote": "…"}]}, "quotation 1 has no word: '…'"),
+        ({"quotations": [{"quote": "a"}, {"quote": "a" * 100_001}]}, "quotation 2 has 100,001 characters"),
         ({"quotations": [{"quote": "a"}] * 10_001}, "at most 10,000 quotations"),
         ({"quotations": [], "source": "a"}, "give quotations, or a text"),
+        ({}, "give the id of a document, a text as source, or quotations"),
         ({"source": "a", "min_words": 0}, "min_words must be at least 1, got 0"),
     ],
 )

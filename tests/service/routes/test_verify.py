@@ -42,7 +42,7 @@ def test_a_report(client: TestClient) -> None:
         ({"text": "a", "quotations": []}, "name one: id, text or quotations"),
         ({"quotations": [{"quote": "a", "sorce": "b"}]}, "quotations[0].sorce: there is no such part"),
         ({"quotations": [{"source": "b"}]}, "quotations[0].quote: Field required"),
-        ({"quotations": [{"quote": "…"}]}, "quotation 0 has no word"),
+        ({"quotations": [{"quote": "…"}]}, "quotation 1 has no word"),
         ({"text": "a", "fail_on": "absent"}, "fail_on"),
         ({"text": "a", "min_words": 0}, "min_words"),
     ],

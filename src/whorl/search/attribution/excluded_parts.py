@@ -18,8 +18,12 @@ from whorl.fingerprint.compare_texts import TextWords
 from whorl.request_context import timely
 
 #: Opening quotation marks with their closing marks. The German closing mark is also the English opening mark.
-_MARKS = {"“": "”", "„": "“”", "«": "»", "»": "«", "「": "」", "『": "』", '"': '"'}
+_MARKS = {"“": "”", "„": "“”", "«": "»", "»": "«", "「": "」", "『": "』", "”": "”", '"': '"'}
 _OPENING = re.compile(f"[{''.join(_MARKS)}]")
+#: A mark for "the same as above", in a column of a table.
+_DITTO = re.compile(r'(?:^|(?<=\n)|(?<=\t)|(?<=\s\s))"(?=\s\s|\t|\n|\Z)')
+#: Opening marks that each paragraph of a quotation repeats; only the last paragraph has a closing mark.
+_REPEATED = "“„«"
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
 _QUOTED_LINES = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 #: A heading that fills a line, optionally with a number or Markdown's signs.
@@ -85,12 +89,15 @@ def quotations_between_marks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _marked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the quotations in a paragraph with their marks; ignore an opening mark without a closing mark."""
+    """Yield the quotations in a paragraph with their marks.
+
+    Ignore an opening mark without a closing mark, unless the next paragraph repeats it.
+    """
     # Cache the next position of each closing mark, so that the run time is linear.
     places: dict[str, int] = {}
     at = start
     for opening in timely(_OPENING.finditer(text, start, end)):
-        if opening.start() < at:
+        if opening.start() < at or not _can_open(text, opening.start()):
             continue
         for mark in _MARKS[opening[0]]:
             if places.get(mark, 0) <= opening.start():
@@ -100,3 +107,15 @@ def _marked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         if closed < end:
             yield opening.start(), closed + 1
             at = closed + 1
+        elif opening[0] in _REPEATED and re.compile(rf"\s*{opening[0]}").match(text, end):
+            yield opening.start(), end
+            at = end
+
+
+def _can_open(text: str, at: int) -> bool:
+    """Check whether a mark can open a quotation: it is no inch or ditto mark, and no closing mark."""
+    before, after = text[at - 1 : at] if at else "", text[at + 1 : at + 2]
+    is_after_blank, is_before_blank = not before or before.isspace(), not after or after.isspace()
+    if text[at] == '"':
+        return not before.isalnum() and (is_after_blank or not is_before_blank) and not _DITTO.match(text, at)
+    return text[at] != "”" or ((is_after_blank or before in "([") and not is_before_blank)

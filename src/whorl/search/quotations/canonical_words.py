@@ -35,9 +35,11 @@ _KEPT_PUNCTUATION = frozenset("‰‱′″§†‡·")
 _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _LIGATURES = str.maketrans({code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)})
 #: Scripts without blanks between words; each of their characters counts as a word.
-_NO_BLANKS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u3190-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-#: A character, with its voiced sound mark in Japanese, or in Burmese with the vowel sign that NFC joins to it.
-_CHARACTER = rf"\u1025\u102e|[{_NO_BLANKS}][\u3099\u309a]*"
+_NO_BLANKS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u3098\u309b-\u312f\u3190-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+#: A character with its combining marks, or in Burmese with the vowel sign that NFC joins to it.
+_CHARACTER = rf"\u1025\0*\u102e|[{_NO_BLANKS}](?:\0*[\u0300-\u036f\u3099\u309a])*"
 _UNSPACED = re.compile(_CHARACTER)
 _WORD = re.compile(rf"{_CHARACTER}|[^\s{_NO_BLANKS}]+")
 _LETTER = r"[^\W\d_]"

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from html import unescape
 from html.parser import HTMLParser
+from typing import Any
 
 from whorl.errors import ParameterError
 from whorl.request_context import require_time, timely
@@ -22,12 +23,20 @@ from whorl.search.quotations.results import GivenQuotation, Quotation
 
 #: Maximum number of quotations in one request, and of characters in a quotation.
 MOST_QUOTATIONS, MOST_CHARACTERS = 10_000, 100_000
-_BLOCK = re.compile(r"(?:^[ \t]*>.*(?:\n|\Z))+", re.MULTILINE)
-_BLOCK_MARK = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
+_BLOCK_START = r"^[ \t]*(?:(?:\d{1,9}[.)]|[-*+])[ \t]+)?(?:>[ \t]?)+"
+#: A block quote. In Markdown, its paragraph may continue without a mark, but in mail such a line is the reply. So a
+#: line continues the block only if it begins with a small letter, and the line before it does not end a sentence.
+_BLOCK = re.compile(
+    rf"(?:{_BLOCK_START}.*(?:\n|\Z)(?:(?<=[^\s.!?…:;>”\"]\n)[ \t]*[^\W\d_A-Z].*(?:\n|\Z))*)+", re.MULTILINE
+)
+_BLOCK_MARK = re.compile(_BLOCK_START, re.MULTILINE)
 #: A line that names the source of the block quote before it.
 _DASH_LINE = re.compile(r"[ \t]*(?:—|―|–|--+|-)[ \t]*(\S.*)")
 _DASH_LINE_AFTER = re.compile(r"\n?[ \t]*(?:—|―|–|--+)[ \t]*(\S.*)$", re.MULTILINE)
-_SINGLE_MARKS = re.compile(r"(?<!\w)(?:‘([^‘\n]+?)’|‹([^‹›\n]+?)›)(?!\w)")
+_SINGLE_MARKS = re.compile(r"(?<!\w)(?:‘([^‘\n]+?)’|‹([^‹›\n]+?)›|‚([^‚\n]+?)[‘’])(?!\w)")
+#: Quotation marks of LaTeX.
+_LATEX_MARKS = re.compile(r"(?<!`)``(?!`)((?:[^`\n]|\n(?![^\S\n]*\n))+?)''")
+_ANY_MARK = re.compile('[“”„«»「」『』"]')
 _SENTENCE = re.compile(r"\S.*?(?:[.!?。！？]['\"”’»)\]]*(?=\s|\Z)|(?=\n[^\S\n]*\n)|\Z)", re.DOTALL)
 _FOOTNOTE_MARK = re.compile(r"[ \t.,;:!?)]{0,3}(?:\[\^?([\w.-]{1,40})\]|([¹²³⁰⁴-⁹]{1,3}))")
 _FOOTNOTE = re.compile(r"^[ \t]*(?:\[\^?([\w.-]{1,40})\]:?|([¹²³⁰⁴-⁹]{1,3}))[ \t]+(\S.*)$", re.MULTILINE)
@@ -35,7 +44,11 @@ _FOOTNOTE = re.compile(r"^[ \t]*(?:\[\^?([\w.-]{1,40})\]:?|([¹²³⁰⁴-⁹]{1
 #: the label of a link.
 _BRACKETS = re.compile(r"[ \t.,;:]{0,3}(?:\(([^()\n]{1,300})\)|\[(?!\^|\d+\])([^\[\]\n]{1,300})\](?!\())")
 _LINK = re.compile(r"\[([^\]\n]{1,300})\]\(([^()\s]{1,500})\)")
-_HTML = re.compile(r"<(?:blockquote|q)\b", re.IGNORECASE)
+_HTML = re.compile(
+    r"<(?:blockquote|q)\b|\A\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE
+)
+#: The beginning of quotations as JSON.
+_JSON = re.compile(r'\s*(?:\[\s*)?\{\s*"(?:quote|source)"\s*:')
 #: Number of characters of HTML to parse at a time.
 _PIECE_CHARACTERS = 50_000
 #: HTML elements that begin a new line.
@@ -73,8 +86,8 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
         number = bisect_right(starts, position) - 1
         return number >= 0 and position < names[number][1]
 
-    between = (place for place in _between_marks(text) if not is_in_name(place[0]))
-    found += [Quotation(text[start + 1 : end - 1], (start, end)) for start, end in between]
+    between = ((quote, place) for quote, place in _between_marks(text) if not is_in_name(place[0]))
+    found += [Quotation(quote, place) for quote, place in between]
     ordered = sorted(found, key=lambda each: (each.place or (0, 0), -len(each.quote)))
     kept: list[Quotation] = []
     for quotation in timely(ordered):
@@ -85,15 +98,52 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     return text, kept
 
 
-def quotations_in_json(text: str) -> list[dict[str, str | None]] | None:
-    """Return the objects in a JSON list, for `named_quotations`; None if the text is not a JSON list."""
-    if not text.lstrip().startswith("["):
+def unpaired_marks(text: str, quotations: Sequence[Quotation]) -> int:
+    """Return the number of quotation marks outside of quotations, except for inches."""
+    places = [*(quotation.place for quotation in quotations if quotation.place), *quotations_between_marks(text)]
+    at, count = 0, 0
+    for start, end in [*sorted(places), (len(text), len(text))]:
+        for mark in timely(_ANY_MARK.finditer(text, at, max(at, start))):
+            count += not (mark[0] == '"' and text[mark.start() - 1 : mark.start()].isalnum())
+        at = max(at, end)
+    return count
+
+
+def quotations_in_json(text: str) -> list[Any] | None:
+    """Return the values in a JSON list, a JSON object or JSON lines, for `named_quotations`; None for another text.
+
+    Raises:
+        ParameterError: The text begins like quotations in JSON, but is broken; the message shows the position.
+    """
+    if not text.lstrip().startswith(("[", "{")):
         return None
+    is_meant = _JSON.match(text) is not None
     try:
-        listed = json.loads(text)
-    except (ValueError, RecursionError):
+        value = json.loads(text)
+    except RecursionError:
         return None
-    return listed if isinstance(listed, list) else None
+    except json.JSONDecodeError as error:
+        if not is_meant:
+            return None
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(lines) > 1 and all(line.lstrip().startswith("{") for line in lines):
+            return [_json_line(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+        raise _broken_json(error, error.lineno) from error
+    return value if isinstance(value, list) else [value] if is_meant else None
+
+
+def _json_line(number: int, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise _broken_json(error, number) from error
+
+
+def _broken_json(error: json.JSONDecodeError, line: int) -> ParameterError:
+    return ParameterError(
+        f"the quotations are no JSON: {error.msg} in line {line}, column {error.colno}, near "
+        f"{error.doc[max(0, error.pos - 20) : error.pos + 20]!r}"
+    )
 
 
 def named_quotations(listed: object) -> list[Quotation]:
@@ -101,7 +151,7 @@ def named_quotations(listed: object) -> list[Quotation]:
     if not isinstance(listed, Sequence) or isinstance(listed, str):
         raise ParameterError('quotations are a list such as [{"quote": "the words", "source": "a document"}]')
     quotations = []
-    for number, given in enumerate(listed):
+    for number, given in enumerate(listed, 1):
         item = asdict(given) if isinstance(given, GivenQuotation) else given
         if not isinstance(item, Mapping) or not {"quote"} <= item.keys() <= {"quote", "source"}:
             raise ParameterError(
@@ -114,12 +164,16 @@ def named_quotations(listed: object) -> list[Quotation]:
     return quotations
 
 
-def _between_marks(text: str) -> Iterator[tuple[int, int]]:
+def _between_marks(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield the quotations between marks, each with its range of characters, which includes the marks."""
     for start, end in quotations_between_marks(text):
-        is_inches = text[start] == '"' and start > 0 and text[start - 1].isalnum()
-        if not is_inches and not (text[start] == '"' and text[start + 1 : start + 2].isspace()):
-            yield start, end
-    yield from (found.span() for found in timely(_SINGLE_MARKS.finditer(text)))
+        if not (text[start] == '"' and text[start + 1 : start + 2].isspace()):
+            # A paragraph of a quotation that the next paragraph continues has no closing mark.
+            is_closed = end - start > 1 and _ANY_MARK.match(text[end - 1]) is not None
+            yield text[start + 1 : end - is_closed], (start, end)
+    for pattern in (_SINGLE_MARKS, _LATEX_MARKS):
+        for found in timely(pattern.finditer(text)):
+            yield next(filter(None, found.groups())), found.span()
 
 
 def _blocks(text: str) -> Iterator[tuple[Quotation, tuple[int, int]]]:
@@ -176,22 +230,27 @@ def _quotations_of_html(html: str) -> tuple[str, list[Quotation]]:
         start = end
     # Do not call `close`, which takes quadratic time if tags and comments never end.
     parser.handle_data(unescape(parser.rawdata))
+    parser.close_blocks()
     text = "".join(parser.parts)
     found = []
+    footers = sorted(parser.footers)
     for start, end, cite in timely(parser.quotes):
-        quote = text[start:end]
-        quotation = Quotation(_without_marks(quote.strip()), (start, end))
-        found.append(_sourced(quotation, cite or None))
+        last = bisect_right(footers, (end, end)) - 1
+        footer = footers[last] if last >= 0 and footers[last][0] >= start else (end, end)
+        quotation = Quotation(_without_marks(text[start : footer[0]].strip()), (start, end))
+        found.append(_sourced(quotation, cite or text[slice(*footer)].strip(" \t\n\xa0—―–-") or None))
     return text, found
 
 
 class _QuoteParser(HTMLParser):
-    """Collects the visible text of HTML, and the ranges of its quotations."""
+    """Collects the visible text of HTML, and the ranges of its quotations and of the footers that name a source."""
 
     def __init__(self) -> None:
         super().__init__()
         self.parts: list[str] = []
         self.quotes: list[tuple[int, int, str]] = []
+        self.footers: list[tuple[int, int]] = []
+        self._footer: int | None = None
         self._open: list[tuple[str, int, str]] = []
         self._open_count: Counter[str] = Counter()
         self._length = self._hidden = 0
@@ -208,12 +267,17 @@ class _QuoteParser(HTMLParser):
         self._hidden += tag in _UNSEEN
         if tag in _LINES:
             self._add("\n")
+        if tag == "footer" and self._open_count["blockquote"]:
+            self._footer = self._length
         if tag in ("q", "blockquote"):
             self._open.append((tag, self._length, dict(attrs).get("cite") or ""))
             self._open_count[tag] += 1
 
     def handle_endtag(self, tag: str) -> None:
         self._hidden -= tag in _UNSEEN and self._hidden > 0
+        if tag == "footer" and self._footer is not None:
+            self.footers.append((self._footer, self._length))
+            self._footer = None
         if self._open_count[tag]:
             while self._open:
                 opened, start, cite = self._open.pop()
@@ -223,6 +287,10 @@ class _QuoteParser(HTMLParser):
                     break
         if tag in _LINES:
             self._add("\n")
+
+    def close_blocks(self) -> None:
+        """End the block quotes that the HTML leaves open."""
+        self.quotes += [(start, self._length, cite) for tag, start, cite in self._open if tag == "blockquote"]
 
     def handle_data(self, data: str) -> None:
         if not self._hidden:

@@ -34,7 +34,12 @@ from whorl.query.plan.nodes import Bool, BoundLeaf, BoundPlan, InOrder, Words
 from whorl.request_context import report_progress, require_time
 from whorl.search.quotations.alignment import Alignment, align
 from whorl.search.quotations.canonical_words import CanonicalText, is_unspaced
-from whorl.search.quotations.extract_quotations import MOST_CHARACTERS, MOST_QUOTATIONS, quotations_of
+from whorl.search.quotations.extract_quotations import (
+    MOST_CHARACTERS,
+    MOST_QUOTATIONS,
+    quotations_of,
+    unpaired_marks,
+)
 from whorl.search.quotations.results import (
     Difference,
     LookUp,
@@ -103,7 +108,12 @@ def verification_of(
         raise ParameterError(f"min_words must be at least 1, got {options.min_words}")
     plain, quotations = quotations_of(text, every_sentence=options.all)
     long = [quotation for quotation in quotations if len(CanonicalText(quotation.quote).words) >= options.min_words]
-    return replace(verify_quotations(engine, references, plain, long, own_id=own_id), is_html=plain != text)
+    verification = verify_quotations(engine, references, plain, long, own_id=own_id)
+    unpaired = 0 if options.all else unpaired_marks(plain, quotations)
+    marks = "quotation mark" if unpaired == 1 else "quotation marks"
+    note = f"skipped {unpaired:,} {marks} without a counterpart in the paragraph"
+    warnings = (*verification.warnings, note) if unpaired else verification.warnings
+    return replace(verification, warnings=warnings, is_html=plain != text)
 
 
 def verify_quotations(
@@ -123,9 +133,9 @@ def verify_quotations(
     ids = references.ids(name for quotation in quotations for name in quotation.references)
     store = _Documents(engine, own_id)
     verified = []
-    for number, quotation in enumerate(quotations):
+    for number, quotation in enumerate(quotations, 1):
         require_time()
-        report_progress("verifying quotations", number, len(quotations))
+        report_progress("verifying quotations", number - 1, len(quotations))
         verified.append(_Verifier(store, quotation, ids, number).verified())
     warnings: tuple[str, ...] = ()
     if store.without_text:
