@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
-from whorl.engine.protocol import Engine, lag_warnings, require_current_index
+from whorl.engine.protocol import Engine, gap_warnings, require_current_index
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.statistics.metric import Metric, metric_named
@@ -291,12 +291,13 @@ class Store:
         options = operation_of(SourcesOperation, options, keywords)
         excluded = None if options.exclude is None else self._reader().bound_filter(options.exclude)
         text, own_id = self._text_and_id(reference, source)
-        lag = lag_warnings(self.engine)
+        gaps = gap_warnings(self.engine, by_sketch=True)
         attribution = sources_of(self.engine, text, own_id, excluded, options)
-        if not lag:
+        if not gaps:
             return attribution
         promise = replace(attribution.promise, words=None, certain_words=None)
-        return replace(attribution, promise=promise, warnings=(*attribution.warnings, *lag))
+        warnings = (*attribution.warnings, *gaps)
+        return replace(attribution, promise=promise, is_complete=False, warnings=warnings)
 
     def verify(
         self,
@@ -336,7 +337,7 @@ class Store:
             options = operation_of(VerifyOperation, options, keywords)
             text, own_id = self._text_and_id(reference, source)
             verification = verification_of(self.engine, self.references, text, own_id, options)
-        return replace(verification, warnings=(*verification.warnings, *lag_warnings(self.engine)))
+        return replace(verification, warnings=(*verification.warnings, *gap_warnings(self.engine, by_sketch=True)))
 
     def _text_and_id(self, reference: str, source: str | None) -> tuple[str, str | None]:
         """Return a given text, or the text of a document with the document's id."""

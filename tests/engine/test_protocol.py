@@ -1,14 +1,21 @@
-"""Statistics against Python's own library, references, and the message about an index that lags."""
+"""Statistics against Python's own library, references, and warnings about documents that searches miss."""
 
 from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Callable, Iterator
 
 import pytest
+import requests
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import opensearch_runtime
+from tests.cli.running import own_collection
+from whorl import Document, open_store
+from whorl.cli.main import main
 from whorl.engine.protocol import Statistics, lag_message, reference_meanings
 
 NUMBERS = st.lists(st.integers(-1000, 1000).map(float), max_size=8)
@@ -70,3 +77,83 @@ def test_the_message_about_a_lag_has_its_number() -> None:
     assert lag_message(1).startswith("1 stored or deleted document is missing from the index, which")
     assert lag_message(1536).startswith("1,536 stored or deleted documents are missing from the index, which")
     assert "free some room on the disk" in lag_message(2)
+
+
+TEXT = " ".join(f"word{number}" for number in range(400))
+NEAR = [Document("A1", f"{TEXT} one"), Document("A2", f"{TEXT} two")]
+Change = Callable[[str], object]
+
+
+def _solr_change(url: str) -> None:
+    body = [{"id": "A2", "color": {"set": "blue"}}]
+    requests.post(f"{url}/update?commit=true", json=body, timeout=60).raise_for_status()
+
+
+def _opensearch_change(url: str) -> None:
+    address = f"{url.removeprefix('opensearch+')}/_update/A2?refresh=true"
+    requests.post(address, json={"doc": {"color": "blue"}}, timeout=60).raise_for_status()
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("solr_standalone_url", marks=pytest.mark.solr),
+        pytest.param("solr_cloud_url", marks=pytest.mark.cloud),
+        pytest.param("opensearch_url", marks=pytest.mark.opensearch),
+    ],
+)
+def server(request: pytest.FixtureRequest) -> Iterator[tuple[str, str, Change]]:
+    """URL of a store on a server, the server's command, and a function that changes the document A2 in part."""
+    url = request.getfixturevalue(request.param)
+    if request.param == "opensearch_url":
+        with opensearch_runtime.own_index(url) as made:
+            yield made, "opensearch", _opensearch_change
+    else:
+        with own_collection(url) as made:
+            yield made, "solr", _solr_change
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(main, [*arguments])
+    return result.exit_code, result.output
+
+
+def test_a_document_that_another_client_has_changed(server: tuple[str, str, Change]) -> None:
+    """
+    A document without look-up tokens is counted in all answers, the recall is not promised, and the gate fails, until a
+    backfill.
+    """
+    url, command, change = server
+    other = " ".join(f"else{number}" for number in range(60))
+    with open_store(url) as store:
+        store.index(NEAR)
+        similar = store.similar("A1")
+        assert ([hit.hit.id for hit in similar.found], similar.promised, similar.warnings) == (["A2"], True, ())
+        assert store.sources("A1").is_complete
+    assert run("sources", "--store", url, "-", "--fail-on", "medium")[0] == 0
+    change(url)
+    said = "1 of 2 documents have no sketch and cannot be found so"
+    if command == "opensearch":
+        said = "1 of 2 documents lack whorl's fields and are not found"
+    with open_store(url) as store:
+        similar = store.similar("A1")
+        assert (similar.total, similar.promised) == (0, False)
+        attribution = store.sources("A1")
+        assert (attribution.promise.words, attribution.promise.certain_words) == (None, None)
+        for warnings in (similar.warnings, attribution.warnings, store.verify(source=f'"{other}"').warnings):
+            assert [warning for warning in warnings if said in warning and f"whorl {command} backfill" in warning]
+    status, output = run("similar", "--store", url, "A1")
+    assert status == 0
+    assert said in output
+    assert "best effort" in output
+    status, output = run("status", "--store", url)
+    assert status == 1
+    assert said in output
+    assert "complete" not in output
+    status, output = run("sources", "--store", url, "A1", "--fail-on", "medium")
+    assert status == 1
+    assert said in output
+    assert run(command, "backfill", url)[0] == 0
+    with open_store(url) as store:
+        similar = store.similar("A1")
+        assert ([hit.hit.id for hit in similar.found], similar.promised, similar.warnings) == (["A2"], True, ())
+    assert "index: complete" in run("status", "--store", url)[1]

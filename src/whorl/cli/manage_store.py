@@ -49,19 +49,21 @@ def status(store: str | None, verify: bool) -> None:
         for part in _missing(engine, name, store_flag(store)) if engine.keeps_texts else ():
             click.echo(f"missing: {part}")
         lag = engine.index_lag()
-        click.echo(f"index: {lag_message(lag)}" if lag else "index: complete")
+        gaps = engine.gaps(by_sketch=True)
+        for gap in (*([lag_message(lag)] if lag else []), *gaps) or ["complete"]:
+            click.echo(f"index: {gap}")
         if verify:
             is_verified = engine.verify()
             click.echo(
                 "files: as they were written" if is_verified else "files: those of a server, which verifies them"
             )
-    if lag:
+    if lag or gaps:
         sys.exit(1)
 
 
 def _missing(engine: Engine, name: str, flag: str) -> Iterator[str]:
     """Yield the parts that a store lacks, each with the command that adds it."""
-    kind = "opensearch" if name.startswith(("opensearch+", "elasticsearch+")) else "solr"
+    kind = type(engine).__name__.removesuffix("Engine").lower()
     if engine.sketch_scheme is None:
         yield f"sketches, so percentages are rough; 'whorl {kind} check {name}' says how documents get them"
     if engine.passage_scheme is None:

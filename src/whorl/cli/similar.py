@@ -71,7 +71,7 @@ def similar(
 
         text = source_text(read)
     with opened_for(searched) as opened:
-        from whorl.output.search import condition, plan_lines, promise
+        from whorl.output.search import condition, page_promise, plan_lines
         from whorl.search.similar.fetch_query_sources import SOURCE
 
         if document is not None:
@@ -106,7 +106,7 @@ def similar(
         console().print(similar_table(page))
     about = "" if page.is_total_exact else "about "
     shown = "" if len(page.found) == page.total else f", {plural(len(page.found), 'hit')} shown"
-    click.echo(f"{about}{plural(page.total, 'document')} {condition(page.plan)}{shown}; {promise(page.plan)}")
+    click.echo(f"{about}{plural(page.total, 'document')} {condition(page.plan)}{shown}; {page_promise(page)}")
     if miss is not None:
         share = miss.estimate.shares.by(page.plan.metric)
         threshold = f"{max(1, math.floor(100 * share))}" if share >= _ONE_PERCENT else f"{share:.1g}"

@@ -70,6 +70,9 @@ def sources(
             write_sources(attribution, out)
     else:
         _print(attribution, options)
+    if options.fail_on is not None and not attribution.is_complete:
+        print_notes(["the level may be higher, as the store has documents that are not found: --fail-on fails"])
+        raise Exit(1)
     if options.fail_on is not None and _LEVELS.index(attribution.level) >= _LEVELS.index(options.fail_on):
         raise Exit(1)
 

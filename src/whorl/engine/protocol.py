@@ -463,6 +463,13 @@ class Engine(Protocol):
         """
         return 0
 
+    def gaps(self, *, by_sketch: bool) -> tuple[str, ...]:
+        """Return warnings about documents that searches miss; with `by_sketch`, about searches by similarity too.
+
+        The counts may be some seconds old.
+        """
+        return ()
+
     def verify(self) -> bool:
         """Compare all files with their checksums; raise StoreError for a difference.
 
@@ -473,13 +480,13 @@ class Engine(Protocol):
     def close(self) -> None: ...
 
 
-def lag_warnings(engine: Engine) -> tuple[str, ...]:
-    """Return a warning if the index lacks stored documents.
+def gap_warnings(engine: Engine, *, by_sketch: bool) -> tuple[str, ...]:
+    """Return warnings if the index lacks stored documents, so that searches miss them.
 
     Call this before the search, because the call makes the engine try to update its index.
     """
     lag = engine.index_lag()
-    return (f"{lag_message(lag)}; this answer leaves them out",) if lag else ()
+    return (*([f"{lag_message(lag)}; this answer leaves them out"] if lag else []), *engine.gaps(by_sketch=by_sketch))
 
 
 def require_current_index(engine: Engine, operation: str) -> None:

@@ -10,7 +10,7 @@ from whorl.fingerprint.statistics.metric import Metric
 from whorl.model import Hit, Page
 from whorl.output.formatting import percent, plural, printable, title_of
 from whorl.search.similar.minhash_plan import MinHashPlan
-from whorl.search.similar.results import Explanation, Measured, SimilarPlan
+from whorl.search.similar.results import Explanation, Measured, Similar, SimilarPlan
 from whorl.search.similar.sketch_plan import (
     Branch,
     ResidualPlan,
@@ -37,6 +37,12 @@ def condition(plan: SimilarPlan) -> str:
 
 def _average(number: float) -> str:
     return "none" if number < 0.005 else f"{number:.2f}"
+
+
+def page_promise(page: Similar) -> str:
+    """Describe the recall of a search, or of its plan for the documents that it can find."""
+    limit = "" if page.is_complete else "best effort, as the store has documents that are not found; of the others, "
+    return limit + promise(page.plan)
 
 
 def promise(plan: SimilarPlan) -> str:

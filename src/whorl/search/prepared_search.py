@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.arrays import batches
-from whorl.engine.protocol import Engine, Facet, FacetResult, lag_warnings
+from whorl.engine.protocol import Engine, Facet, FacetResult, gap_warnings
 from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError, require_text
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets
 from whorl.fingerprint.minhash.signature import Signature, buckets_from, shared_tokens
@@ -275,7 +275,7 @@ class PreparedQuery:
         """
         self.reader.require_page(start, rows)
         keys = [self.reader.sortable(key) for key in sort_keys(sort)]
-        lag = lag_warnings(self.engine)
+        gaps = gap_warnings(self.engine, by_sketch=self._calibrated is not None)
         if collapse:
             page = collapsed_page(self.engine, self.bound, start=start, rows=rows, order=keys)
         else:
@@ -285,8 +285,8 @@ class PreparedQuery:
         self._counts = {hit.id: round(hit.score) for hit in page.hits} if is_count else {}
         trace().record_search(kinds(root), self._length, page.total)
         is_whole = self._calibrated is None or self._calibrated.is_whole
-        if lag or not is_whole:
-            page = replace(page, is_total_exact=False, warnings=(*page.warnings, *lag))
+        if gaps or not is_whole:
+            page = replace(page, is_total_exact=False, warnings=(*page.warnings, *gaps))
         if isinstance(sort, str) and any(key.field is None for key in keys) and self.reader.places(_SCORE):
             warning = "sort: 'score' is the score of a hit; '@score' sorts by the field of that name"
             page = replace(page, warnings=(*page.warnings, warning))

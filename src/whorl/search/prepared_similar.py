@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from whorl.engine.protocol import lag_warnings
+from whorl.engine.protocol import gap_warnings
 from whorl.query.plan.nodes import BoundPlan, MatchAll
 from whorl.request_context import trace
 from whorl.search.boilerplate import BoilerplateDetector
@@ -57,15 +57,15 @@ class PreparedSimilar:
             ParameterError: The page is out of range.
         """
         self._reader.require_page(start, rows)
-        lag = lag_warnings(self._engine)
+        gaps = gap_warnings(self._engine, by_sketch=True)
         try:
             page = find_similar(self._search, self._filter, start=start, rows=rows, exact=exact)
         except ChangedSourceError:
             self._sources.recalls = False
             self._search = self._search_again()
             page = find_similar(self._search, self._filter, start=start, rows=rows, exact=exact)
-        if lag:
-            page = replace(page, is_total_exact=False, warnings=(*page.warnings, *lag))
+        if gaps:
+            page = replace(page, is_total_exact=False, is_complete=False, warnings=(*page.warnings, *gaps))
         trace().record_search(f"similar by {page.plan.metric.value}", self._length, page.total)
         if self._detector is None:
             return page

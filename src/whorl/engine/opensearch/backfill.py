@@ -12,7 +12,7 @@ from functools import partial
 from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.opensearch.client import IndexClient, guard_response
-from whorl.engine.opensearch.create_or_extend_index import require_fields, source_trap
+from whorl.engine.opensearch.create_or_extend_index import require_fields, searchable_text, source_trap
 from whorl.engine.opensearch.document_fields import (
     OWN,
     PASSAGES,
@@ -54,17 +54,21 @@ def prepare(client: IndexClient, names: FieldNames, *, again: bool = False) -> i
     return client.count(wanted(again=again, passages=features.passages))
 
 
-def wanted(*, again: bool = False, passages: PassageScheme | None = None) -> Json:
+def wanted(*, again: bool = False, passages: PassageScheme | None = None, text: str | None = None) -> Json:
     """Return the query for documents without whorl's fields, or with fields for other schemes.
 
     Args:
         again: Match all documents.
         passages: Also match documents without passages of this scheme.
+        text: Match only documents with a value in this field (`searchable_text`), or with another scheme.
     """
     has = [{"term": {SCHEME: {"value": stored_name(Scheme(), SketchScheme())}}}]
     if passages:
         has.append({"term": {PASSAGES: {"value": passages.name}}})
-    return {"match_all": {}} if again else {"bool": {"must_not": [{"bool": {"filter": has}}]}}
+    if again:
+        return {"match_all": {}}
+    with_text = [{"exists": {"field": field}} for field in (text, SCHEME) if text]
+    return {"bool": {"must_not": [{"bool": {"filter": has}}], "filter": {"bool": {"should": with_text}}}}
 
 
 @guard_response
@@ -96,7 +100,9 @@ def backfill(
         client.scroll(body),
         partial(_fill, client, names, features),
         commit=client.refresh,
-        lacking=lambda: client.count(wanted(passages=features.passages)),
+        lacking=lambda: client.count(
+            wanted(passages=features.passages, text=searchable_text(client.mapping() or {}, names))
+        ),
         progress=progress,
     )
 

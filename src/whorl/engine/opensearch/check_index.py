@@ -33,6 +33,7 @@ from whorl.engine.opensearch.create_or_extend_index import (
     described,
     differences,
     keeps_own,
+    searchable_text,
     source_trap,
     splits_names,
     stored_texts,
@@ -86,7 +87,7 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
         *(_foreign_tokens(client, foreign_fields, names) if is_foreign else ()),
     ]
     if not is_foreign and not any(finding.level is Severity.ERROR for finding in findings):
-        findings += [*_documents(client, mapping), *_scripts(client)]
+        findings += [*_documents(client, mapping, names), *_scripts(client)]
     return sorted_for_display(findings)
 
 
@@ -191,18 +192,24 @@ def _limits(client: IndexClient, settings: Json) -> Iterator[Finding]:
         )
 
 
-def _documents(client: IndexClient, mapping: Json) -> Iterator[Finding]:
+def _documents(client: IndexClient, mapping: Json, names: FieldNames) -> Iterator[Finding]:
     total, without = client.total(), client.count(wanted())
+    with_text = client.count(wanted(text=searchable_text(mapping, names)))
     others = client.count({"bool": {**wanted()["bool"], "filter": [{"exists": {"field": SCHEME}}]}})
     passages = passage_scheme(described(mapping, PASSAGES))
     unread = client.count(wanted(passages=passages)) - without if passages else 0
     if total:
         message = f"{total - without:,} of {total:,} documents can be found by fingerprint"
         yield Finding(Severity.OK if total > without else Severity.WARNING, "documents", message)
-    if without:
+    if textless := without - with_text:
+        yield Finding.note(
+            "without-text", f"{textless:,} documents lack our fields, as they have no text: no search finds them"
+        )
+    if with_text:
         yield Finding.warning(
             "without-fields",
-            f"{without:,} documents lack our fields and are not found: indexed by others, or changed in part by others",
+            f"{with_text:,} documents lack our fields and are not found: indexed by others, or changed in part by "
+            "others",
             f"whorl opensearch backfill {client.shown}",
         )
     if unread:

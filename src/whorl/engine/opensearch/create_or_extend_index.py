@@ -137,6 +137,12 @@ def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:
         yield from _text_names(field.get("properties", {}), f"{prefix}{name}.")
 
 
+def searchable_text(mapping: Json, names: FieldNames) -> str | None:
+    """Return the field of the texts if a query can find the documents with a text."""
+    field = described(mapping, names.content)
+    return names.content if field and field.get("index", True) else None
+
+
 def source_trap(mapping: Json, content: str) -> str:
     """Return the reason why the stored documents (`_source`) do not contain the texts, or ""."""
     source = mapping.get("_source", {})

@@ -18,12 +18,14 @@ from whorl.engine.index_terms import (
     explain_refusals,
     finds_only_short,
 )
+from whorl.engine.opensearch.backfill import wanted
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient, guard_responses
 from whorl.engine.opensearch.cluster_labels import OpenSearchLabels
 from whorl.engine.opensearch.create_or_extend_index import (
     described,
     file_base,
     require_fields,
+    searchable_text,
     splits_names,
     without_passage_field,
 )
@@ -101,6 +103,7 @@ class OpenSearchEngine(ServerEngine):
         super().__init__(client.refresh)
         self._client, self._names, self._scheme, self._sketch_scheme = client, names, scheme, SketchScheme()
         self._largest = TtlCache(lambda _: self._largest_now(), CACHE_SECONDS)
+        self._gaps = TtlCache(lambda _: self._gaps_now(), CACHE_SECONDS)
         self._remembered_tokens = TtlCache(lambda _: foreign_tokens(client, names), _TOKENS_SECONDS)
 
     @property
@@ -140,6 +143,7 @@ class OpenSearchEngine(ServerEngine):
     def refresh(self) -> None:
         super().refresh()
         self._largest.forget()
+        self._gaps.forget()
 
     def delete(self, ids: Collection[str]) -> int:
         documents = self._client.documents(list(ids), False)
@@ -400,6 +404,27 @@ class OpenSearchEngine(ServerEngine):
         with suppress(EngineError, KeyError, TypeError):
             return int(self._client.statistics("store")["_all"]["primaries"]["store"]["size_in_bytes"])
         return None
+
+    def gaps(self, *, by_sketch: bool) -> tuple[str, ...]:
+        total, unfound, without_sketch = self._gaps()
+        lacking = without_sketch if by_sketch else unfound
+        if not lacking:
+            return ()
+        lack = "have no sketch and cannot be found so" if lacking > unfound else "lack whorl's fields and are not found"
+        makes = f"'whorl opensearch backfill {self._client.shown}' makes them"
+        return (f"{lacking:,} of {total:,} documents {lack}; {makes}",)
+
+    def _gaps_now(self) -> tuple[int, int, int]:
+        """Count all documents, the documents that no search finds, and the documents that no sketch search finds.
+
+        Leave out documents without a text, if the index can tell.
+        """
+        mapping = self._client.mapping()
+        if self._foreign or mapping is None:
+            return 0, 0, 0
+        lacking = wanted(text=searchable_text(mapping, self._names))
+        unfound = {"bool": {"filter": [lacking], "must_not": [everything()]}}
+        return self._client.total(), self._client.count(unfound), self._client.count(lacking)
 
     def close(self) -> None:
         self._client.close()

@@ -49,7 +49,6 @@ from whorl.engine.solr.request_body import (
     empty_sketches,
     lacks_passages,
     listed,
-    lost_sketches,
     search_request,
     vector_parameters,
 )
@@ -418,12 +417,11 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
                 f"{count:,} documents have a sketch under {other}, which is not compared with those under {name}",
                 remedy,
             )
-    lost = client.count(lost_sketches(name))
-    if lost:
+    if covered.lost:
         yield Finding.warning(
             "lost-sketches",
-            f"{lost:,} documents have lost the tokens of their sketch, as an atomic update by somebody else leaves "
-            "them: no search finds them",
+            f"{covered.lost:,} documents have lost the tokens of their sketch, as an atomic update by somebody else "
+            "leaves them: no search by sketches finds them",
             remedy,
         )
 

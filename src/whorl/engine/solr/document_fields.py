@@ -21,9 +21,15 @@ from whorl.arrays import batches
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.index_terms import decoded_sketches, encoded_sketch
 from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
-from whorl.engine.solr.field_definitions import SAMPLE, SCHEME, SIZE, SKETCH, WHOLE_PREFIXES, stored_name
+from whorl.engine.solr.field_definitions import SAMPLE, SAMPLED, SCHEME, SIZE, SKETCH, WHOLE_PREFIXES, stored_name
 from whorl.engine.solr.inspect_collection import Collection, Schema, names_in_use
-from whorl.engine.solr.request_body import EVERYTHING, contents_request, without_sketch
+from whorl.engine.solr.request_body import (
+    EVERYTHING,
+    contents_request,
+    lost_sketches,
+    unmarked_sketches,
+    without_sketch,
+)
 from whorl.errors import EngineResponseError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_tokens
@@ -173,6 +179,11 @@ _TEXTS_AT_ONCE = 1_000
 _MOST_SCHEMES = 1000
 
 
+def count_lost_sketches(client: SolrClient, scheme: str) -> int:
+    # Documents of older versions also lack the mark, so only the slow query is certain.
+    return client.count(lost_sketches(scheme)) if client.count(unmarked_sketches(scheme)) else 0
+
+
 def sketch_fields(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> Json:
     """Return the values of a sketch's four fields; None for a field without a value.
 
@@ -188,7 +199,7 @@ def searched_sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
     """Return the values of the three fields that searches use: number of shingles, look-up tokens and scheme."""
     return {
         SIZE: sketch.size,
-        SAMPLE: list(lookup_tokens(sketch)),
+        SAMPLE: [SAMPLED, *lookup_tokens(sketch)] if sketch.size else [],
         SCHEME: stored_name(scheme, sketch.scheme),
     }
 
@@ -237,24 +248,26 @@ class Coverage:
         by_scheme: Documents with a sketch, by the name of the scheme.
         searchable: Documents with a non-empty sketch, by the name of the scheme.
         without: Documents that may have a text, but have no sketch of the collection's scheme.
+        lost: Documents with a sketch whose look-up tokens are missing.
     """
 
     documents: int
     by_scheme: Mapping[str, int]
     searchable: Mapping[str, int]
     without: int
+    lost: int
 
     @property
     def only_scheme(self) -> str | None:
         """Scheme of all sketches; None if there are several schemes or no sketches."""
         return next(iter(self.by_scheme)) if len(self.by_scheme) == 1 else None
 
-    def warnings(self, url: str, *, can_be_filled: bool) -> list[str]:
-        if not self.without:
-            return []
+    def warnings(self, url: str, *, can_be_filled: bool) -> tuple[str, ...]:
+        if not self.without + self.lost:
+            return ()
         makes = f"'whorl solr backfill {url}'" if can_be_filled else "indexing them again"
-        share = f"{self.without:,} of {self.documents:,} documents"
-        return [f"{share} have no sketch and cannot be found so; {makes} makes them"]
+        share = f"{self.without + self.lost:,} of {self.documents:,} documents"
+        return (f"{share} have no sketch and cannot be found so; {makes} makes them",)
 
 
 def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
@@ -275,4 +288,5 @@ def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
         {name: bucket.count("count") for name, bucket in buckets.items()},
         {name: count for name, bucket in buckets.items() if (count := bucket.object("filled").count("count"))},
         client.count(without_sketch(scheme, text)),
+        count_lost_sketches(client, scheme),
     )

@@ -201,6 +201,11 @@ class SolrEngine(ServerEngine):
             return sum(int(segment["sizeInBytes"]) for segments in reports for segment in segments)
         return None
 
+    def gaps(self, *, by_sketch: bool) -> tuple[str, ...]:
+        if not by_sketch or self.sketch_scheme is None:
+            return ()
+        return self._coverage().warnings(self._client.url, can_be_filled=bool(self.collection.content))
+
     def close(self) -> None:
         self._client.close()
 
@@ -412,13 +417,14 @@ class SolrEngine(ServerEngine):
             request["sort"] = "score desc"
         with explain_refusals(plan):
             selected = self._client.select(request)
-        warnings = *prepared.warnings, *covered.warnings(self._client.url, can_be_filled=bool(self.collection.content))
         hits, own, versions = self._hits(selected.documents), self._sketch_name, self._versions(selected.documents)
         if is_counted:
             sizes = (row.count(SIZE) if first_text(row.get(SCHEME)) == own else 0 for row in selected.documents)
-            return CountedPage(selected.total, tuple((hit, None) for hit in hits), warnings, versions, tuple(sizes))
+            return CountedPage(
+                selected.total, tuple((hit, None) for hit in hits), prepared.warnings, versions, tuple(sizes)
+            )
         sketched = zip(hits, self._sketches(selected.documents), strict=True)
-        return CandidatePage(selected.total, tuple(sketched), warnings, versions)
+        return CandidatePage(selected.total, tuple(sketched), prepared.warnings, versions)
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
         request = facets_request(self._prepared(plan), facets, self.collection.names, self._prepared)

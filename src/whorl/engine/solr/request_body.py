@@ -27,7 +27,7 @@ import numpy as np
 from whorl.engine.index_terms import fingerprints_to_move, passage_hash_terms
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.engine.solr.client import Json, SolrResponse, guard_response
-from whorl.engine.solr.field_definitions import PASSAGES, SAMPLE, SCHEME, SIZE, WHOLE_PREFIXES, stored_name
+from whorl.engine.solr.field_definitions import PASSAGES, SAMPLE, SAMPLED, SCHEME, SIZE, WHOLE_PREFIXES, stored_name
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature import Spelling, band_match_probability, spell_integers, spelled_in_one
 from whorl.fingerprint.shingling import Scheme
@@ -200,8 +200,17 @@ def lost_sketches(scheme: str) -> Json:
     Tokens are neither stored nor docValues, so atomic updates by other programs lose them. The query reads all tokens
     of the index, which takes seconds in a large collection.
     """
-    filled = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:[1 TO *]"}}]
-    return {"bool": {"filter": filled, "must_not": [exists(SAMPLE)]}}
+    return {"bool": {"filter": _filled_sketches(scheme), "must_not": [exists(SAMPLE)]}}
+
+
+def unmarked_sketches(scheme: str) -> Json:
+    """Return the query for documents with a non-empty sketch and without `SAMPLED`; older versions did not add it."""
+    marked = {"term": {"f": SAMPLE, "query": SAMPLED}}
+    return {"bool": {"filter": _filled_sketches(scheme), "must_not": [marked]}}
+
+
+def _filled_sketches(scheme: str) -> list[Json]:
+    return [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:[1 TO *]"}}]
 
 
 def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:

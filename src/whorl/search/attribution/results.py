@@ -113,6 +113,7 @@ class Attribution:
         common: Boilerplate of the text; None if it is not defined. If it is ignored, the word counts of the sources
             leave it out.
         excluded_words: Words of the text in excluded parts, for example quotations.
+        is_complete: Whether the search can find all documents.
     """
 
     content: str = field(repr=False)
@@ -131,6 +132,7 @@ class Attribution:
     common: Common | None = None
     excluded_words: int = 0
     level: Level = "low"
+    is_complete: bool = True
 
     @property
     def counted_words(self) -> int:

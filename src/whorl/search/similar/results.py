@@ -206,10 +206,11 @@ class Similar:
         is_total_exact: Whether the total was counted, not extrapolated from the verified candidates.
         plan: Plan of the search, with the promised recall.
         candidates: Number of documents found by the look-ups.
+        is_complete: Whether the look-ups can find all documents.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
-        *("metric=plan.metric", "threshold=plan.threshold", "recall=plan.recall", "promised=plan.promised"),
+        *("metric=plan.metric", "threshold=plan.threshold", "recall=plan.recall", "promised"),
         *("ignore_common", "source_shingles=plan.source_size", "total", "total_is_exact=is_total_exact"),
         *("candidates", "warnings", "hits=found"),
     )
@@ -220,6 +221,12 @@ class Similar:
     plan: SimilarPlan
     candidates: int
     warnings: tuple[str, ...] = ()
+    is_complete: bool = True
+
+    @property
+    def promised(self) -> bool:
+        """Whether documents of every size are found with the wanted recall. If not, the search is best effort."""
+        return self.plan.promised and self.is_complete
 
     @property
     def ignore_common(self) -> bool:

@@ -413,7 +413,8 @@ def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> S
     sketch = sources.sketch(source, scheme)
     if sketch is None:
         raise ParameterError(
-            f"document {quoted(reference)} has no sketch; 'whorl solr backfill' or indexing it adds one"
+            f"document {quoted(reference)} has no sketch; 'whorl solr backfill', 'whorl opensearch backfill' or "
+            "indexing it adds one"
         )
     return SketchSearch(engine, source, sketch, criteria)
 

@@ -24,7 +24,7 @@ from whorl.engine.protocol import (
     StatisticsFacet,
     ValueCount,
     ValueFacet,
-    lag_warnings,
+    gap_warnings,
 )
 from whorl.errors import ParameterError, UnknownFieldError
 from whorl.query import ast
@@ -110,7 +110,7 @@ def faceted(
     """
     translator = _FacetTranslator(prepared)
     reads = [translator.add(request) for request in requests]
-    warnings = (*translator.warnings, *lag_warnings(prepared.engine))
+    warnings = (*translator.warnings, *gap_warnings(prepared.engine, by_sketch=False))
     results = iter(engine_facets(prepared, translator.facets, without))
     return tuple(read(results) for read in reads), tuple(dict.fromkeys(warnings))
 
