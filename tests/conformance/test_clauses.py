@@ -138,3 +138,12 @@ def test_no_text_is_syntax(store: Store, word: str, form: str) -> None:
     """
     typed = word.replace("\\", "\\\\").replace('"', '\\"').replace("*", "\\*")
     assert store.search(form.replace("{}", typed)).total == 0
+
+
+@pytest.mark.parametrize("query", ['"-"', 'name:"-"', 'content:"-"'])
+def test_a_query_without_words(store: Store, query: str) -> None:
+    """
+    A query of punctuation matches nothing, with the same warning on every engine.
+    """
+    page = store.search(query)
+    assert (page.total, page.warnings) == (0, ("there is no word in '-', so it matches nothing",))

@@ -12,6 +12,7 @@ from whorl import Document, Store, UnknownDocumentError
 from whorl.cli.open_store import file_documents, file_text
 from whorl.ingest.files import Problems
 from whorl.ingest.rows.row_format import RowColumns
+from whorl.search.similar.verify import comparisons
 
 TEXT = " ".join(f"heron{number}" for number in range(30))
 #: A text with words broken at the ends of lines.
@@ -29,6 +30,16 @@ def filled(store: Store) -> Iterator[Store]:
     store.index(documents)
     yield store
     store.delete([document.id for document in documents])
+
+
+def test_comparisons_in_the_order_of_the_request(filled: Store) -> None:
+    """
+    Documents are compared in the order of the request on every engine; a missing document is left out.
+    """
+    wanted = ["pond/reed.txt", "marsh/heron.txt", "nosuch", "pond/newt.txt", "marsh/reed.txt"]
+    for ids in (wanted, wanted[::-1]):
+        compared = [document_id for document_id, _ in comparisons(filled.engine, TEXT, ids)]
+        assert compared == [document_id for document_id in ids if document_id != "nosuch"]
 
 
 def test_paths_and_names(filled: Store, tmp_path: Path) -> None:

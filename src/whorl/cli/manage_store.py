@@ -80,6 +80,7 @@ def list_documents(store: str | None, options: Paging, as_json: bool) -> None:
     """List the documents of a store, in the order of their ids."""
     with open_store(store, create=False) as opened:
         page = opened.search("*", rows=options.rows, start=options.start)
+    print_notes(page.warnings)
     if as_json:
         documents = [{"id": hit.id, "name": hit.name} for hit in page.hits]
         click.echo(as_json_text({"total": page.total, "documents": documents}))

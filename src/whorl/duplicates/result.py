@@ -178,6 +178,8 @@ class Duplicates:
         self._is_new, self.scheme, self.residual = stored.is_new, scheme, residual
         #: Number of documents that the search left out, because they have no sketch, or because they have no text.
         self.without_sketch = self.without_text = 0
+        #: Warnings about documents of the store that a scan misses.
+        self.gaps: tuple[str, ...] = ()
         #: Name of the unit that was compared: document, paragraph, line or passage.
         self.kind = "document"
         #: Reads texts by id.

@@ -31,7 +31,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 from whorl.arrays import batches
 from whorl.engine.index_terms import holders_plan, look_up_holders, passage_hash_terms
 from whorl.engine.protocol import Engine, PassageHolders
-from whorl.errors import EngineError, EngineUnavailableError, ParameterError, SchemaError
+from whorl.errors import EngineError, EngineUnavailableError, ParameterError, SchemaError, without_login
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.query.plan.fields_and_values import Fields
 from whorl.query.plan.nodes import BoundNode, BoundPlan
@@ -235,6 +235,11 @@ class ServerConnections:
             # A retry does not help against an invalid host name.
             is_temporary=not isinstance(error, ValueError),
         )
+
+
+def redirect_message(url: str, status: int, location: str) -> str:
+    target = without_login(location)
+    return f"{url} answers {status}, to be asked at {target} instead; name the address that answers itself"
 
 
 def json_bytes(body: object) -> bytes:

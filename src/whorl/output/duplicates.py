@@ -211,7 +211,10 @@ def left_out(duplicates: Duplicates) -> list[str]:
         (duplicates.without_sketch, "without a sketch"),
         (duplicates.without_text, "without a text"),
     )
-    return [not_compared_line(number, duplicates.kind, lack) for number, lack in lacks if number]
+    return [
+        *(not_compared_line(number, duplicates.kind, lack) for number, lack in lacks if number),
+        *duplicates.gaps,
+    ]
 
 
 def not_compared_line(number: int, kind: str, lack: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -11,11 +12,12 @@ from whorl.engine.check_findings import Severity
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
 from whorl.engine.opensearch import check_index
+from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_or_extend_index import initialise
 from whorl.engine.opensearch.document_fields import Json, index_body
-from whorl.errors import EngineResponseError
+from whorl.errors import DocumentError, EngineResponseError
 
 TEXT = "one two three four five six seven"
 #: A typical analysis: shingles of five words, and MinHash with an option that some releases ignore.
@@ -122,6 +124,26 @@ def test_mappings_that_cannot_work(other_url: str) -> None:
         "other-fields",
     }
     client.close()
+
+
+def test_properties_of_another_type(other_url: str) -> None:
+    """
+    Init and check name a field `properties` that takes no objects; a backfill works, and a document is refused.
+    """
+    with contextlib.closing(IndexClient(other_url)) as client:
+        client.create({"mappings": {"properties": {"properties": {"type": "keyword"}}}})
+        body = {"content": TEXT, "properties": "red"}
+        client.raw.index(index=client.index, id="a", body=body, params={"refresh": "true"})
+        said = "the field 'properties' has type keyword"
+        assert any(line.startswith(f"warning: {said}") for line in initialise(client, FieldNames()))
+        findings = {finding.code: finding for finding in check(client, FieldNames())}
+        assert findings["other-properties"].level is Severity.WARNING
+        assert findings["other-properties"].message.startswith(said)
+        assert backfill(client, FieldNames()).sent == 1
+        with open_store(other_url) as store:
+            assert [hit.id for hit in store.search("properties:red").hits] == ["a"]
+            with pytest.raises(DocumentError):
+                store.index([Document("b", TEXT, properties={"color": "blue"})])
 
 
 def test_a_cluster_s_own_min_hash(other_url: str) -> None:

@@ -60,6 +60,8 @@ def between(url: str, answer: Callable[[str, str], Answer | None]) -> Iterator[s
             self.send_response(own[0])
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(content)))
+            if own[0] == 302:
+                self.send_header("location", content.decode())
             self.end_headers()
             self.wfile.write(content)
 
@@ -444,6 +446,22 @@ def test_an_alias_of_several_indexes(opensearch_url: str) -> None:
             store.index([Document("a", TEXT)])
         with contextlib.closing(IndexClient(f"{one}-both")) as both, pytest.raises(SchemaError, match="an alias of 2"):
             both.mapping()
+        with open_store(f"{one}-both") as store, pytest.raises(SchemaError, match="an alias of 2"):
+            store.search("*")
+
+
+def test_a_redirect() -> None:
+    """
+    A redirect is not followed; the message has its target without a password.
+    """
+    target = b"https://u:secret@login.example/sso"
+    message = "answers 302, to be asked at https://login.example/sso instead"
+    with (
+        between("opensearch+http://127.0.0.1:9/index", lambda path, body: (302, target)) as url,
+        contextlib.closing(IndexClient(url)) as client,
+        pytest.raises(EngineResponseError, match=message),
+    ):
+        client.total()
 
 
 @pytest.mark.process

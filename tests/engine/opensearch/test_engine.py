@@ -6,20 +6,23 @@ import base64
 from contextlib import closing
 
 import pytest
+from click.testing import CliRunner
 
 from tests import opensearch_runtime
 from tests.candidate_pages import candidate_page
 from whorl import Document, Store, open_store
+from whorl.cli.main import main
 from whorl.duplicates import ask_pairs, duplicates_in
 from whorl.engine import server_access
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
+from whorl.engine.opensearch.create_or_extend_index import initialise
 from whorl.engine.opensearch.document_fields import DIGEST, SKETCH, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.protocol import ScanBatch
-from whorl.errors import FieldError
+from whorl.errors import FieldError, SchemaError
 from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketch
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_numbers
@@ -265,3 +268,27 @@ def test_names_of_an_index_made_before(opensearch_url: str) -> None:
         assert [finding.code for finding in check(client, FieldNames()) if finding.code == "whole-names"] == [
             "whole-names"
         ]
+
+
+def test_an_index_without_fields(other_url: str) -> None:
+    """
+    Before init, searches and status name the command; between init and backfill, all answers count the documents.
+    """
+    with closing(IndexClient(other_url)) as client:
+        client.raw.index(index=client.index, id="a", body={"content": ONE, "year": 2020}, params={"refresh": "true"})
+        client.raw.index(index=client.index, id="b", body={"year": 2021}, params={"refresh": "true"})
+        with open_store(other_url) as store:
+            for ask in (store.search, store.similar):
+                with pytest.raises(SchemaError, match="whorl opensearch init"):
+                    ask("FINGERPRINT:a" if ask == store.search else "a")
+        list(initialise(client, FieldNames()))
+        makes = f"'whorl opensearch backfill {other_url}' makes them"
+        said = f"1 of 2 documents lack whorl's fields and are not found; {makes}"
+        with open_store(other_url) as store:
+            assert (store.search("*").total, store.search("*").warnings) == (0, (said,))
+            for command in (["search", "*"], ["list"], ["duplicates"], ["status"]):
+                output = CliRunner().invoke(main, [*command, "--store", other_url]).output
+                assert said in output, (command, output)
+        assert backfill(client, FieldNames()).sent == 1
+        with open_store(other_url) as store:
+            assert (store.search("year:2020").total, store.search("*").warnings) == (1, ())

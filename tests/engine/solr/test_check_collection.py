@@ -87,7 +87,10 @@ def test_check_counts_documents_without_fingerprint(solr_standalone_url: str) ->
 
     def counted() -> int:
         findings = check(SolrClient(solr_standalone_url), FieldNames())
-        return sum(int(finding.message.split()[0]) for finding in findings if finding.code == "without-fingerprint")
+        # A backfill changes nothing about short texts.
+        found = [finding for finding in findings if finding.code in ("without-fingerprint", "short-texts")]
+        assert {finding.remedy for finding in found} <= {""}
+        return sum(int(finding.message.split()[0]) for finding in found if finding.code == "without-fingerprint")
 
     before = counted()
     with open_store(solr_standalone_url) as store:

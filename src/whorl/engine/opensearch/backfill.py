@@ -12,7 +12,7 @@ from functools import partial
 from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.opensearch.client import IndexClient, guard_response
-from whorl.engine.opensearch.create_or_extend_index import require_fields, searchable_text, source_trap
+from whorl.engine.opensearch.create_or_extend_index import require_fields, source_trap
 from whorl.engine.opensearch.document_fields import (
     OWN,
     PASSAGES,
@@ -100,9 +100,7 @@ def backfill(
         client.scroll(body),
         partial(_fill, client, names, features),
         commit=client.refresh,
-        lacking=lambda: client.count(
-            wanted(passages=features.passages, text=searchable_text(client.mapping() or {}, names))
-        ),
+        lacking=lambda: client.count(wanted(passages=features.passages)),
         progress=progress,
     )
 

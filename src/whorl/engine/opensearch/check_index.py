@@ -33,6 +33,7 @@ from whorl.engine.opensearch.create_or_extend_index import (
     described,
     differences,
     keeps_own,
+    properties_conflict,
     searchable_text,
     source_trap,
     splits_names,
@@ -136,6 +137,8 @@ def _fields(mapping: Json, init: str, *, is_needed: bool) -> Iterator[Finding]:
             f"fields of whorl's names are others: {'; '.join(differing)}",
             "index the documents into a new index, made by 'whorl opensearch init'",
         )
+    if conflict := properties_conflict(mapping):
+        yield Finding.warning("other-properties", conflict)
     if not missing and not differing:
         yield Finding.ok("fields", "the index has all fields that are searched")
         if not splits_names(mapping):

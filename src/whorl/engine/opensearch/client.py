@@ -23,7 +23,7 @@ from opensearchpy.exceptions import OpenSearchException, TransportError
 
 from whorl.arrays import batches
 from whorl.engine.opensearch.document_fields import Json
-from whorl.engine.server_access import ServerAccess, ServerConnections, json_bytes, with_retries
+from whorl.engine.server_access import ServerAccess, ServerConnections, json_bytes, redirect_message, with_retries
 from whorl.errors import (
     EngineError,
     EngineResponseError,
@@ -132,6 +132,9 @@ class ClusterConnection(opensearchpy.Connection):
         target = f"{url}?{urlencode(params)}" if params else url
         response = self._connections.request(method, target, body, {**self.headers, **(headers or {})})
         content = response.data.decode("utf-8", "surrogatepass")
+        if 300 <= response.status < 400 and "location" in response.headers:
+            message = redirect_message(self._connections.url, response.status, response.headers["location"])
+            raise EngineResponseError(message, status=response.status)
         if not 200 <= response.status < 300:
             self._raise_error(response.status, content, response.headers.get("content-type"))
         return response.status, response.headers, content
@@ -399,6 +402,12 @@ class IndexClient:
         # A cluster responds with 404 while a shard is starting. Treat this as a temporary failure (503).
         return self._error(503 if _is_temporary(cause) else status, cause or str(error.error))
 
+    def without_fields(self) -> SchemaError:
+        return SchemaError(
+            f"{self.url} lacks whorl's fields; 'whorl opensearch init {self.shown}' adds them, and "
+            f"'whorl opensearch backfill {self.shown}' fills them"
+        )
+
     def _error(self, status: int, cause: Any) -> EngineError:
         detail = _detail(cause)
         if status in _PASSING:
@@ -407,6 +416,8 @@ class IndexClient:
             message = (
                 f"{self.url} is no index of this cluster ({detail}); 'whorl opensearch init {self.shown}' makes it"
             )
+        elif "No mapping found for [whorl_id]" in detail:
+            return self.without_fields()
         elif _kind(cause) == "cluster_block_exception":
             message = f"{self.url} is blocked ({detail}): see its settings index.blocks, and the cluster's room on disk"
         elif status in (401, 403):

@@ -28,6 +28,7 @@ from whorl.engine.opensearch.document_fields import (
     OF_PASSAGES,
     OWN,
     PASSAGES,
+    PROPERTIES,
     SPLIT_NAMES,
     WORDS,
     IndexFeatures,
@@ -95,6 +96,8 @@ def initialise(
             missing = _missing(client, present, wanted)
             _add_fields(client, present, missing)
     yield f"{would}add the fields {', '.join(sorted(missing))}" if missing else "nothing to add"
+    if conflict := properties_conflict(present):
+        yield f"warning: {conflict}"
     if keeps_own(present):
         yield (
             f"the source of a document keeps {OWN} a second time, which only a new index can be told not to: about as "
@@ -264,6 +267,18 @@ def differences(mapping: Json) -> Iterator[str]:
             actual = field.get(key, _DEFAULTS.get(key, value))
             if actual != value:
                 yield f"{name} has {key} {json.dumps(actual)}, ours {json.dumps(value)}"
+
+
+def properties_conflict(mapping: Json) -> str:
+    """Return why an index refuses documents of whorl, which have an object PROPERTIES; "" if it takes them."""
+    kind = described(mapping, PROPERTIES).get("type", "object")
+    if kind in ("object", "nested", "flattened", "flat_object"):
+        return ""
+    return (
+        f"the field {PROPERTIES!r} has type {kind}, and documents of whorl have an object there: 'whorl index' and "
+        "uploads are refused. 'whorl opensearch backfill' works for documents of others; to add documents, move them "
+        "to a new index"
+    )
 
 
 def described(mapping: Json, name: str) -> Json:

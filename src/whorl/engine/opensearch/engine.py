@@ -419,10 +419,20 @@ class OpenSearchEngine(ServerEngine):
 
         Leave out documents without a text, if the index can tell.
         """
-        mapping = self._client.mapping()
-        if self._foreign or mapping is None:
+        if self._foreign:
             return 0, 0, 0
-        lacking = wanted(text=searchable_text(mapping, self._names))
+        text = None
+        try:
+            if (mapping := self._client.mapping()) is None:
+                return 0, 0, 0
+            if not described(mapping, ID):
+                raise self._client.without_fields()
+            text = searchable_text(mapping, self._names)
+        except EngineResponseError as error:
+            # A user may have the right to search only.
+            if error.status != 403:
+                raise
+        lacking = wanted(text=text)
         unfound = {"bool": {"filter": [lacking], "must_not": [everything()]}}
         return self._client.total(), self._client.count(unfound), self._client.count(lacking)
 

@@ -212,17 +212,17 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
     """Return a reader of the cluster's MinHash tokens; None if the index has whorl's fields, or no MinHash field.
 
     Raises:
-        SchemaError: Several token fields exist and none is configured, or whorl cannot read the tokens.
+        SchemaError: Several token fields exist and none is configured, or whorl cannot read the tokens; or the name is
+            an alias of several indexes.
     """
     try:
         mapping = client.mapping(OWN)
         if mapping is None or described(mapping, ID):
             return None
         mapping, settings = client.mapping() or {}, client.settings()
-    except (EngineResponseError, SchemaError) as error:
-        # Searches do not need the mapping. It is unreadable for an alias of several indexes, or for a user without the
-        # right.
-        if isinstance(error, SchemaError) or error.status == 403:
+    except EngineResponseError as error:
+        # Searches do not need the mapping, and a user may have the right to search only.
+        if error.status == 403:
             return None
         raise
     field = choose_field(minhash_fields(mapping, settings), names.minhash)

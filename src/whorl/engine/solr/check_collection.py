@@ -51,6 +51,7 @@ from whorl.engine.solr.request_body import (
     listed,
     search_request,
     vector_parameters,
+    without_sketch,
 )
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.fingerprint_texts import sign
@@ -360,13 +361,20 @@ def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator
     has_tokens = {"prefix": {"f": collection.names.minhash, "query": ""}}
     bare = {"bool": {"must": ["*:*"], "must_not": [has_tokens]}}
     without = client.count(bare)
-    if without:
-        yield Finding.note(
-            "without-fingerprint",
-            f"{without:,} documents have no fingerprint: their text has fewer than {collection.scheme.shingle_size} "
-            f"words, or they were indexed before {collection.names.minhash!r} was filled",
-            "index those again (whorl index --all)",
-        )
+    if not without:
+        return
+    remedy = "index those again (whorl index --all)"
+    if collection.has_sketches and collection.content:
+        # A backfill also fills the token field, and gives a sketch to every document with a text.
+        name = stored_name(collection.scheme, SketchScheme())
+        lacking = {"bool": {"filter": [bare, without_sketch(name, collection.searchable_text)]}}
+        remedy = f"whorl solr backfill {client.url}" if client.count(lacking) else ""
+    yield Finding.note(
+        "without-fingerprint",
+        f"{without:,} documents have no fingerprint: their text has fewer than {collection.scheme.shingle_size} "
+        f"words, or they were indexed before {collection.names.minhash!r} was filled",
+        remedy,
+    )
 
 
 def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> Iterator[Finding]:
@@ -449,12 +457,17 @@ def _empty_sketches(client: SolrClient, collection: Collection, scheme: str) -> 
         )
     if collection.searchable_text:
         unsure = client.count(empty_sketches(scheme, collection.searchable_text)) - wrong
+        # Solr makes the tokens of the same text, so a document without tokens has a short text.
+        is_certain = collection.has_minhash and collection.content in collection.schema.sources(
+            collection.names.minhash
+        )
         if unsure > 0:
             yield Finding.note(
                 "short-texts",
                 f"{unsure:,} documents with a text have an empty sketch: their text has fewer than "
-                f"{collection.scheme.shingle_size} words, or was not known when the sketch was made",
-                remedy,
+                f"{collection.scheme.shingle_size} words"
+                + ("" if is_certain else ", or was not known when the sketch was made"),
+                "" if is_certain else remedy,
             )
 
 

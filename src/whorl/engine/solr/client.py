@@ -23,7 +23,7 @@ from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
-from whorl.engine.server_access import ServerAccess, ServerConnections, json_bytes, with_retries
+from whorl.engine.server_access import ServerAccess, ServerConnections, json_bytes, redirect_message, with_retries
 from whorl.errors import (
     EngineError,
     EngineResponseError,
@@ -317,8 +317,7 @@ def _response_error(url: str, response: urllib3.BaseHTTPResponse) -> EngineError
             is_temporary=True,
         )
     if 300 <= status < 400 and "location" in response.headers:
-        detail = without_login(response.headers["location"])
-        message = f"{url} answers {status}, to be asked at {detail} instead; name the address that answers itself"
+        message = redirect_message(url, status, response.headers["location"])
     elif status == 404:
         message = f"{url} answers 404, so there is no such core or collection, or it lacks a request handler ({detail})"
     elif status in (401, 403):

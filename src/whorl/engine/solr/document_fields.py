@@ -14,6 +14,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Sized
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,20 +134,16 @@ def as_typed(name: str, text: str, collection: Collection) -> str:
 
 def original_value(value: PropertyValue, places: Places) -> PropertyValue:
     """Convert a stored text back to the property's value; `places` has the types of the property's values."""
-    kinds = [kind for kind in places if kind is not Kind.TEXT]
-    if not isinstance(value, str) or len(kinds) != 1:
+    kinds = places.keys() - {Kind.TEXT}
+    if not isinstance(value, str) or Kind.KEYWORD in kinds:
         return value
-    try:
-        match kinds[0]:
-            case Kind.INTEGER:
-                return int(value)
-            case Kind.FLOAT:
-                return float(value)
-            case Kind.BOOLEAN if value in ("true", "false"):
-                return value == "true"
-    except ValueError:
-        # The schema's type may differ from the value's type. Then return the value unchanged.
-        pass
+    if kinds == {Kind.BOOLEAN} and value in ("true", "false"):
+        return value == "true"
+    # Some documents may have whole numbers and others fractions. The schema's type may also differ from the value's.
+    for kind, read in ((Kind.INTEGER, int), (Kind.FLOAT, float)):
+        with suppress(ValueError):
+            if kind in kinds and kinds <= {Kind.INTEGER, Kind.FLOAT}:
+                return read(value)
     return value
 
 

@@ -671,7 +671,7 @@ class SolrEngine(ServerEngine):
         collection = self.collection
         in_text = node.field is None or collection.schema.is_text(node.field)
         if isinstance(node, Words) and in_text and not any(tokens(node.text)):
-            reason = f"{node.text!r:.80} holds no words, so it matches nothing"
+            reason = f"there is no word in {node.text!r:.80}, so it matches nothing"
         elif node.field is None and not collection.names.text:
             reason = "the collection has no field to look for words without a field name in; write field:word"
         else:

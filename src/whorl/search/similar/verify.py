@@ -176,7 +176,7 @@ def residuals(engine: Engine, source: Source, ids: Sequence[str], detector: Boil
 def comparisons(
     engine: Engine, text: str, ids: Sequence[str], detector: BoilerplateDetector | None = None
 ) -> Iterator[tuple[str, Comparison]]:
-    """Compare a text, as A, with documents; yield the id of each document with the comparison.
+    """Compare a text, as A, with documents; yield the id of each document with the comparison, in order.
 
     Documents without a text are left out, and also the last documents if the texts exceed the limit of characters.
     """
@@ -185,7 +185,8 @@ def comparisons(
     for batch in batches(ids, _TEXTS_AT_ONCE):
         if characters >= MOST_PAGE_CHARACTERS:
             break
-        for document_id, other in engine.texts(batch).items():
+        texts = engine.texts(batch)
+        for document_id, other in ((name, texts[name]) for name in batch if name in texts):
             require_time()
             characters += len(other)
             yield document_id, comparer.compare(words_of(other, scheme))

@@ -159,7 +159,8 @@ def similar_routes(store: Store) -> APIRouter:
     def passages(request: PassagesRequest) -> Json:
         """The exact overlap of a text, as A, with each given document, and the beginning of their longest passage.
 
-        Documents without a stored text are left out, and so are the last ones if the texts together are very long.
+        The comparisons have the order of `documents`. Documents without a stored text are left out, and so are the
+        last ones if the texts together are very long.
         """
         text = request.text if request.id is None else store.texts([request.id])[request.id]
         assert text is not None
