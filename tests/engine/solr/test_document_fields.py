@@ -190,3 +190,19 @@ def test_names_of_a_collection_made_before(client: SolrClient) -> None:
         assert ids(store, "name:lease_2024.txt") == ids(store, "lease_20*") == ids(store, "name:lease_20*") == ["a"]
     assert [finding.code for finding in check(client, FieldNames()) if finding.code == "whole-names"] == ["whole-names"]
     assert "text_whorl_names" not in " ".join(initialise(client, FieldNames(), dry_run=True))
+
+
+def test_numbers_are_returned_as_numbers(client: SolrClient) -> None:
+    """
+    Fractions and whole numbers of one property are returned as they were indexed, and texts stay texts.
+    """
+    given: dict[str, dict[str, PropertyValue]] = {
+        "a": {"price": 9.99, "count": 3, "rate": 0.5, "code": "9.99"},
+        "b": {"price": 10, "count": 4, "rate": 1e-7, "code": "10"},
+    }
+    with open_store(client.url) as store:
+        store.index([Document(name, "", properties=properties) for name, properties in given.items()])
+        stored = store.engine.documents(list(given))
+    assert {name: dict(document.properties) for name, document in stored.items()} == {
+        name: {field: (value,) for field, value in properties.items()} for name, properties in given.items()
+    }
