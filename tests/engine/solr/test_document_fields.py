@@ -194,7 +194,7 @@ def test_names_of_a_collection_made_before(client: SolrClient) -> None:
 
 def test_numbers_are_returned_as_numbers(client: SolrClient) -> None:
     """
-    Fractions and whole numbers of one property are returned as they were indexed, and texts stay texts.
+    Fractions and whole numbers of one property are returned as numbers, and texts stay texts.
     """
     given: dict[str, dict[str, PropertyValue]] = {
         "a": {"price": 9.99, "count": 3, "rate": 0.5, "code": "9.99"},
