@@ -450,6 +450,7 @@ def test_an_alias_of_several_indexes(opensearch_url: str) -> None:
             store.search("*")
 
 
+@pytest.mark.process
 def test_a_redirect() -> None:
     """
     A redirect is not followed; the message has its target without a password.
