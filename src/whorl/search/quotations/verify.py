@@ -72,7 +72,7 @@ _MOST_INTACT = 200
 #: of CJK, Thai or similar characters.
 _MOST_REQUIRED, _MOST_NUMBERS, _MOST_UNSPACED = 8, 3, 60
 #: Share of these words that such a document must have unbroken if they are at least `_FEW_REQUIRED`.
-_INTACT, _FEW_REQUIRED = 0.35, 7
+_INTACT, _FEW_REQUIRED = 0.4, 5
 #: Preferred length of these words: shorter ones are frequent, and longer ones are more often broken at a line end.
 _WORD_LETTERS = 6
 #: Maximum number of phrases, and of their words, that rank these documents.
@@ -558,7 +558,7 @@ def _clauses_of_intact_words(words: Sequence[str], chosen: Sequence[int]) -> Boo
     """Return a clause for documents with `_INTACT` of the chosen words; None for few words."""
     if len(chosen) < _FEW_REQUIRED:
         return None
-    return Bool(should=tuple(Words(words[at]) for at in chosen), min_should_match=math.ceil(_INTACT * len(chosen)))
+    return Bool(should=tuple(Words(words[at]) for at in chosen), min_should_match=round(_INTACT * len(chosen)))
 
 
 def _clauses_of_all_spellings(words: Sequence[str], chosen: Sequence[int]) -> tuple[Bool[BoundLeaf], ...]:
