@@ -71,7 +71,8 @@ def html_text(markup: str) -> str:
         with warnings.catch_warnings():
             # Ignore BeautifulSoup's warnings about pages that look like XML, an address or a file name.
             warnings.simplefilter("ignore", UserWarning)
-            soup = BeautifulSoup(markup, "html.parser")
+            # Attributes and positions are not read, so do not split or store them.
+            soup = BeautifulSoup(markup, "html.parser", multi_valued_attributes=None, store_line_numbers=False)
     except (ParserRejectedMarkup, ValueError) as error:
         # For example, a character reference of thousands of digits raises ValueError.
         raise DocumentError(f"this HTML cannot be read: {str(error).partition(chr(10))[0]}") from error
