@@ -97,7 +97,7 @@ def _show_similar(out: Console, store: Store, where: Path, document_id: str) -> 
         markup=False,
         soft_wrap=True,
     )
-    out.print(similar_table(page))
+    out.print(similar_table(page, out.width))
     out.print(f"{plural(page.total, 'document')} {condition(page.plan)}\n", markup=False, soft_wrap=True)
 
 

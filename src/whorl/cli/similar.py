@@ -103,7 +103,8 @@ def similar(
     for warning in page.warnings:
         click.echo(f"note: {printable(warning)}", err=True)
     if page.found:
-        console().print(similar_table(page))
+        printer = console()
+        printer.print(similar_table(page, printer.width))
     about = "" if page.is_total_exact else "about "
     shown = "" if len(page.found) == page.total else f", {plural(len(page.found), 'hit')} shown"
     click.echo(f"{about}{plural(page.total, 'document')} {condition(page.plan)}{shown}; {page_promise(page)}")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
+import pytest
 from rich.console import Console
 from rich.table import Table
 
@@ -68,7 +69,7 @@ def test_a_long_id_is_folded_and_a_long_name_is_cut() -> None:
 def rows(*hits: SimilarHit) -> list[list[str]]:
     """Return the cells of each row."""
     page = Similar(len(hits), True, hits, cast(Any, None), len(hits))
-    return [line.split() for line in shown(similar_table(page), width=120)]
+    return [line.split() for line in shown(similar_table(page, 120), width=120)]
 
 
 def test_counted_shares_have_no_interval() -> None:
@@ -89,6 +90,30 @@ def test_estimates_have_the_ends_of_their_intervals() -> None:
     estimate = Estimate(Shares(0.333, 0.444, 0.555), low, high, 10, 30, 1_000, 12_345, is_exact=False)
     cells = rows(SimilarHit(Hit("x", "", 33.3), estimate))[1]
     assert cells[2:] == ["33.3%", "30–36", "44.4%", "40–46", "55.5%", "50–56", "12,345"]
+
+
+@pytest.mark.parametrize("is_residual", [False, True])
+@pytest.mark.parametrize("width", [70, 80, 100, 120, 160])
+def test_a_narrow_table_keeps_ids_and_shares_whole(width: int, is_residual: bool) -> None:
+    """
+    The bar and then the name give way, and shares without boilerplate go to a second line, but no number is cut.
+    """
+    low, high = Shares(0.301, 0.402, 0.503), Shares(0.359, 0.458, 0.557)
+    estimate = Estimate(Shares(0.333, 0.444, 0.555), low, high, 10, 30, 1_000, 12_345, is_exact=False)
+    residual: Any = exact_estimate(40, 80, 20) if is_residual else None
+    document_id, name = "folder/" + "i" * 60, "n" * 50
+    hit = SimilarHit(Hit(document_id, name, 33.3), estimate, residual)
+    lines = shown(similar_table(Similar(1, True, (hit,), cast(Any, None), 1), width), width=width)
+    assert all(len(line) <= width for line in lines)
+    cells = " ".join(lines).split()
+    for number in ("33.3%", "30–36", "44.4%", "40–46", "55.5%", "50–56", "12,345", "jaccard", "shingles"):
+        assert number in cells
+    assert all((f"({number}%)" in cells) == is_residual for number in ("20.0", "50.0", "25.0"))
+    assert sum(line.count("i") for line in lines[1:]) == 60
+    assert (name[:12] in lines[1], "█" in lines[1]) == (
+        width >= 100 + 20 * is_residual,
+        width >= 120 + 40 * is_residual,
+    )
 
 
 def test_sources_in_a_table() -> None:

@@ -90,7 +90,7 @@ def test_in_a_terminal_and_as_json(store: Store) -> None:
     page = store.similar("one", threshold=20, rows=1, common_above="15", exact=True)
     printer = console()
     with printer.capture() as shown:
-        printer.print(similar_table(page))
+        printer.print(similar_table(page, printer.width))
     assert f"({percent(rests_of(page)['two'].shares.a_in_b)})" in shown.get()
     hits = values(page)["hits"]
     assert [hit["without_common"]["a_in_b"] > 0.5 for hit in hits] == [True]

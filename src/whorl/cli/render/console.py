@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from whorl.request_context import Reporter
 
-_BAR_WIDTH = 20
+BAR_WIDTH = 20
 #: Maximum number of listed problems; more are only counted.
 _PROBLEMS_SHOWN = 20
 
@@ -47,8 +47,8 @@ def console(*, stderr: bool = False) -> Console:
 def share_bar(share: float) -> Text:
     from rich.text import Text
 
-    full = round(share * _BAR_WIDTH)
-    return Text("█" * full, style="green").append("░" * (_BAR_WIDTH - full), style="dim")
+    full = round(share * BAR_WIDTH)
+    return Text("█" * full, style="green").append("░" * (BAR_WIDTH - full), style="dim")
 
 
 def explanation(plan: Iterable[str], request: Mapping[str, object]) -> str:

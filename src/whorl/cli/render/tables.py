@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from whorl.cli.render.console import share_bar
+from whorl.cli.render.console import BAR_WIDTH, share_bar
 from whorl.fingerprint.statistics.metric import Metric, Shares
 from whorl.output.formatting import percent, percent_interval, plural, printable
 
@@ -16,10 +17,13 @@ if TYPE_CHECKING:
     from whorl.fingerprint.statistics.overlap_estimates import Estimate
     from whorl.model import Page
     from whorl.search.attribution.results import Attribution, TextSource
-    from whorl.search.similar.results import Similar
+    from whorl.search.similar.results import Similar, SimilarHit
 
-#: Shares of a hit, each in its own column.
+#: Shares of a hit, each in its own column, and the titles of these columns and of the size.
 _COLUMNS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
+_SHARE_TITLES = ("jaccard", "A in B", "B in A", "shingles")
+#: Widths in characters: the space between columns, the narrowest columns of ids and names, and the widest of names.
+_GAP, _LEAST_ID, _LEAST_NAME, _MOST_NAME = 2, 24, 16, 40
 
 
 def page_table(page: Page) -> Table:
@@ -55,26 +59,51 @@ def _overlap_bar(shared: int, of_source: int) -> Text:
     return share_bar(share).append(f" {percent(share):>6}", style="none")
 
 
-def similar_table(page: Similar) -> Table:
+def similar_table(page: Similar, width: int) -> Table:
     """Return the hits as a table: a bar for the requested metric, and each share with its 95 % interval.
 
-    If boilerplate is separated, the shares without boilerplate follow in brackets.
+    If boilerplate is separated, the shares without boilerplate are in brackets. A narrow table has them on a second
+    line, and leaves out the bar, then the name, so that ids and shares stay whole.
     """
+    shares = [_shares(similar, " ") for similar in page.found]
+    if _room_beside(shares, width) < _LEAST_ID:
+        shares = [_shares(similar, "\n") for similar in page.found]
+    room = _room_beside(shares, width)
+    has_bar = room >= _LEAST_ID + _LEAST_NAME + BAR_WIDTH + _GAP
+    room -= (BAR_WIDTH + _GAP) * has_bar
+    has_name = room >= _LEAST_ID + _LEAST_NAME
+    longest = max((cell_len(printable(similar.hit.id)) for similar in page.found), default=0)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("id", overflow="fold", ratio=3)
-    table.add_column("name", overflow="ellipsis", no_wrap=True, max_width=40)
-    table.add_column("", no_wrap=True)
-    for title in ("jaccard", "A in B", "B in A", "shingles"):
+    if has_name:
+        most = max(room // 2, min(_MOST_NAME, room - longest - _GAP))
+        table.add_column("name", overflow="ellipsis", no_wrap=True, max_width=most)
+    if has_bar:
+        table.add_column("", no_wrap=True)
+    for title in _SHARE_TITLES:
         table.add_column(title, justify="right", no_wrap=True)
-    for similar in page.found:
-        hit, estimate = similar.hit, similar.estimate
-        shares = [_percentage(estimate, metric) for metric in _COLUMNS]
-        if similar.residual is not None:
-            for share, metric in zip(shares, _COLUMNS, strict=True):
-                share.append(f" ({percent(similar.residual.shares.by(metric))})")
-        size = Text(f"{estimate.hit_size:,}")
-        table.add_row(Text(printable(hit.id)), Text(printable(hit.name)), share_bar(hit.score / 100), *shares, size)
+    for similar, own in zip(page.found, shares, strict=True):
+        names = [Text(printable(similar.hit.name))] if has_name else []
+        bars = [share_bar(similar.hit.score / 100)] if has_bar else []
+        table.add_row(Text(printable(similar.hit.id)), *names, *bars, *own)
     return table
+
+
+def _shares(similar: SimilarHit, before_residual: str) -> list[Text]:
+    """Return the cells of a hit's shares and its size; `before_residual` separates the shares without boilerplate."""
+    shares = [_percentage(similar.estimate, metric) for metric in _COLUMNS]
+    if similar.residual is not None:
+        for share, metric in zip(shares, _COLUMNS, strict=True):
+            share.append(f"{before_residual}({percent(similar.residual.shares.by(metric))})")
+    return [*shares, Text(f"{similar.estimate.hit_size:,}")]
+
+
+def _room_beside(shares: Sequence[Sequence[Text]], width: int) -> int:
+    """Return the columns that cells of shares leave for ids, names and bars."""
+    columns = zip(map(Text, _SHARE_TITLES), *shares, strict=True)
+    return width - sum(
+        _GAP + max(cell_len(line) for cell in cells for line in cell.plain.split("\n")) for cells in columns
+    )
 
 
 def _percentage(estimate: Estimate, metric: Metric) -> Text:
