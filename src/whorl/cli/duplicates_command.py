@@ -12,7 +12,7 @@ from whorl.cli.flags import require_default, with_boilerplate_texts
 from whorl.cli.output_files import require_writable
 from whorl.duplicates.input import InputReader
 from whorl.duplicates.options import DuplicatesOptions, Keep, require_property
-from whorl.duplicates.write_copies_of_files import require_columns, require_room, require_texts
+from whorl.duplicates.write_copies_of_files import ADDED, require_columns, require_room, require_texts
 from whorl.errors import ParameterError
 from whorl.ingest.rows.row_format import RowColumns
 from whorl.operations import DuplicatesOperation
@@ -189,6 +189,7 @@ class DuplicatesCommand(DuplicatesOperation):
             reference_columns=self.reference_column,
             columns=self.columns,
             is_rewritten=bool(self.folders),
+            added=() if self.annotated is None else ADDED,
             follow_links=self.follow_links,
         )
         for folder in self.folders:

@@ -162,6 +162,7 @@ class InputReader:
         reference_columns: Sequence[str] = (),
         columns: RowColumns = RowColumns(),  # noqa: B008 - frozen
         is_rewritten: bool = False,
+        added: Iterable[str] = (),
         follow_links: bool = False,
     ) -> None:
         self.problems = Problems()
@@ -172,6 +173,8 @@ class InputReader:
         self._keep, self._is_persistent = options.policy, options.state is not None
         needed = frozenset(filter(None, (self._keep.column, options.date, options.within)))
         self.columns = replace(columns, further=needed, is_text_optional=True)
+        #: Columns that a later step adds, which no row may have.
+        self._added = frozenset(added)
         #: Files whose rows have no text column.
         self.without_texts = set[str]()
         known = set[object]()
@@ -194,12 +197,13 @@ class InputReader:
 
     def part(self, place: Place, span: FileSpan | None, *, is_reference: bool) -> InputPart:
         columns, texts = self._columns_to_read(place, is_reference=is_reference)
-        return InputPart(place.file, span, columns, self.options, is_reference, texts)
+        added = frozenset() if is_reference else self._added
+        return InputPart(place.file, span, columns, self.options, is_reference, texts, added)
 
     def _columns_to_read(self, place: Place, *, is_reference: bool) -> tuple[RowColumns, tuple[str, ...]]:
         """Return the columns to read from a file, and the text columns if each becomes a separate document."""
         if not is_reference:
-            return self.columns, ()
+            return replace(self.columns, further=(self.columns.further or frozenset()) | self._added), ()
         columns, names = replace(self.columns, text_option="--reference-column"), self.reference_columns
         if names:
             present = self.columns_of(place)
@@ -380,6 +384,7 @@ class InputPart:
 
     Args:
         texts: Columns whose texts become separate documents; the first is also in `columns`.
+        added: Columns that rows must not have, because a later step adds them.
         at_byte: Called from time to time with the position in the file.
         report: Counts and problems; complete when all documents have been read.
     """
@@ -390,6 +395,7 @@ class InputPart:
     options: DuplicatesOptions
     is_reference: bool
     texts: tuple[str, ...] = ()
+    added: frozenset[str] = frozenset()
     at_byte: Callable[[int], None] = _ignore
     report: ReadReport = field(default_factory=ReadReport)
 
@@ -407,6 +413,8 @@ class InputPart:
             report.has_text = report.has_text or bool(document.text)
             if self.texts and document.text:
                 report.columns.add(self.texts[0])
+            if self.added:
+                require_free_columns(self.file, document.properties.keys(), self.added)
             if is_unchanged:
                 yield document
                 continue
@@ -495,6 +503,14 @@ class InputDocuments:
             self._reading.require_reference_columns(self._noted.columns)
         else:
             self._reading.require_used_columns(self._noted)
+
+
+def require_free_columns(file: File, names: Collection[str], added: Iterable[str]) -> None:
+    """Raise ParameterError if a file or one of its rows has a column that --annotated adds."""
+    if taken := [name for name in added if name in names]:
+        raise ParameterError(
+            f"{file} has a column {taken[0]!r} already, which --annotated writes; give it another name"
+        )
 
 
 def _once(named: Iterable[Place], known: set[object]) -> Iterator[Place]:

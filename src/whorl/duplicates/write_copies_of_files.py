@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
 
-from whorl.duplicates.input import InputReader, by_document, without, without_ranges
+from whorl.duplicates.input import InputReader, by_document, require_free_columns, without, without_ranges
 from whorl.duplicates.options import Granularity
 from whorl.duplicates.result import Cluster
 from whorl.errors import DocumentError, ParameterError
@@ -90,14 +90,7 @@ def require_columns(reading: InputReader) -> None:
             continue
         if form is None or not form.takes_columns:
             raise ParameterError(f"{place.file} has no rows that columns could be added to; leave it out")
-        _require_free(place, reading.columns_of(place))
-
-
-def _require_free(place: Place, names: Collection[str]) -> None:
-    if taken := [name for name in ADDED if name in names]:
-        raise ParameterError(
-            f"{place.file} has a column {taken[0]!r} already, which --annotated writes; give it another name"
-        )
+        require_free_columns(place.file, reading.columns_of(place), ADDED)
 
 
 def require_texts(reading: InputReader) -> None:
@@ -235,7 +228,7 @@ class _OutputWriter:
             return {} if text == document.text else {columns.text: text}
         if not self._with_columns:
             return None if document.id in self._decisions.to_delete else {}
-        _require_free(place, row.values)
+        require_free_columns(place.file, row.values, ADDED)
         added = self._decisions.added_columns.get(document.id, _UNIQUE)
         has_whole_numbers = self._added.get("cluster") is int
         if has_whole_numbers and added["cluster"] and not isinstance(row.values.get(columns.id_column), str):
