@@ -24,7 +24,7 @@ import org.elasticsearch.xcontent.XContentBuilder;
 
 /** One Elasticsearch node without an installation; it stops when standard input ends. */
 public final class ElasticsearchNode {
-    /** Arguments: the home folder, which holds modules/transport-netty4, and then settings, each as key=value. */
+    /** Arguments: the home folder, which contains modules/transport-netty4, then settings, each as key=value. */
     public static void main(String[] arguments) throws Exception {
         LogConfigurator.configureESLogging();
         Path home = Path.of(arguments[0]);
@@ -58,7 +58,7 @@ public final class ElasticsearchNode {
         throw new NoSuchMethodException("PluginsLoader.loadModulesBundles");
     }
 
-    /** Answers GET /, as the module rest-root does, which is in no repository. */
+    /** Responds to GET /, like the module rest-root, which Maven repositories lack. */
     private static final class Root implements RestHandler {
         @Override
         public List<Route> routes() {
