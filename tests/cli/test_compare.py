@@ -425,6 +425,19 @@ def test_common_text_of_files_and_stores(folder: Path) -> None:
     assert (refused.exit_code, "leave --scheme out" in refused.output) == (1, True)
 
 
+def test_common_text_needs_a_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Without any store, the error says why one is needed, and how to name it.
+    """
+    monkeypatch.setenv("WHORL_STORE", str(folder / "nowhere"))
+    for name in "ef":
+        (folder / f"{name}.txt").write_text("one two three four five six", encoding="utf-8")
+    done = whorl("e.txt", "f.txt", "--common-above", "1%")
+    assert done.exit_code == 1, done.output
+    assert "counts the documents of a store that have a text; name a store with --store STORE" in done.stderr
+    assert "--boilerplate FILE (there is no store at" in done.stderr
+
+
 def test_two_files_choose_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Two files need no store: the scheme is `--scheme` or the default one, and the configured store may be missing.

@@ -107,9 +107,14 @@ def _comparison(a: str, b: str, scheme: Scheme, store: str | None, options: Comp
         # Reading the texts of boilerplate files needs no store.
         boilerplate = detector_of_texts(options.boilerplate, scheme) if options.boilerplate else None
         return Comparer(of_a, scheme, boilerplate).compare(of_b)
-    from whorl.store import open_store
-
-    with open_store(store, create=False) as opened:
+    try:
+        opened = opened_store(store)
+    except StoreError as error:
+        raise StoreError(
+            f"--common-above {options.common_above} counts the documents of a store that have a text; name a store "
+            f"with --store STORE, or the common text itself with --boilerplate FILE ({error})"
+        ) from error
+    with opened:
         if opened.engine.scheme != scheme:
             raise SchemeMismatchError(
                 f"what is common is known under the store's scheme, {opened.engine.scheme.name}; leave --scheme out"
