@@ -175,8 +175,8 @@ def test_several_files_with_whole_numbers_as_ids(tmp_path: Path) -> None:
 @pytest.mark.process
 def test_columns_of_the_user_are_not_replaced(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    A column with the name of an added one is an error before the search, also one that only a later row of JSON lines
-    has.
+    A column with the name of an added one is an error before the search, also if only a later row of JSON lines has
+    it.
     """
     file, out = tmp_path / f"rows.{kind}", tmp_path / "out"
     write_rows(file, {"id": ["1", "2"], "text": [PAGE, PAGE], "similarity": [0.5, 0.7]})

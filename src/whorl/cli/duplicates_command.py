@@ -189,12 +189,12 @@ class DuplicatesCommand(DuplicatesOperation):
             reference_columns=self.reference_column,
             columns=self.columns,
             is_rewritten=bool(self.folders),
-            added=() if self.annotated is None else ADDED,
             follow_links=self.follow_links,
         )
         for folder in self.folders:
             require_room(reading, folder)
         if self.annotated is not None:
+            reading.added = frozenset(ADDED)
             require_columns(reading)
         if self.folders and self.level != "document":
             require_texts(reading)

@@ -162,7 +162,6 @@ class InputReader:
         reference_columns: Sequence[str] = (),
         columns: RowColumns = RowColumns(),  # noqa: B008 - frozen
         is_rewritten: bool = False,
-        added: Iterable[str] = (),
         follow_links: bool = False,
     ) -> None:
         self.problems = Problems()
@@ -174,7 +173,7 @@ class InputReader:
         needed = frozenset(filter(None, (self._keep.column, options.date, options.within)))
         self.columns = replace(columns, further=needed, is_text_optional=True)
         #: Columns that a later step adds, which no row may have.
-        self._added = frozenset(added)
+        self.added = frozenset[str]()
         #: Files whose rows have no text column.
         self.without_texts = set[str]()
         known = set[object]()
@@ -197,13 +196,13 @@ class InputReader:
 
     def part(self, place: Place, span: FileSpan | None, *, is_reference: bool) -> InputPart:
         columns, texts = self._columns_to_read(place, is_reference=is_reference)
-        added = frozenset() if is_reference else self._added
+        added = frozenset() if is_reference else self.added
         return InputPart(place.file, span, columns, self.options, is_reference, texts, added)
 
     def _columns_to_read(self, place: Place, *, is_reference: bool) -> tuple[RowColumns, tuple[str, ...]]:
         """Return the columns to read from a file, and the text columns if each becomes a separate document."""
         if not is_reference:
-            return replace(self.columns, further=(self.columns.further or frozenset()) | self._added), ()
+            return replace(self.columns, further=(self.columns.further or frozenset()) | self.added), ()
         columns, names = replace(self.columns, text_option="--reference-column"), self.reference_columns
         if names:
             present = self.columns_of(place)
