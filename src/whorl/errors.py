@@ -82,6 +82,18 @@ def quoted(value: object, most: int = 80) -> str:
     return shown if len(shown) <= most else f"{shown[: most // 2]}…{shown[len(shown) - (most - most // 2 - 1) :]}"
 
 
+def invalid_byte(error: UnicodeDecodeError) -> str:
+    r"""Return the place of a byte that is not UTF-8, and a remedy.
+
+    >>> try:
+    ...     b"caf\xe9".decode()
+    ... except UnicodeDecodeError as error:
+    ...     print(invalid_byte(error))
+    byte 0xe9 at position 3; encode it as UTF-8
+    """
+    return f"byte 0x{error.object[error.start]:02x} at position {error.start}; encode it as UTF-8"
+
+
 def require_text(name: str, value: object, remedy: str = "") -> None:
     """Raise ParameterError if an argument is not text.
 

@@ -208,3 +208,14 @@ def test_errors_shorten_long_names_and_values(
     error = embedded_service.post(f"/api/v1/{path}", json=body).json()["error"]
     assert message in error["message"]
     assert len(error["message"]) + len(error.get("hint", "")) < 600
+
+
+@pytest.mark.parametrize("path", ["/api/v1/search", SEARCH])
+def test_a_body_that_is_not_utf_8(embedded_service: TestClient, path: str) -> None:
+    """
+    The error for a body in Latin-1 has the byte, its position and a remedy.
+    """
+    body = '{"query": "caf\u00e9"}'.encode("latin-1")
+    answer = embedded_service.post(path, content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 400
+    assert "the body is not in UTF-8, as JSON is: byte 0xe9 at position 14; encode it as UTF-8" in answer.text

@@ -25,6 +25,7 @@ from whorl.errors import (
     StoreError,
     UnknownDocumentError,
     WhorlError,
+    invalid_byte,
 )
 from whorl.request_context import trace
 from whorl.service.json_response import Json
@@ -163,6 +164,8 @@ def answer_failures(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Json:
+        if isinstance(cause := error.__cause__, UnicodeDecodeError):
+            error = HTTPException(400, f"the body is not in UTF-8, as JSON is: {invalid_byte(cause)}")
         return failure_of(request.scope["path"], error)
 
 

@@ -270,3 +270,22 @@ def test_references(client: TestClient) -> None:
         compared = client.post("/api/v1/compare", json={"a": {"id": reference}, "b": {"id": "b"}}).json()
         assert (compared["a"]["name"], compared["shared_shingles"]) == ("A", 13)
     assert client.post("/api/v1/similar", json={"id": "none"}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "message"),
+    [
+        ("compare", {"a": "one", "b": {"id": "two"}}, "a: this must be an object, such as FORMS, got 'one'"),
+        ("compare", {"a": {"id": "two"}, "b": 5}, "b: this must be an object, such as FORMS, got 5"),
+        ("compare", ["one", "two"], 'the body: this must be an object, such as {"a": {"id": "lease"}, '),
+        ("similar", "one", "the body: this must be an object, such as FORMS, got 'one'"),
+    ],
+)
+def test_a_value_that_is_no_object(client: TestClient, path: str, body: object, message: str) -> None:
+    """
+    The error shows the value, and an object that would work.
+    """
+    answer = client.post(f"/api/v1/{path}", json=body)
+    forms = '{"id": "a document"} or {"text": "the words"}'
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"].startswith(message.replace("FORMS", forms))

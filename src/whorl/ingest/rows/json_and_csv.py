@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Self
 
 import orjson
 
-from whorl.errors import DocumentError
+from whorl.errors import DocumentError, invalid_byte
 from whorl.ingest.extraction.detect_format import EXAMINED_BYTES, encoding_of_mark, probable_encoding
 from whorl.ingest.file_limits import file_limits
 from whorl.ingest.rows.row_format import (
@@ -238,7 +238,7 @@ def _parse_with_python(line: bytes) -> object:
     except RecursionError:
         raise DocumentError("this is nested too deep to be read") from None
     except UnicodeDecodeError as error:
-        raise DocumentError(str(error)) from None
+        raise DocumentError(f"this is not in UTF-8, as JSON is: {invalid_byte(error)}") from None
     except ValueError:
         raise DocumentError(f"a whole number has more than {sys.get_int_max_str_digits():,} digits") from None
 

@@ -16,7 +16,7 @@ from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, quoted
 from whorl.request_context import require_time, timely
 from whorl.search.attribution.excluded_parts import quotations_between_marks
 from whorl.search.quotations.results import GivenQuotation, Quotation
@@ -149,7 +149,9 @@ def _broken_json(error: json.JSONDecodeError, line: int) -> ParameterError:
 def named_quotations(listed: object) -> list[Quotation]:
     """Return quotations from objects with a `quote` and an optional `source`; raise ParameterError for other values."""
     if not isinstance(listed, Sequence) or isinstance(listed, str):
-        raise ParameterError('quotations are a list such as [{"quote": "the words", "source": "a document"}]')
+        raise ParameterError(
+            'quotations are a list such as [{"quote": "the words", "source": "a document"}], got ' + quoted(listed)
+        )
     quotations = []
     for number, given in enumerate(listed, 1):
         item = asdict(given) if isinstance(given, GivenQuotation) else given

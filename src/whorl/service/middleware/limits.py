@@ -415,7 +415,7 @@ async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemor
         has_more = message.get("more_body", False)
     # The meter reads only UTF-8, so refuse other encodings.
     if not json.detect_encoding(bytes(body[:4])).startswith("utf-8"):
-        raise HTTPException(400, "the body is not in UTF-8, as JSON is")
+        raise HTTPException(400, "the body is not in UTF-8, as JSON is; encode it as UTF-8")
 
 
 class ReadAhead:

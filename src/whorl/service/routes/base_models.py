@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Mapping
 from enum import Enum
 from fractions import Fraction
@@ -27,6 +28,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, create_model, field_validator, model_validator
 from typing_extensions import TypedDict
 
+from whorl.errors import quoted
 from whorl.operations import QUERY_SCHEMA, OptionField, options_of
 from whorl.output.json_conversion import CharRange, is_result, json_fields, without_none
 from whorl.search.boilerplate import common_limit
@@ -52,6 +54,17 @@ class RequestBody(BaseModel):
     rule: ClassVar[dict[str, Any]] = {}
     #: Example request for a store with the contracts of examples/; None if the properties have examples.
     example: ClassVar[Example] = None
+    #: Objects that an error shows if the value is no object; empty for the example.
+    forms: ClassVar[str] = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_an_object(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping | cls):
+            form = cls.forms or json.dumps(cls.example, ensure_ascii=False)
+            such = f", such as {form}" if cls.forms or cls.example else ""
+            raise ValueError(f"this must be an object{such}, got {quoted(value)}")
+        return value
 
     @field_validator("*", mode="before")
     @classmethod
@@ -133,6 +146,8 @@ class OneText(RequestBody):
             {"required": ["text"], "properties": {"text": {"type": "string"}, "id": {"type": "null"}}},
         ]
     }
+
+    forms: ClassVar[str] = '{"id": "a document"} or {"text": "the words"}'
 
     id: str | None = Field(None, examples=["lease"])
     text: str | None = Field(None, examples=["The tenant pays a rent in advance."])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 from fastapi import APIRouter, Response
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from whorl.operations import Boilerplate, CompareOperation, SimilarOperation, SourcesOperation, VerifyOperation
 from whorl.output.checked_quotations import ListedVerification, quotations_report, verification_values
@@ -22,7 +22,7 @@ from whorl.output.json_conversion import values
 from whorl.output.sources import AttributedText, sources_values
 from whorl.output.sources_report import report
 from whorl.search.boilerplate import detector_for_comparison
-from whorl.search.quotations.extract_quotations import MOST_QUOTATIONS
+from whorl.search.quotations.extract_quotations import MOST_QUOTATIONS, named_quotations
 from whorl.search.quotations.results import GivenQuotation
 from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.search.similar.results import Similar
@@ -106,6 +106,13 @@ class VerifyRequest(RequestBody):
     name: str = Field("", max_length=1_000)
     #: JSON, or a report: one HTML file to read, print and send.
     format: Literal["json", "html"] = "json"
+
+    @field_validator("quotations", mode="before")
+    @classmethod
+    def _are_quotations(cls, value: Any) -> Any:
+        if value is not None:
+            named_quotations(value)
+        return value
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
