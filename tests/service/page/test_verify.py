@@ -33,7 +33,7 @@ def test_a_pasted_answer(page: Page, shots: Path) -> None:
     expect(rows.nth(0)).to_contain_text("Word for word")
     expect(rows.nth(1).locator("del")).to_have_text("1,450")
     expect(rows.nth(1).locator("ins")).to_have_text("1,540")
-    expect(rows.nth(2)).to_contain_text("runs of its words looked up, found in no document")
+    expect(rows.nth(2)).to_contain_text("runs of its words looked up; no document has it")
     shoot(page, shots / "quotations.png")
     marks.nth(1).click()
     expect(rows.nth(1)).to_have_class("source verdict edited on")

@@ -71,7 +71,8 @@ function row(quotation, at) {
     ...quotation.notes.map((note) => element("p.quiet", {}, note)),
     ...quotation.places.map((place) => placeOf(quotation, place)),
     quotation.verdict === "absent" && quotation.looked_up
-      ? element("p.quiet", {}, `${counted(quotation.looked_up.runs.length, "run")} of its words looked up, found in no document`) : null,
+      ? element("p.quiet", {}, `${counted(quotation.looked_up.runs.length, "run")} of its words looked up; ${
+        quotation.looked_up.is_complete ? "no document has it" : "the documents that were read do not have it"}`) : null,
   );
 }
 
