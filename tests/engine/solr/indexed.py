@@ -8,7 +8,7 @@ from typing import Any
 from whorl import Document, Store
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.field_definitions import NEEDED, SAMPLE
-from whorl.fingerprint.sketch.frac_minhash import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_tokens
 
 SCHEME_NOW = SketchScheme()
 #: Ids with characters that have a meaning in lists, queries or macros.
@@ -57,6 +57,11 @@ def indexed_tokens(client: SolrClient, document_id: str) -> set[str]:
         "facet": {"tokens": {"type": "terms", "field": SAMPLE, "limit": -1}},
     }
     return {bucket["val"] for bucket in client.post("select", body)["facets"].get("tokens", {"buckets": []})["buckets"]}
+
+
+def tokens_of(sketch: Sketch) -> set[str]:
+    """Return the tokens that the index must have of a document: look-ups, and the mark of a non-empty sketch."""
+    return {"sampled.", *lookup_tokens(sketch)} if sketch.size else set()
 
 
 def versions(client: SolrClient) -> dict[str, int]:

@@ -16,6 +16,7 @@ from tests.engine.solr.indexed import (
     indexed_tokens,
     only_of_texts,
     stored,
+    tokens_of,
     versions,
     without_sketches,
 )
@@ -31,8 +32,7 @@ from whorl.engine.solr.client import SolrClient, SolrResponse
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import NEEDED, SCHEME, SKETCH
 from whorl.errors import SchemaError
-from whorl.fingerprint.sketch.frac_minhash import Sketch, lookup_tokens
-from whorl.query.plan.nodes import BoundPlan, SketchTokens
+from whorl.fingerprint.sketch.frac_minhash import Sketch
 
 TEXT = "one two three four five six seven"
 PLAIN: dict[str, object] = {"id": "a", "content": TEXT}
@@ -53,7 +53,7 @@ def test_backfill_gives_what_indexing_gives(client: SolrClient, store: Store, sk
     assert backfill(client, FieldNames(), batch=7) == BackfillReport(total=WITH_TEXT, sent=WITH_TEXT)
     assert stored(client) == only_of_texts(before)
     assert answers(store) == answered
-    assert all(indexed_tokens(client, name) == set(lookup_tokens(sketches[name])) for name in ("big", "d40", "a,b"))
+    assert all(indexed_tokens(client, name) == tokens_of(sketches[name]) for name in ("big", "d40", "a,b"))
     once = versions(client)
     assert backfill(client, FieldNames()) == BackfillReport(total=0)
     assert versions(client) == once
@@ -77,8 +77,7 @@ def test_backfill_goes_on_where_it_was_stopped(client: SolrClient, store: Store)
     assert len(there) == 20
     with Store(SolrEngine(client)) as partly:
         assert partly.engine.sketch_scheme == SCHEME_NOW
-        plan = BoundPlan(SketchTokens("big", SCHEME_NOW, (1,), 1, 0, None))
-        warning = partly.engine.candidates(plan, start=0, rows=1).warnings[0]
+        (warning,) = partly.engine.gaps(by_sketch=True)
     assert "whorl solr backfill" in warning
     assert warning.startswith(f"{WITH_TEXT - 20} of {len(DOCUMENTS)} documents")
     done = backfill(client, FieldNames(), batch=10)

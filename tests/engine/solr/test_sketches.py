@@ -14,6 +14,7 @@ from tests.engine.solr.indexed import (
     STRANGE,
     indexed_tokens,
     stored,
+    tokens_of,
     without_sketches,
 )
 from tests.families import shingles
@@ -34,7 +35,7 @@ from whorl.engine.solr.request_body import SolrFields, search_request
 from whorl.fingerprint import fingerprint_texts
 from whorl.fingerprint.fingerprint_texts import text_sketch
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, compare, lookup_numbers, lookup_tokens
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, compare, lookup_numbers
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.query.plan.nodes import Bool, BoundPlan, DocumentIds, SketchTokens, Words
 
@@ -79,7 +80,7 @@ def test_indexing_fills_the_fields(client: SolrClient, sketches: Mapping[str, Sk
         tokens = expected.pop(SAMPLE)
         assert {name: document.get(name) for name in expected} == expected
         if document["id"] in ("big", "d40", "a,b", "ünï"):
-            assert indexed_tokens(client, document["id"]) == set(tokens) == set(lookup_tokens(sketches[document["id"]]))
+            assert indexed_tokens(client, document["id"]) == set(tokens) == tokens_of(sketches[document["id"]])
 
 
 def test_sketches_by_id(store: Store, sketches: Mapping[str, Sketch]) -> None:
