@@ -24,7 +24,7 @@ def never(*_):
     while True:
         signal.pause()
 
-TemporarySketchStore.add = PersistentSketchStore.stored = never
+TemporarySketchStore.add = PersistentSketchStore.read_sketches = never
 main()
 """
 OWN = """
