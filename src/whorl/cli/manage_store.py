@@ -35,9 +35,10 @@ def status(store: str | None, verify: bool) -> None:
     settings = Settings.load()
     with open_store(store, settings, create=False) as opened:
         engine = opened.engine
+        kind = type(engine).__name__.removesuffix("Engine").lower()
         name = without_login(store or settings.store)
         click.echo(f"store: {name if '://' in name else Path(name).expanduser().absolute()}")
-        click.echo(f"engine: {type(engine).__name__.removesuffix('Engine').lower()}")
+        click.echo(f"engine: {kind}")
         click.echo(f"documents: {engine.count():,}")
         size = engine.size()
         click.echo(f"size: {'not known' if size is None else f'{size / 1_000_000:,.1f} MB'}")
@@ -46,7 +47,7 @@ def status(store: str | None, verify: bool) -> None:
             click.echo(f"ids of files: paths from {base}")
         if not engine.keeps_texts:
             click.echo("texts: none, so only 'whorl sources' and searches of names and properties work")
-        for part in _missing(engine, name, store_flag(store)) if engine.keeps_texts else ():
+        for part in _missing(engine, kind, name, store_flag(store)) if engine.keeps_texts else ():
             click.echo(f"missing: {part}")
         lag = engine.index_lag()
         gaps = engine.gaps(by_sketch=True)
@@ -61,9 +62,8 @@ def status(store: str | None, verify: bool) -> None:
         sys.exit(1)
 
 
-def _missing(engine: Engine, name: str, flag: str) -> Iterator[str]:
+def _missing(engine: Engine, kind: str, name: str, flag: str) -> Iterator[str]:
     """Yield the parts that a store lacks, each with the command that adds it."""
-    kind = type(engine).__name__.removesuffix("Engine").lower()
     if engine.sketch_scheme is None:
         yield f"sketches, so percentages are rough; 'whorl {kind} check {name}' says how documents get them"
     if engine.passage_scheme is None:

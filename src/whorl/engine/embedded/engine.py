@@ -700,9 +700,6 @@ class EmbeddedEngine(Engine):
     def size(self) -> int:
         return folder_size(self.path)
 
-    def gaps(self, *, by_sketch: bool) -> tuple[str, ...]:
-        return ()
-
     def index_lag(self) -> int:
         self._require_usable()
         return self._lag.changes()
