@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from whorl.engine import server_access
 from whorl.engine.local import jars
 from whorl.engine.local.jars import Jar, Server, fetch_jars, find_java, of_version, read_lock
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
@@ -243,6 +244,41 @@ def test_of_two_at_once_one_downloads(one_jar, monkeypatch, tmp_path):
         thread.join()
     assert registry.calls == 1
     assert results[0] == results[1] != []
+
+
+class FlakyRepository:
+    """Stands in for jgo's `maven` module: its downloads fail a number of times."""
+
+    def __init__(self, failures: int):
+        self.failures = failures
+
+    def MavenContext(self, repo_cache: Path, timeout: int) -> FlakyRepository:
+        self.path = repo_cache / "one-1.0.jar"
+        return self
+
+    def create_dependency(self, coordinates: str) -> SimpleNamespace:
+        return SimpleNamespace(artifact=self)
+
+    def resolve(self) -> Path:
+        self.failures -= 1
+        if self.failures >= 0:
+            raise ConnectionError("Temporary failure in name resolution")
+        self.path.parent.mkdir()
+        self.path.write_bytes(b"jar")
+        return self.path
+
+
+def test_a_failed_download_is_tried_again(one_jar, monkeypatch, tmp_path):
+    """
+    A network that fails now and then does not abort the download; a network that is down is an error.
+    """
+    monkeypatch.setattr(server_access, "_FIRST_PAUSE_SECONDS", 0)
+    monkeypatch.setitem(sys.modules, "jgo.maven", FlakyRepository(2))
+    (jar,) = fetch_jars(one_jar, tmp_path / "cache")
+    assert jar.read_bytes() == b"jar"
+    monkeypatch.setitem(sys.modules, "jgo.maven", FlakyRepository(100))
+    with pytest.raises(EngineUnavailableError, match=r"Solr's jars cannot be downloaded: Temporary failure"):
+        fetch_jars(one_jar, tmp_path / "other")
 
 
 def test_without_jgo_and_mvn_the_error_says_what_to_install(one_jar, monkeypatch, tmp_path):

