@@ -1,8 +1,9 @@
 """Commands simhash-find-all and simhash-find-clusters: read codes, one per line, and write pairs or clusters.
 
-Options, messages and exit codes are the same as in simhash-cpp. In two cases simhash-cpp aborts, but these commands
-report an error: an invalid line (exit code 9), and more than 64 blocks (6). Modules are imported when needed, because
-imports take longer than the search of a small input.
+Options, messages and exit codes are the same as in simhash-cpp, whose find-all wrongly says that the number of blocks
+may equal the distance. In two cases simhash-cpp aborts, but these commands report an error: an invalid line (exit code
+9), and more than 64 blocks (6). Modules are imported when needed, because imports take longer than the search of a
+small input.
 """
 
 from __future__ import annotations
@@ -52,7 +53,6 @@ class _Job(NamedTuple):
     name: str
     sought: str
     written: str
-    than: str
     what: str
     find: Callable[[Codes, int], Iterator[Groups]]
     are_pairs: bool
@@ -67,14 +67,12 @@ class _ExitError(Exception):
 
 
 def find_all(arguments: Sequence[str] | None = None) -> int:
-    return _main(
-        _Job("simhash-find-all", "matches", "matches", ">=", "all pairs of them", _pairs, are_pairs=True), arguments
-    )
+    return _main(_Job("simhash-find-all", "matches", "matches", "all pairs of them", _pairs, are_pairs=True), arguments)
 
 
 def find_clusters(arguments: Sequence[str] | None = None) -> int:
     what = "all groups of them connected by pairs"
-    return _main(_Job("simhash-find-clusters", "clusters", "results", ">", what, _clusters, are_pairs=False), arguments)
+    return _main(_Job("simhash-find-clusters", "clusters", "results", what, _clusters, are_pairs=False), arguments)
 
 
 def _pairs(codes: Codes, distance: int) -> Iterator[Groups]:
@@ -129,7 +127,7 @@ def _run(job: _Job, arguments: Sequence[str]) -> None:
         (distance, 3, "Distance must be provided and > 0"),
         (source, 4, "Input must be provided and non-empty."),
         (target, 5, "Output must be provided and non-empty."),
-        (blocks > distance, 6, f"Blocks ({blocks}) must be {job.than} distance ({distance})"),
+        (blocks > distance, 6, f"Blocks ({blocks}) must be > distance ({distance})"),
         (blocks <= _MOST_BLOCKS, 6, f"Blocks ({blocks}) must be <= {_MOST_BLOCKS}"),
     ):
         if not is_right:
