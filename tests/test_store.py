@@ -56,6 +56,19 @@ def test_an_unknown_document_is_one_error(store: Store, ask: Callable[[Store], o
         store.texts(["empty"])
 
 
+@pytest.mark.parametrize("ask", ["similar", "prepare_similar", "sources", "verify"])
+def test_neither_a_text_nor_a_document(store: Store, ask: str) -> None:
+    """
+    The error says what to give; a document with the id of the text in `source` is found.
+    """
+    with pytest.raises(ParameterError, match=r"give the id of a document, .*a text as source") as error:
+        getattr(store, ask)()
+    assert not isinstance(error.value, UnknownDocumentError)
+    store.index([Document("source", ONE)])
+    getattr(store, ask)()
+    getattr(store, ask)("source")
+
+
 @pytest.mark.parametrize("ask", ["index", "prepare", "search", "explain", "similar", "sources"])
 def test_a_misspelt_argument_is_an_error(store: Store, ask: str) -> None:
     """

@@ -239,6 +239,7 @@ class Store:
         criteria = make_criteria(options.metric, options.threshold, options.recall)
         texts = None if source is None else {reference: source}
         listed(reference)
+        self._require_named(reference, source)
         sources = Sources(self.engine, texts, self.references, recalls=recalls)
         common = boilerplate_detector(
             self.engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common
@@ -290,6 +291,7 @@ class Store:
 
         options = operation_of(SourcesOperation, options, keywords)
         excluded = None if options.exclude is None else self._reader().bound_filter(options.exclude)
+        self._require_named(reference, source)
         text, own_id = self._text_and_id(reference, source)
         gaps = gap_warnings(self.engine, by_sketch=True)
         attribution = sources_of(self.engine, text, own_id, excluded, options)
@@ -331,13 +333,19 @@ class Store:
             if source is not None or reference != SOURCE:
                 raise ParameterError("give quotations, or a text that has some")
             verification = verify_quotations(self.engine, self.references, "", named_quotations(quotations))
-        elif source is None and reference == SOURCE:
-            raise ParameterError("give the id of a document, a text as source, or quotations")
         else:
+            self._require_named(reference, source, "the id of a document, a text as source, or quotations")
             options = operation_of(VerifyOperation, options, keywords)
             text, own_id = self._text_and_id(reference, source)
             verification = verification_of(self.engine, self.references, text, own_id, options)
         return replace(verification, warnings=(*verification.warnings, *gap_warnings(self.engine, by_sketch=True)))
+
+    def _require_named(
+        self, reference: str, source: str | None, one: str = "the id of a document, or a text as source"
+    ) -> None:
+        """Raise ParameterError if neither a text nor a document is named; a document may have the id `SOURCE`."""
+        if source is None and reference == SOURCE and not self.references.ids([SOURCE]):
+            raise ParameterError(f"give {one}")
 
     def _text_and_id(self, reference: str, source: str | None) -> tuple[str, str | None]:
         """Return a given text, or the text of a document with the document's id."""
