@@ -293,7 +293,7 @@ class Store:
         excluded = None if options.exclude is None else self._reader().bound_filter(options.exclude)
         self._require_named(reference, source)
         text, own_id = self._text_and_id(reference, source)
-        gaps = gap_warnings(self.engine, by_sketch=True)
+        gaps = gap_warnings(self.engine, "sketches")
         attribution = sources_of(self.engine, text, own_id, excluded, options)
         if not gaps:
             return attribution
@@ -338,7 +338,7 @@ class Store:
             options = operation_of(VerifyOperation, options, keywords)
             text, own_id = self._text_and_id(reference, source)
             verification = verification_of(self.engine, self.references, text, own_id, options)
-        return replace(verification, warnings=(*verification.warnings, *gap_warnings(self.engine, by_sketch=True)))
+        return replace(verification, warnings=(*verification.warnings, *gap_warnings(self.engine, "sketches")))
 
     def _require_named(
         self, reference: str, source: str | None, one: str = "the id of a document, or a text as source"

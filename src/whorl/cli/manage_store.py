@@ -50,7 +50,7 @@ def status(store: str | None, verify: bool) -> None:
         for part in _missing(engine, kind, name, store_flag(store)) if engine.keeps_texts else ():
             click.echo(f"missing: {part}")
         lag = engine.index_lag()
-        gaps = engine.gaps(by_sketch=True)
+        gaps = tuple(dict.fromkeys((*engine.gaps("sketches"), *engine.gaps("tokens"))))
         for gap in (*([lag_message(lag)] if lag else []), *gaps) or ["complete"]:
             click.echo(f"index: {gap}")
         if verify:

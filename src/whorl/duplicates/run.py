@@ -169,7 +169,7 @@ def duplicates_in(
             properties if policy.column or date_field else None,
         )
         duplicates.read_texts = texts_of(engine)
-        duplicates.gaps = engine.gaps(by_sketch=False)
+        duplicates.gaps = engine.gaps("words")
         if options.common:
             duplicates.without_text = without
         else:

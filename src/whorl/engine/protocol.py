@@ -24,6 +24,8 @@ from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, Value
 
 #: Number of documents per batch of a scan; their sketches take some megabytes.
 SCAN_BATCH_SIZE = 1000
+#: What a search looks up: only words and values, also MinHash tokens, or sketches.
+LookUp: TypeAlias = Literal["words", "tokens", "sketches"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -463,10 +465,10 @@ class Engine(Protocol):
         """
         return 0
 
-    def gaps(self, *, by_sketch: bool) -> tuple[str, ...]:
-        """Return warnings about documents that searches miss; with `by_sketch`, about searches by similarity too.
+    def gaps(self, by: LookUp) -> tuple[str, ...]:
+        """Return warnings about documents that a search misses, each with a remedy. The counts may be some seconds old.
 
-        The counts may be some seconds old.
+        For a search by sketches in a store without sketches, the warnings are those of a search by tokens.
         """
         return ()
 
@@ -480,13 +482,13 @@ class Engine(Protocol):
     def close(self) -> None: ...
 
 
-def gap_warnings(engine: Engine, *, by_sketch: bool) -> tuple[str, ...]:
-    """Return warnings if the index lacks stored documents, so that searches miss them.
+def gap_warnings(engine: Engine, by: LookUp) -> tuple[str, ...]:
+    """Return warnings if a search misses documents, because the index lacks them or what the search looks up.
 
     Call this before the search, because the call makes the engine try to update its index.
     """
     lag = engine.index_lag()
-    return (*([f"{lag_message(lag)}; this answer leaves them out"] if lag else []), *engine.gaps(by_sketch=by_sketch))
+    return (*([f"{lag_message(lag)}; this answer leaves them out"] if lag else []), *engine.gaps(by))
 
 
 def require_current_index(engine: Engine, operation: str) -> None:

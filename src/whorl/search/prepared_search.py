@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.arrays import batches
-from whorl.engine.protocol import Engine, Facet, FacetResult, gap_warnings
+from whorl.engine.protocol import Engine, Facet, FacetResult, LookUp, gap_warnings
 from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError, require_text
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets
 from whorl.fingerprint.minhash.signature import Signature, buckets_from, shared_tokens
@@ -168,7 +168,8 @@ class QueryReader:
         places = self.places(key.field) or self.places(key.field.removeprefix("@"))
         if places is None:
             hint = "".join(f"; did you mean {near!r}?" for near in self._engine.fields().nearest(key.field)[:1])
-            raise ParameterError(f"the store has no field {key.field!r:.80} to sort by{hint}")
+            missed = "".join(f"; {gap}" for gap in self._engine.gaps("words"))
+            raise ParameterError(f"the store has no field {key.field!r:.80} to sort by{hint}{missed}")
         # Prefer dates and numbers if some documents have them.
         kinds = next((kinds for kinds in _SORTED_BY if not places.keys().isdisjoint(kinds)), None)
         if kinds is None:
@@ -210,7 +211,15 @@ class QueryReader:
             return resolve(plan, self._engine.fields(), text, self._now, self.names, empty)
         except UnknownFieldError:
             # Another process may have just indexed the first document with this field.
-            return resolve(plan, self._engine.fields(latest=True), text, self._now, self.names, empty)
+            latest = self._engine.fields(latest=True)
+        try:
+            return resolve(plan, latest, text, self._now, self.names, empty)
+        except UnknownFieldError as error:
+            # The field may be one of documents that the engine cannot search yet.
+            if not (gaps := self._engine.gaps("words")):
+                raise
+            hint = "\n".join(filter(None, (error.hint, *gaps)))
+            raise UnknownFieldError(error.message, query=error.query, span=error.span, hint=hint) from None
 
 
 class PreparedQuery:
@@ -240,6 +249,8 @@ class PreparedQuery:
         self._filters = [plan for plan, _ in chosen]
         self._plan: ResolvedPlan = self._without(())
         used = references(self._plan)
+        #: What the query and its filters look up.
+        self.looked_up: LookUp = "words" if not used else "tokens" if metric is None else "sketches"
         unused = [
             f"the query does not use the source {name!r:.80}: write FINGERPRINT:{name}"
             for name in sources.texts
@@ -275,7 +286,7 @@ class PreparedQuery:
         """
         self.reader.require_page(start, rows)
         keys = [self.reader.sortable(key) for key in sort_keys(sort)]
-        gaps = gap_warnings(self.engine, by_sketch=self._calibrated is not None)
+        gaps = gap_warnings(self.engine, self.looked_up)
         if collapse:
             page = collapsed_page(self.engine, self.bound, start=start, rows=rows, order=keys)
         else:

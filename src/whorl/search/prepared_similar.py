@@ -57,7 +57,7 @@ class PreparedSimilar:
             ParameterError: The page is out of range.
         """
         self._reader.require_page(start, rows)
-        gaps = gap_warnings(self._engine, by_sketch=True)
+        gaps = gap_warnings(self._engine, "sketches")
         try:
             page = find_similar(self._search, self._filter, start=start, rows=rows, exact=exact)
         except ChangedSourceError:

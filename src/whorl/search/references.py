@@ -139,12 +139,16 @@ class References:
             shown = ", ".join(quoted(hit.id) for hit in names[:_NAMES_SHOWN])
             raise UnknownDocumentError(reference, f", but several of this name: {shown}; name one by its id")
         suggested = self._nearest_id(reference)
-        advice = f"; {self._advice}" if suggested is None else ""
+        advice = self._missed() or ("" if suggested else f"; {self._advice}")
         raise UnknownDocumentError(reference, f", and there is no such file{advice}", suggested)
 
     def unknown(self, reference: str) -> UnknownDocumentError:
         """Return the error for an unknown reference; it suggests the document with the most similar id or name."""
-        return UnknownDocumentError(reference, suggested=self._nearest_id(reference))
+        return UnknownDocumentError(reference, self._missed(), self._nearest_id(reference))
+
+    def _missed(self) -> str:
+        """Return the end of a message about an unknown document, if the engine cannot find all documents."""
+        return "".join(f"; {gap}" for gap in self._engine.gaps("words"))
 
     def _nearest_id(self, reference: str) -> str | None:
         last = PurePosixPath(reference).name

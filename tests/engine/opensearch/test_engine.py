@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from contextlib import closing
 
 import pytest
@@ -22,7 +23,7 @@ from whorl.engine.opensearch.create_or_extend_index import initialise
 from whorl.engine.opensearch.document_fields import DIGEST, SKETCH, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.protocol import ScanBatch
-from whorl.errors import FieldError, SchemaError
+from whorl.errors import FieldError, ParameterError, SchemaError, UnknownDocumentError, UnknownFieldError
 from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketch
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_numbers
@@ -289,6 +290,14 @@ def test_an_index_without_fields(other_url: str) -> None:
             for command in (["search", "*"], ["list"], ["duplicates"], ["status"]):
                 output = CliRunner().invoke(main, [*command, "--store", other_url]).output
                 assert said in output, (command, output)
+        with open_store(other_url) as store:
+            assert said in store.search("FINGERPRINT:a").warnings
+            with pytest.raises(UnknownDocumentError, match=re.escape(said)):
+                store.similar("a")
+            with pytest.raises(UnknownFieldError, match=re.escape(said)):
+                store.search("year:2020")
+            with pytest.raises(ParameterError, match=re.escape(said)):
+                store.search("*", sort="year")
         assert backfill(client, FieldNames()).sent == 1
         with open_store(other_url) as store:
             assert (store.search("year:2020").total, store.search("*").warnings) == (1, ())

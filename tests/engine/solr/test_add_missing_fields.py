@@ -20,6 +20,7 @@ from whorl.engine.check_findings import Severity
 from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.local.solr import create_collection, delete_collection
 from whorl.engine.solr.add_missing_fields import initialise
+from whorl.engine.solr.backfill import backfill
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
@@ -392,6 +393,57 @@ def test_init_makes_a_bare_collection_searchable(collections: Collections) -> No
         signature = store.signature("a")
     assert signature is not None
     assert signature.tokens == plain_tokens(text)
+
+
+def test_documents_without_a_fingerprint_are_counted(collections: Collections) -> None:
+    """
+    Between init and backfill, searches by fingerprint count the documents without one and name the backfill, also if
+    other documents have fingerprints or had them; searches by words find all documents.
+    """
+    url = collections.make()
+    client = SolrClient(url)
+    client.post("update", [{"id": name, "content": TEXTS[name]} for name in ("a", "b")], commit="true")
+    list(initialise(client, FieldNames()))
+    said = "2 of {} documents have no fingerprint in 'MINHASH' and cannot be found so"
+    for documents in (2, 3, 2):
+        with open_store(url) as store:
+            page = store.search("FINGERPRINT:a")
+            assert (page.total, page.is_total_exact) == (0, False)
+            assert page.warnings == (f"{said.format(documents)}; 'whorl solr backfill {url}' makes them",)
+            assert store.search("c OR a", filter="FINGERPRINT:b").warnings == page.warnings
+            assert (store.search("word3").total, store.search("word3").warnings) == (2, ())
+            if documents == 2 and store.engine.sketch_scheme is None:
+                assert not store.similar("a").promised
+                assert page.warnings[0] in store.similar("a").warnings
+            # First add a document with tokens, then delete it, so that the index has a deleted document.
+            store.index([Document("new", TEXTS["c"])]) if documents == 2 else store.delete(["new"])
+    status = CliRunner().invoke(main, ["status", "--store", url])
+    assert status.exit_code == 1
+    assert f"index: {said.format(3)}" in status.output
+    assert backfill(client, FieldNames()).sent == 2
+    with open_store(url) as store:
+        page = store.search("FINGERPRINT:a")
+        assert (page.total, page.is_total_exact, page.warnings) == (2, True, ())
+
+
+def test_a_token_field_that_was_added_after_the_sketches(collections: Collections) -> None:
+    """
+    A search by tokens that no document has is not silently empty; one by sketches finds the documents.
+    """
+    url = collections.make()
+    list(initialise(SolrClient(url), FieldNames(), without_minhash=True))
+    with open_store(url) as store:
+        store.index([Document(name, TEXTS[name]) for name in ("a", "b")])
+    list(initialise(SolrClient(url), FieldNames()))
+    with open_store(url) as store:
+        page = store.search("FINGERPRINT:a")
+        assert page.warnings == (
+            f"2 of 2 documents have no fingerprint in 'MINHASH' and cannot be found so; 'whorl solr check {url}' says "
+            "how they get it",
+        )
+        assert (store.similar("a").total, store.similar("a").warnings) == (1, ())
+    found = {finding.code: finding.remedy for finding in check(SolrClient(url), FieldNames())}
+    assert found["without-fingerprint"] == "index those again (whorl index --all)"
 
 
 def test_init_uses_the_users_names(collections: Collections) -> None:

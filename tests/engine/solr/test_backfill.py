@@ -77,7 +77,7 @@ def test_backfill_goes_on_where_it_was_stopped(client: SolrClient, store: Store)
     assert len(there) == 20
     with Store(SolrEngine(client)) as partly:
         assert partly.engine.sketch_scheme == SCHEME_NOW
-        (warning,) = partly.engine.gaps(by_sketch=True)
+        (warning,) = partly.engine.gaps("sketches")
     assert "whorl solr backfill" in warning
     assert warning.startswith(f"{WITH_TEXT - 20} of {len(DOCUMENTS)} documents")
     done = backfill(client, FieldNames(), batch=10)

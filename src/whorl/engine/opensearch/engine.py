@@ -66,6 +66,7 @@ from whorl.engine.protocol import (
     Costs,
     Facet,
     FacetResult,
+    LookUp,
     ScanBatch,
     reference_meanings,
 )
@@ -405,9 +406,9 @@ class OpenSearchEngine(ServerEngine):
             return int(self._client.statistics("store")["_all"]["primaries"]["store"]["size_in_bytes"])
         return None
 
-    def gaps(self, *, by_sketch: bool) -> tuple[str, ...]:
+    def gaps(self, by: LookUp) -> tuple[str, ...]:
         total, unfound, without_sketch = self._gaps()
-        lacking = without_sketch if by_sketch else unfound
+        lacking = without_sketch if by == "sketches" else unfound
         if not lacking:
             return ()
         lack = "have no sketch and cannot be found so" if lacking > unfound else "lack whorl's fields and are not found"

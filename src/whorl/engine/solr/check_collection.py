@@ -52,6 +52,7 @@ from whorl.engine.solr.request_body import (
     search_request,
     vector_parameters,
     without_sketch,
+    without_tokens,
 )
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.fingerprint_texts import sign
@@ -358,8 +359,7 @@ def _identifiers(collection: Collection, wanted: FieldNames) -> Iterator[Finding
 
 
 def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator[Finding]:
-    has_tokens = {"prefix": {"f": collection.names.minhash, "query": ""}}
-    bare = {"bool": {"must": ["*:*"], "must_not": [has_tokens]}}
+    bare = without_tokens(collection.names.minhash)
     without = client.count(bare)
     if not without:
         return
@@ -368,7 +368,10 @@ def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator
         # A backfill also fills the token field, and gives a sketch to every document with a text.
         name = stored_name(collection.scheme, SketchScheme())
         lacking = {"bool": {"filter": [bare, without_sketch(name, collection.searchable_text)]}}
-        remedy = f"whorl solr backfill {client.url}" if client.count(lacking) else ""
+        if client.count(lacking):
+            remedy = f"whorl solr backfill {client.url}"
+        elif without < client.count(EVERYTHING):
+            remedy = ""
     yield Finding.note(
         "without-fingerprint",
         f"{without:,} documents have no fingerprint: their text has fewer than {collection.scheme.shingle_size} "
@@ -409,7 +412,7 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
     covered = coverage(client, name, collection.searchable_text)
     yield Finding.ok("sketches", f"{covered.by_scheme.get(name, 0):,} of {covered.documents:,} documents have a sketch")
     remedy = f"whorl solr backfill {client.url}" if can_be_made and collection.content else "index them again"
-    bare = covered.without - sum(count for other, count in covered.by_scheme.items() if other != name)
+    bare = covered.bare(name)
     if bare > 0:
         yield Finding.note(
             "without-sketch",

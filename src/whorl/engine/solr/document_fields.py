@@ -23,7 +23,7 @@ from whorl.engine.configured_field_names import FieldNames
 from whorl.engine.index_terms import decoded_sketches, encoded_sketch
 from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
 from whorl.engine.solr.field_definitions import SAMPLE, SAMPLED, SCHEME, SIZE, SKETCH, WHOLE_PREFIXES, stored_name
-from whorl.engine.solr.inspect_collection import Collection, Schema, names_in_use
+from whorl.engine.solr.inspect_collection import Collection, Schema, field_use, names_in_use
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     contents_request,
@@ -259,12 +259,53 @@ class Coverage:
         """Scheme of all sketches; None if there are several schemes or no sketches."""
         return next(iter(self.by_scheme)) if len(self.by_scheme) == 1 else None
 
+    def bare(self, scheme: str) -> int:
+        """Return the number of documents that may have a text, but have no sketch of any scheme."""
+        return self.without - sum(count for other, count in self.by_scheme.items() if other != scheme)
+
     def warnings(self, url: str, *, can_be_filled: bool) -> tuple[str, ...]:
         if not self.without + self.lost:
             return ()
         makes = f"'whorl solr backfill {url}'" if can_be_filled else "indexing them again"
         share = f"{self.without + self.lost:,} of {self.documents:,} documents"
         return (f"{share} have no sketch and cannot be found so; {makes} makes them",)
+
+
+def token_warnings(
+    client: SolrClient, collection: Collection, covered: Coverage | None, count: Callable[[], int]
+) -> tuple[str, ...]:
+    """Return a warning about documents that a search by MinHash tokens misses, because they have no tokens.
+
+    Documents without a sketch are also documents that a backfill would give tokens. In a collection without sketches,
+    texts that are too short for tokens look the same as texts without tokens, so warn only if no document has tokens.
+
+    Args:
+        covered: None if the collection has no fields for sketches.
+        count: Counts the documents with neither a sketch of any scheme nor tokens; reads all tokens of the index.
+    """
+    bare, filled = 0, 0
+    if covered is not None:
+        bare, filled = covered.bare(stored_name(collection.scheme, SketchScheme())), sum(covered.searchable.values())
+        if not bare + filled:
+            return ()
+    name = collection.names.minhash
+    try:
+        documents, with_tokens, deleted = field_use(client, name)
+    except EngineResponseError:
+        # A user with read access only may lack the right to this request.
+        documents, with_tokens, deleted = (covered.documents if covered else 0), 1, 1
+    if not with_tokens:
+        lacking = documents if covered is None else bare + filled
+    elif bare and not deleted:
+        lacking = bare - max(0, with_tokens - filled)
+    else:
+        lacking = count() if bare else 0
+    if lacking <= 0:
+        return ()
+    remedy = f"'whorl solr check {client.url}' says how they get it"
+    if bare and collection.content:
+        remedy = f"'whorl solr backfill {client.url}' makes them"
+    return (f"{lacking:,} of {documents:,} documents have no fingerprint in {name!r} and cannot be found so; {remedy}",)
 
 
 def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:

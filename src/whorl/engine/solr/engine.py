@@ -27,6 +27,7 @@ from whorl.engine.protocol import (
     CountedPage,
     Facet,
     FacetResult,
+    LookUp,
     RecalledSketch,
     ScanBatch,
     reference_meanings,
@@ -52,6 +53,7 @@ from whorl.engine.solr.document_fields import (
     read_sketches,
     sketch_fields,
     text_reader,
+    token_warnings,
     used_names,
     whole_values,
 )
@@ -61,6 +63,7 @@ from whorl.engine.solr.request_body import (
     EVERYTHING,
     contents_request,
     documents_request,
+    exists,
     facets_request,
     lacks_passages,
     largest_request,
@@ -69,6 +72,8 @@ from whorl.engine.solr.request_body import (
     search_request,
     stored_request,
     vector_parameters,
+    without_sketch,
+    without_tokens,
 )
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
 from whorl.fingerprint.fingerprint_texts import Parts, hash_texts, sign, signatures_by_id
@@ -100,6 +105,8 @@ _REFERENCES_AT_ONCE = 200
 _SAMPLE_SCHEME = SketchScheme()
 #: Cache time in seconds for the description of the collection, which other clients may change.
 _DESCRIPTION_SECONDS = 60.0
+#: Cache time in seconds for a count that reads all MinHash tokens of the index.
+_TOKENS_SECONDS = 300.0
 #: Number of passage hashes in a computed field: a float has 24 significant bits.
 _BITS = 24
 #: Microseconds for a token look-up in one segment, and for a candidate, measured by benchmarks/similar_costs.py. Only
@@ -131,6 +138,8 @@ class SolrEngine(ServerEngine):
         self._coverage = TtlCache(
             lambda _: coverage(client, self._sketch_name, self.collection.searchable_text), CACHE_SECONDS
         )
+        self._token_warnings = TtlCache(lambda _: self._token_warnings_now(), CACHE_SECONDS)
+        self._without_tokens = TtlCache(lambda _: self._without_tokens_now(), _TOKENS_SECONDS)
         self._largest = TtlCache(lambda _: self._largest_now(), _DESCRIPTION_SECONDS)
         self._costs = TtlCache(lambda _: Costs(_LOOK_UP * self._segments_now(), _CANDIDATE), _DESCRIPTION_SECONDS)
 
@@ -162,7 +171,8 @@ class SolrEngine(ServerEngine):
 
     def refresh(self) -> None:
         super().refresh()
-        self._coverage.forget()
+        for cache in (self._coverage, self._token_warnings, self._without_tokens):
+            cache.forget()
 
     def delete(self, ids: Sized[str]) -> int:
         key = self.collection.names.key
@@ -201,10 +211,22 @@ class SolrEngine(ServerEngine):
             return sum(int(segment["sizeInBytes"]) for segments in reports for segment in segments)
         return None
 
-    def gaps(self, *, by_sketch: bool) -> tuple[str, ...]:
-        if not by_sketch or self.sketch_scheme is None:
+    def gaps(self, by: LookUp) -> tuple[str, ...]:
+        if by == "words":
             return ()
-        return self._coverage().warnings(self._client.url, can_be_filled=bool(self.collection.content))
+        if by == "sketches" and self.sketch_scheme is not None:
+            return self._coverage().warnings(self._client.url, can_be_filled=bool(self.collection.content))
+        return self._token_warnings() if self.collection.has_minhash else ()
+
+    def _token_warnings_now(self) -> tuple[str, ...]:
+        # Compare only counts of the same moment.
+        covered = self._coverage.not_older_than(0.0) if self.collection.has_sketches else None
+        return token_warnings(self._client, self.collection, covered, self._without_tokens)
+
+    def _without_tokens_now(self) -> int:
+        lacking = without_sketch(self._sketch_name, self.collection.searchable_text)
+        both = [without_tokens(self.collection.names.minhash), lacking]
+        return self._client.count({"bool": {"filter": both, "must_not": [exists(SCHEME)]}})
 
     def close(self) -> None:
         self._client.close()

@@ -10,7 +10,7 @@ import fnmatch
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Literal
+from typing import Literal, NamedTuple
 from xml.sax.saxutils import escape
 
 from whorl.arrays import batches
@@ -258,6 +258,30 @@ def names_in_use(client: SolrClient) -> set[str]:
     cores = client.cores(directly=False)
     answers = (core.get("admin/luke", numTerms=0, includeIndexFieldFlags="false") for core in cores)
     return {name for answer in answers for name in answer.object("fields")}
+
+
+class FieldUse(NamedTuple):
+    """Numbers of documents in a collection, and of those with a value in a field.
+
+    Args:
+        with_values: Includes deleted documents that Solr has not merged away yet.
+        deleted: Such deleted documents, with and without a value.
+    """
+
+    documents: int
+    with_values: int
+    deleted: int
+
+
+def field_use(client: SolrClient, name: str) -> FieldUse:
+    """Count the documents with an indexed value in a field, in a time that does not depend on their number."""
+    counts = []
+    for core in client.cores(directly=False):
+        answer = core.get("admin/luke", numTerms=0, includeIndexFieldFlags="false")
+        index, field = answer.object("index"), answer.object("fields").object(name, is_optional=True)
+        live = index.count("numDocs")
+        counts.append((live, field.count("docs") if "docs" in field else 0, index.count("maxDoc") - live))
+    return FieldUse(*map(sum, zip(*counts, strict=True)))
 
 
 #: Maximum number of fields to count in one request.

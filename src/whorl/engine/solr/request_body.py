@@ -188,6 +188,11 @@ def without_sketch(scheme: str, text: str | None = None) -> Json:
     return {"bool": {"must": ["*:*"], "must_not": [{"term": {"f": SCHEME, "query": scheme}}], **is_meant}}
 
 
+def without_tokens(field: str) -> dict[str, Any]:
+    """Return the query for documents without MinHash tokens. It reads all tokens of the index."""
+    return {"bool": {"must": ["*:*"], "must_not": [{"prefix": {"f": field, "query": ""}}]}}
+
+
 def empty_sketches(scheme: str, field: str | None = None) -> Json:
     """Return the query for documents with an empty sketch, and with a value in `field` if given."""
     is_empty = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:0"}}]

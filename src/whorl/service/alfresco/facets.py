@@ -110,7 +110,7 @@ def faceted(
     """
     translator = _FacetTranslator(prepared)
     reads = [translator.add(request) for request in requests]
-    warnings = (*translator.warnings, *gap_warnings(prepared.engine, by_sketch=False))
+    warnings = (*translator.warnings, *gap_warnings(prepared.engine, prepared.looked_up))
     results = iter(engine_facets(prepared, translator.facets, without))
     return tuple(read(results) for read in reads), tuple(dict.fromkeys(warnings))
 
