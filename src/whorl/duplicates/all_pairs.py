@@ -16,8 +16,8 @@ from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.verify_sketches import Pairs, verify_pairs
 from whorl.request_context import report_progress, require_time
 
-#: Number of pivots: documents of a block that are compared with the whole block before any other pair. A block
-#: (`HashBlock`) is the documents that share a frequent hash.
+#: Number of pivots in a block (`HashBlock`: documents that share a frequent hash). Pivots are compared with all
+#: documents of the block before any other pair of the block is compared.
 _PIVOTS = 16
 #: Number of documents to sample from a block, to see whether most of the block is one cluster.
 _SAMPLE = 64
@@ -45,7 +45,7 @@ def find_pairs(
     is_known: npt.NDArray[np.bool_],
     keys: Numbers | None = None,
 ) -> Pairs:
-    """Return all pairs of documents, except pairs of equal documents.
+    """Return all pairs of near-duplicates, except pairs of equal documents.
 
     Args:
         firsts: Result of `first_of_equals`. Only the first of several equal documents is compared.
@@ -168,13 +168,12 @@ class _SpanningPairs:
             left = left[1:]
 
     def _products_left(self, hash_block: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
-        """Return the comparisons that a block still needs, as two pairs of document groups.
+        """Return the comparisons that a block still needs, as two pairs of groups (A, B).
 
-        Each document of a pair's first group must be compared with each document of its second group.
-
-        Most documents were compared only with the pivots. If two documents are not connected, at least one of them is
-        outside the block's largest component. So it is enough to compare the documents outside this component with all
-        others. Two documents that are not new need no comparison.
+        Each document of A must be compared with each document of B. Most documents were compared only with the pivots.
+        If two documents are not connected, at least one of them is outside the block's largest component. So it is
+        enough to compare the documents outside this component with all others. Two documents that are not new need no
+        comparison.
         """
         is_new = self._is_new[hash_block]
         new, old = hash_block[is_new], hash_block[~is_new]

@@ -149,7 +149,7 @@ def mark_prefixes(
 
 @loop
 def _part_shift(parts: Any) -> Any:
-    """Return the shift that turns an entry, without its shared leading bits, into its part number."""
+    """Return the right shift that leaves the part number of an entry, once its shared leading bits are shifted out."""
     bits = 0
     while (1 << bits) < parts.size - 1:
         bits += 1

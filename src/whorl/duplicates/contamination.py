@@ -69,7 +69,8 @@ def without_numbers(texts: Sequence[str]) -> list[str]:
 class ReferenceIndex:
     """Inverted index of reference texts: for each shingle's hash, the texts that contain it, and its positions there.
 
-    `sizes` has the number of distinct shingles of each text; `parts` its part of the collection (see `part_of`).
+    `sizes` has the number of distinct shingles of each text. `parts` has each text's part of the collection (see
+    `part_of`).
     """
 
     def __init__(self, documents: Sequence[Document], scheme: Scheme, within: str | None = None) -> None:
@@ -82,14 +83,14 @@ class ReferenceIndex:
         texts = np.repeat(np.arange(counts.size), counts)
         order = np.lexsort((texts, ordered))
         hashes, texts = ordered[order], texts[order]
-        #: Positions of shingles in their texts, counted in shingles; and the range of these positions for each pair of
-        #: a hash and a text that contains it.
+        #: Positions of shingles in their texts, counted in shingles. The next two arrays have the start and length of a
+        #: range of these positions for each pair of a hash and a text that contains it.
         self._reference_positions = (order - np.cumsum(np.append(0, counts))[texts]).astype(np.int32)
         self._position_starts = run_starts(hashes, texts)
         self._position_counts = np.diff(self._position_starts, append=texts.size)
         hashes, self._texts = hashes[self._position_starts], texts[self._position_starts]
         self.sizes = np.bincount(self._texts, minlength=counts.size)
-        #: Start in `_texts` of the texts with each distinct hash.
+        #: For each distinct hash, the start of its texts in `_texts`.
         self._starts = run_starts(hashes)
         self._counts = np.diff(self._starts, append=hashes.size)
         self._hashes = hashes[self._starts]
@@ -97,7 +98,7 @@ class ReferenceIndex:
         self._keys = np.repeat(np.arange(self._hashes.size), self._counts) * len(documents) + self._texts
         bits = min(max(_LEAST_BITS, (_SLOTS * self._hashes.size).bit_length()), _MOST_BITS)
         self._shift = np.uint64(64 - bits)
-        #: Cache of the character ranges of the words of reference texts that were found in a document.
+        #: Cache: the character range of each word, for reference texts that were found in a document.
         self._known_spans = dict[int, npt.NDArray[np.int64]]()
         #: Bit filter, indexed by the upper bits of a hash: whether the reference has any hash with these bits. The
         #: filter is faster than a binary search, and excludes nearly all hashes of documents.
@@ -145,8 +146,8 @@ class ReferenceIndex:
 
         Args:
             texts: Reference text of each pair.
-            begins: Index of the first shingle of each pair's document in the arrays of `shared`.
-            ends: Index after the last shingle of each pair's document.
+            begins: For each pair, the index in the arrays of `shared` at which its document begins.
+            ends: For each pair, the index at which its document ends (exclusive).
             shared: Positions and hash numbers from `look_up`, for all shingles of a batch of documents.
 
         Returns:

@@ -66,7 +66,7 @@ class Deduplication:
 
     Args:
         pairs: Pairs of different texts. If texts are equal, only the first one is in pairs.
-        firsts: Row of the first text that equals each text, perhaps its own row; int64 array of shape (texts,).
+        firsts: For each text, the row of the first equal text, which may be its own row; int64 array of shape (texts,).
         keep: Retention policy.
         losses: Rank of each text by the policy, where smaller is better, and infinity means no date or number; float64
             array of shape (texts,).
@@ -160,14 +160,14 @@ class Deduplication:
         )
 
     def at(self, threshold: Percent) -> Deduplication:
-        """Return the result for a higher threshold, without a new search: it selects from the known pairs.
+        """Return the result for a higher threshold, without a new search: the pairs are selected from the known pairs.
 
         Args:
             threshold: Percentage; a number up to 1 is a fraction.
 
         Raises:
-            ParameterError: The threshold is lower than in the run, so not all pairs are known; or no text of a cluster
-                has a date or number by which the policy could keep it.
+            ParameterError: The threshold is lower than in the run, so not all pairs are known; or the policy needs a
+                date or number, and no text of a cluster has one.
         """
         wanted = fraction_of("threshold", threshold)
         require_fraction("threshold", wanted)
@@ -206,9 +206,9 @@ def deduplicate(
             ("containment").
         recall: Minimum percentage of the pairs just at the threshold that the search finds; a number up to 1 is a
             fraction.
-        keep: Text of a cluster to keep: "first", "longest", or by another column of the table "newest:COLUMN",
-            "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN". Ties go to the first text. A text without a date or
-            number is kept only if its cluster has no other text.
+        keep: Text of a cluster to keep: "first", "longest", or according to another column of the table,
+            "newest:COLUMN", "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN". Ties go to the first text. A text
+            without a date or number is kept only if its cluster has no other text.
         shingle: Number of words per shingle. Texts with fewer words are kept without comparison.
 
     A number of exactly 1 means 100 %; a UserWarning says so.

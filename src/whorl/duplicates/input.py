@@ -172,7 +172,7 @@ class InputReader:
         self._keep, self._is_persistent = options.policy, options.state is not None
         needed = frozenset(filter(None, (self._keep.column, options.date, options.within)))
         self.columns = replace(columns, further=needed, is_text_optional=True)
-        #: Columns that a later step adds, which no row may have.
+        #: Columns that a later step adds. A row that already has one is an error.
         self.added = frozenset[str]()
         #: Files whose rows have no text column.
         self.without_texts = set[str]()
@@ -200,7 +200,7 @@ class InputReader:
         return InputPart(place.file, span, columns, self.options, is_reference, texts, added)
 
     def _columns_to_read(self, place: Place, *, is_reference: bool) -> tuple[RowColumns, tuple[str, ...]]:
-        """Return the columns to read from a file, and the text columns if each becomes a separate document."""
+        """Return the columns to read from a file, and the text columns that become separate documents."""
         if not is_reference:
             return replace(self.columns, further=(self.columns.further or frozenset()) | self.added), ()
         columns, names = replace(self.columns, text_option="--reference-column"), self.reference_columns
@@ -359,11 +359,11 @@ class ReadReport:
     Attributes:
         count: Number of documents.
         problems: Files and rows that could not be read.
-        has_worth: Whether a document has a rank by the retention policy.
-        has_date: Whether a document has a date in the given column.
-        has_part: Whether a document has a value in the column `within`.
-        has_text: Whether a document has a text.
-        columns: Text columns with a text in any document.
+        has_worth: Whether any document has a rank by the retention policy.
+        has_date: Whether any document has a date in the given column.
+        has_part: Whether any document has a value in the column `within`.
+        has_text: Whether any document has a text.
+        columns: Text columns that are not empty in all documents.
         file: The file that the part belongs to.
     """
 
@@ -454,7 +454,7 @@ class InputDocuments:
     def __init__(self, reading: InputReader, of: Sequence[Place], *, is_reference: bool = False) -> None:
         self._reading, self._places, self._is_reference = reading, of, is_reference
         self._noted = ReadReport()
-        #: Number of rows read from each file that had no text so far.
+        #: Number of rows read from each file whose rows have all been without text so far.
         self._without_text: dict[str, int] = {}
         self._with_text: set[str] = set()
 

@@ -261,8 +261,8 @@ class DuplicatesOptions:
             return cls(options)
         keep = _keep_of(options)
         date = options.date or (keep.column or None if keep is not None and keep.is_by_date else None)
-        # The default metric and shingle length of `reference_only` differ: an item of a test set is a small part of a
-        # document, and common phrases have fewer than eight words.
+        # With `reference_only`, the default metric and shingle length are different: an item of a test set is a small
+        # part of a document, and common phrases have fewer than eight words.
         metric, words = (Metric.CONTAINMENT, 8) if options.reference_only else (Metric.JACCARD, 5)
         size = options.shingle
         return cls(

@@ -10,7 +10,7 @@ once. The search hashes and sorts only the windows around these hashes. Then it 
 the words of its source.
 
 A `TemporarySketchStore` holds the texts. For each document it has the hashes of all words in their order, the length of
-the text in bytes, and the text, which gives the characters of passages.
+the text in bytes, and the text itself, to look up the characters of passages.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ def _shared_positions(stream: _WordStream) -> Numbers:
 
 
 def _windows_around(positions: Numbers, before: int, is_window: _Bools) -> _Bools:
-    """Return a mask of the windows with a position of `positions` among their first `before` + 1 words."""
+    """Return a mask of the windows that have one of the `positions` among their first `before` + 1 words."""
     steps = np.zeros(is_window.size + 1, np.int64)
     np.add.at(steps, np.maximum(0, positions - before), 1)
     np.subtract.at(steps, np.minimum(is_window.size, positions + 1), 1)
@@ -244,7 +244,7 @@ def _windows_around(positions: Numbers, before: int, is_window: _Bools) -> _Bool
 def _record_sources(
     stream: _WordStream, hashes: _Hashes, windows: Numbers, sources: Numbers, *, reference_only: bool
 ) -> None:
-    """Write the source of each window into `sources`. One call must get all windows with the same words."""
+    """Write the source of each window into `sources`. All windows with the same words must be passed in one call."""
     order = np.argsort(hashes, kind="stable")
     # Windows ascend, so the first of several equal windows is the source.
     starts = run_starts(hashes[order])

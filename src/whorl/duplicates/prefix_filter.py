@@ -1,8 +1,8 @@
 """Finds candidate pairs: documents whose sketches share one of their rarest hashes (prefix filter).
 
-Documents are compared level by level. A level is a bound of hash values, and each level has half of the hashes of the
-level below it. A pair is compared at the level of its larger document. Only the hashes below the bound of this level
-count: a few tens per document (`Round.aim`).
+Documents are compared level by level. Level L has the hashes in the lowest fraction 2**-L of the hash space, so each
+level has half of the hashes of the level below it. A pair is compared at the level of its larger document, by the few
+tens of hashes that each document has at this level (`Round.aim`).
 
 A document has k hashes at a level, and its partner contains the share c of its shingles. With probability `recall`, the
 partner then has at least m = quantile(Binomial(k, c), 1 - recall) of these k hashes. (The exact distribution is
@@ -154,7 +154,10 @@ class _FilterRound:
     def _pairs(
         self, members: LevelMembers, index_keys: Hashes, probe_keys: Hashes, member_bits: int
     ) -> Iterator[CandidatePairs | HashBlock]:
-        """Yield a level's pairs. If a hash makes too many, yield a block, or defer its documents to the next round."""
+        """Yield the pairs of a level.
+
+        If a hash makes too many pairs, yield a block or defer its documents to the next round.
+        """
         larger = owners_of(probe_keys, member_bits)
         hashes = probe_keys - larger.astype(np.uint64)
         # Members are numbered by size, so the smaller partners under one hash are a contiguous range.

@@ -1,9 +1,8 @@
 """Chooses how many of a document's rarest hashes are compared in each round of the prefix filter (prefix length).
 
 A prefix is a document's rarest hashes, and the search looks up partners by these hashes only; `prefix_filter` describes
-the algorithm. A level is a bound of hash values; each level has half of the hashes of the level below it. A prefix
-length depends only on the document and on the size of the largest sketch, so every machine of a Spark cluster computes
-the same lengths.
+the algorithm. Level L has the hashes in the lowest fraction 2**-L of the hash space. A prefix length depends only on
+the document and on the size of the largest sketch, so every machine of a Spark cluster computes the same lengths.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ MOST_PAIRS = 20_000
 #: fraction of the misses; verification may cause the rest.
 _SHARE_OF_MISSES = Fraction(1, 5)
 _GROWTH = 4
-#: From this number of shingles, the hypergeometric distribution is practically binomial.
+#: Number of shingles for which the hypergeometric distribution is practically binomial.
 _LARGE_POPULATION = 1 << 39
 
 

@@ -36,7 +36,7 @@ _PAIRS_AT_ONCE, _MEMBERS_AT_ONCE = 1 << 15, 1 << 18
 _TEXTS_AT_ONCE = 32
 #: Function that reads texts by id; it leaves out documents without a text.
 ReadTexts: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
-#: Function that reads the rank and the date of documents by their ids; see `Member`.
+#: Function that returns the rank and date of each document, given their ids; see `Member`.
 ReadProperties: TypeAlias = Callable[[Sequence[str]], Mapping[str, tuple[float | None, float | None]]]
 
 
@@ -69,7 +69,7 @@ class Pair(NamedTuple):
         low, high: Ends of 95 % confidence intervals; equal to the shares if all shingles were compared.
         residual: Shares of the texts without boilerplate, if the options define boilerplate.
         spans: Half-open character ranges of the longest shared passage in A and in B, if the search looked for it.
-        passage: Beginning of that passage.
+        passage: Beginning of the longest shared passage.
     """
 
     a: Member
@@ -124,7 +124,7 @@ class Version:
         match: Pair of the previous version (A) and this version (B); None for the first version.
         added: Words that the previous version lacks; None if there is no previous version, or its text is not
             available.
-        lost: Words of the previous version that this text lacks; None as for `added`.
+        lost: Words of the previous version that this text lacks; None in the same cases as `added`.
     """
 
     member: Member
@@ -188,7 +188,8 @@ class Duplicates:
         #: Number of documents with fewer words than a shingle, which cannot be compared.
         self.too_short = int(np.count_nonzero(stored.sketches.sizes == 0))
         inside = np.flatnonzero(np.bincount(firsts, minlength=1)[firsts] > 1)
-        #: All documents that have exact copies, grouped by text; and for each group, its first document and its start.
+        #: All documents that have exact copies, grouped by text; then the first document of each group, and where the
+        #: group begins in `_copies`.
         self._copies = inside[np.argsort(firsts[inside], kind="stable")]
         self._copied, begins = np.unique(firsts[self._copies], return_index=True)
         self._begins = np.append(begins, self._copies.size)

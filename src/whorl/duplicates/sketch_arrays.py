@@ -22,7 +22,7 @@ HASH = np.dtype("<u8")
 #: A mapped file of up to `MAPPED_BYTES` stays in memory. If it holds many documents, the limit is higher, up to
 #: `_MOST_MAPPED_BYTES`.
 MAPPED_BYTES, _MOST_MAPPED_BYTES = 1 << 26, 1 << 28
-#: Number of bytes per document in this higher limit.
+#: Number of bytes that this higher limit allows per document.
 _MAPPED_BYTES_PER_DOCUMENT = 1 << 11
 #: A large file is read in up to about `_MOST_RANGES` ranges of at least `_RANGE_BYTES` bytes.
 _RANGE_BYTES, _MOST_RANGES = 1 << 22, 256
@@ -157,7 +157,7 @@ class Sketches:
         return hasattr(self.hashes, "_mmap") and self.hashes.nbytes > most and hasattr(mmap, "MADV_DONTNEED")
 
     def count_upto(self, indices: Numbers, last: npt.NDArray[np.uint64]) -> Numbers:
-        """Count the hashes of each document that are at most its limit in `last`."""
+        """Count the hashes of each document up to (and including) its limit in `last`."""
         counts = np.empty(indices.size, np.int64)
         starts = self.starts[indices]
         if self.exceeds_memory:

@@ -45,8 +45,8 @@ _TABLES = """
     CREATE INDEX pair_by_b ON pair (b)
 """
 _CHUNK, _ROWS_AT_ONCE, _BYTES_AT_ONCE = 500, 50_000, 1 << 22
-#: Values of the column `is_paired`: never compared; compared with all other documents of this state; to be compared
-#: again, because a deletion or other options have made its pairs incomplete.
+#: Values of the column `is_paired`: never compared; compared with all other documents that have this value; to be
+#: compared again, because a deletion or other options have made the document's pairs incomplete.
 _NEW, _PAIRED, _TO_PAIR_AGAIN = 0, 1, 2
 _PAIR_CLUSTERS_AGAIN = f"""
     WITH RECURSIVE cluster (number) AS (
@@ -463,7 +463,7 @@ class TemporarySketchStore:
             self.end += batch.hashes.size
         self._numbers.append(np.stack([batch.sizes, batch.starts + offset, batch.counts, batch.keys]))
         values = np.stack([batch.worths, batch.dates])
-        # If all values are NaN, which is usual, store them without memory.
+        # Usually, all values are NaN. A broadcast array then stores them in almost no memory.
         self._values.append(np.broadcast_to(np.nan, values.shape) if np.isnan(values).all() else values)
         self._names.extend(batch.names)
         return self._ids.add(batch.ids)

@@ -1,11 +1,11 @@
 """Indexes the hashes that several documents share, for the prefix filter.
 
-A level is a bound of hash values: the members of a level are the documents that are compared by their hashes below the
-bound. An entry stands for one hash of one member. Hashes are read in ascending ranges of their values, each in a pass
-over the members. Between passes, members and their entries are pruned: a member is dropped if it could not reach the
-threshold even if all of its unread hashes were shared. Most members are pruned after a quarter of their hashes. All
-members use the same frequency of a hash, so pruning does not change the pairs that the prefix filter finds. Members are
-read in file order, so that only a small part of the file must be in memory.
+Level L has the hashes in the lowest fraction 2**-L of the hash space; the members of a level are the documents that are
+compared by these hashes. An entry stands for one hash of one member. Hashes are read in ascending ranges of their
+values, each in a pass over the members. Between passes, members and their entries are pruned: a member is dropped if it
+could not reach the threshold even if all of its unread hashes were shared. Most members are pruned after a quarter of
+their hashes. All members use the same frequency of a hash, so pruning does not change the pairs that the prefix filter
+finds. Members are read in file order, so that only a small part of the file must be in memory.
 """
 
 from __future__ import annotations

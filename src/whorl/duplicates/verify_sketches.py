@@ -51,8 +51,8 @@ def overlaps(
 ) -> PairOverlaps:
     """Count the hashes that the sketches of pairs of documents share.
 
-    If both sketches are complete, the count may stop early when it cannot reach the pair's element of `needed`. The
-    returned count is then too small.
+    If both sketches are complete, counting stops early when a pair can no longer share the number of hashes in
+    `needed`. The returned count is then too small.
     """
     levels = sketches.scheme.levels(np.maximum(sketches.sizes[a], sketches.sizes[b]))
     counts_a, counts_b = sketches.count_at_level(a, levels), sketches.count_at_level(b, levels)
@@ -159,7 +159,7 @@ class Pairs:
 
 
 def measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, confidence: float = CONFIDENCE) -> Pairs:
-    """Count the shared shingles of the given pairs, whether or not they reach the threshold, with intervals.
+    """Count the shared shingles of the given pairs, whether or not they reach the threshold, with confidence intervals.
 
     `confidence` is between 0 and 1.
     """

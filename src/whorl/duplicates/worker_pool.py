@@ -64,7 +64,10 @@ class DivisibleDocuments(Protocol):
 
 
 def checked_documents(documents: Iterable[Document]) -> Iterable[Document]:
-    """Return documents that raise DocumentError at the first item of another type; they stay divisible."""
+    """Raise DocumentError at the first item that is not a document, when it is read.
+
+    Return divisible documents unchanged.
+    """
     return documents if isinstance(documents, DivisibleDocuments) else documents_only(documents)
 
 

@@ -59,7 +59,7 @@ def decide_retention(
 
 
 def require_room(reading: InputReader, target: Path) -> None:
-    """Raise ParameterError if the folder is in use or not writable, or if two files would get one path."""
+    """Raise ParameterError if the folder is not empty or not writable, or if two copies would have the same path."""
     partial = _partial(target)
     try:
         for folder in (target, partial):

@@ -102,7 +102,9 @@ class MaterialisedRows:
         self._frames: list[DataFrame] = []
 
     def materialise(self, frame: DataFrame) -> DataFrame:
-        """Compute and store the rows of a frame; return a frame that reads the stored rows and has no earlier plan.
+        """Compute and store the rows of a frame; return a frame that only reads the stored rows.
+
+        The new frame does not include the plan that computed the rows.
 
         Spark prints the plan of each query with the plans of all persisted rows. Nested plans would soon be too long
         for the driver.
@@ -156,7 +158,7 @@ def _freeze_imports() -> None:
     """Exclude the objects of imported modules from garbage collection, which PySpark runs after each task.
 
     A collection that visits all objects of the libraries takes longer than many tasks. Later steps import more modules,
-    so this function freezes objects at steps 1, 2, 4, 8 and so on. It also keeps existing garbage forever.
+    so this function freezes objects at steps 1, 2, 4, 8 and so on. Freezing also keeps existing garbage forever.
     """
     number = next(_steps)
     if number & (number - 1) == 0:

@@ -73,11 +73,11 @@ def cluster_members(members: DataFrame, keep: Keep, parts: Partitioning) -> Data
 
 
 def with_shares(clusters: DataFrame, documents: LoadedDocuments) -> DataFrame:
-    """Add to each cluster how much each member shares with the retained document.
+    """Add the shares (Jaccard, A in B, B in A) of the retained document (A) and each member (B) to the clusters.
 
     Returns:
         Columns cluster and documents, and lists with one value per member: id, name, shingles, stays, is_principal,
-            jaccard, a_in_b, b_in_a and exact. A is the retained document.
+            jaccard, a_in_b, b_in_a and exact.
     """
     parts = documents.parts
     pairs = map_batches(
@@ -140,7 +140,7 @@ def _cluster_partition(batches: Batches, keep: Keep, parts: Partitioning) -> Bat
 
 
 def _negative_worths(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArray[np.float64]:
-    """Return each member's loss by the retention policy, infinity if unknown; the smallest loss stays."""
+    """Return each member's loss by the retention policy, infinity if unknown. The smallest loss is best."""
     if keep.by == "longest":
         return -sizes.astype(np.float64)
     if keep.is_by_value:
@@ -150,7 +150,10 @@ def _negative_worths(members: pa.Table, sizes: Numbers, keep: Keep) -> npt.NDArr
 
 
 def loss_of(keep: Keep) -> Column:
-    """Return the loss by the retention policy (see `_loss`) as a Spark column; minus infinity for members that stay."""
+    """Return the loss by the retention policy as a Spark column; see `_negative_worths`.
+
+    The loss of members that stay is minus infinity.
+    """
     loss = f.lit(0.0)
     if keep.by == "longest":
         loss = -f.col("size").cast("double")

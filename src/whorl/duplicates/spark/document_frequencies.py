@@ -1,11 +1,11 @@
 """Counts on Spark how many documents have each hash, and selects the rarest hashes of each document (its prefix).
 
 The document frequency of a hash is the number of documents with it. A round is one pass of the prefix filter; each
-round uses more hashes of a document than the previous one. A level is a bound of hash values: documents of similar size
-are compared by their hashes below one bound. Which hashes of a document are examined depends only on its sketch and the
-round (`whorl.duplicates.prefix_lengths`). So each step computes this selection again instead of storing it. The
-frequencies are counted in two passes. The first pass counts the smallest hashes of all documents. The second pass
-counts the other hashes of the documents that can still reach the threshold.
+round uses more hashes of a document than the previous one. Level L has the hashes in the lowest fraction 2**-L of the
+hash space; documents of similar size are compared at one level. The examined hashes of a document depend only on its
+sketch and the round (`whorl.duplicates.prefix_lengths`). So each step selects them again instead of storing the
+selection. The frequencies are counted in two passes. The first pass counts the smallest hashes of all documents. The
+second pass counts the other hashes of the documents that can still reach the threshold.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class FrequencyCounter:
         return share if share < _MOST_AT_FIRST else Fraction(1)
 
     def counts(self, batches: Batches) -> Batches:
-        """First pass: count the documents of each block that have each hash."""
+        """First pass: for each hash, count the documents of each block that have it."""
         by_source: dict[int, list[pa.RecordBatch]] = {}
         for batch in batches:
             for at, part in enumerate(batch["part"].to_pylist()):
@@ -190,7 +190,7 @@ class FrequencyCounter:
         yield from self._count_frequencies(block["part"][0].as_py(), remaining())
 
     def prefixes(self, block: pa.Table, frequencies: pa.Table) -> Batches:
-        """Yield the hashes in the prefixes of a block's documents, as rows of RAREST for the parts of the hashes."""
+        """Yield the hashes in the prefixes of a block's documents, as rows of RAREST; each row goes to one part."""
         if not frequencies.num_rows:
             return
         known = self._tables_by_level(frequencies)

@@ -1,6 +1,6 @@
 """Reads documents for Spark from Parquet, JSON lines and text files.
 
-To write `--filtered` files, it reads the same files again, without the rows to remove.
+For `--filtered`, the same files are read again, without the rows to remove.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ def read(
     """Read documents into the columns id, name, text and content; either text or content is null.
 
     Paths are files and folders on any file system that Spark reads. The format is one of KINDS: Parquet, JSON lines, or
-    text or HTML files that are documents, with their paths as ids. By default, the suffix of a path decides. `excluded`
-    files are left out. The ids of reference rows begin with their file's path, so that they differ from other ids.
+    text and HTML files; a text file is one document, with its path as the id. If no format is given, the suffix of each
+    path decides. `excluded` files are left out. The ids of reference rows begin with their file's path, so that they
+    differ from other ids.
 
     Raises:
         ParameterError: No paths are given, or a column is missing.
@@ -140,7 +141,7 @@ def _files(session: SparkSession, paths: Sequence[str], excluded: frozenset[str]
 
 
 def require_rows(paths: Sequence[str], kind: str | None) -> None:
-    """Raise ParameterError if the files are texts, which have no rows to remove, or of several formats."""
+    """Raise ParameterError if the files are texts, which have no rows to remove, or have several formats."""
     kinds = {kind or _kind_of(path) for path in paths}
     if len(kinds) > 1 or "text" in kinds:
         raise ParameterError("--filtered writes Parquet or JSON lines; name PATHs of one of these")
@@ -171,7 +172,10 @@ def without(
 
 
 def parts_of(*frames: DataFrame) -> Partitioning:
-    """Return a partitioning into the largest of three numbers: input partitions, parallelism, shuffle partitions."""
+    """Return a partitioning.
+
+    Its size is the largest of three numbers: input partitions, parallelism, shuffle partitions.
+    """
     context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)
     return Partitioning.into(

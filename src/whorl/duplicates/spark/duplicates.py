@@ -36,9 +36,9 @@ from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candid
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.errors import ParameterError
 
-#: Number of documents of a hash block to compare with the whole block; these are the pivots. A hash block is the
-#: documents that share one frequent hash. If afterwards at most this number of documents is outside the block's largest
-#: component, they are also compared with the whole block.
+#: Number of pivots in a hash block (the documents that share one frequent hash). Pivots are compared with the whole
+#: block first. If at most `_PIVOTS` documents are then outside the block's largest component, they are also compared
+#: with the whole block.
 _PIVOTS = 16
 _PAIR_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 
@@ -170,7 +170,7 @@ class SparkDuplicates:
         )
 
     def clusters(self, *, complete: bool = False) -> DataFrame:
-        """Return the clusters, one row for each member; omit clusters that consist of reference and earlier documents.
+        """Return the clusters, one row for each member; omit clusters of only reference and earlier documents.
 
         Reference and earlier documents come first, and one of them is the principal, which represents the cluster.
 
@@ -218,8 +218,8 @@ class SparkDuplicates:
     def _members(self, roots: DataFrame) -> DataFrame:
         """Return the documents with the keys in `roots`, and all documents with exact copies, as rows of MEMBERS.
 
-        `roots` has the columns key and root: the key that identifies the document's cluster. A document that is not in
-        `roots` is its own root.
+        `roots` has the columns key and root, which identifies the document's cluster. The root of a document that is
+        not in `roots` is its own key.
         """
         documents = self._documents
         rows = group_by_part(roots, documents.parts, part_of="key", key="key", root="root")
@@ -317,7 +317,10 @@ def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
 
 
 def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
-    """Divide connected components into complete groups or stars around retained documents, by rank, run and id."""
+    """Divide connected components into complete groups, or into stars around retained documents.
+
+    Documents are processed in the order of rank, run and id.
+    """
     rows = list(batches)
     if not any(batch.num_rows for batch in rows):
         return

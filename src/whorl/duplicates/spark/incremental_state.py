@@ -6,8 +6,8 @@ The state is a folder on any file system that Spark reaches. After the second ru
     run-2-5f0c…/documents   blocks as Parquet: ids, names, digests of the texts, and sketches
     run-2-5f0c…/pairs       pairs of sketches, by their keys
 
-Each run writes into a folder with a unique name. Then it renames a small JSON file, which makes it the last run. So the
-state is always complete, even if a run is killed.
+Each run writes into a folder with a unique name. When the folder is complete, a small JSON file is renamed, and the run
+becomes the last run. So the state is always complete, even if a run is killed.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ class SearchState:
 def drop_removed(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -> tuple[LoadedDocuments, DataFrame]:
     """Drop the stored pairs of removed documents; mark the documents whose pairs may now be incomplete as new.
 
-    With `links`, the pairs only connect clusters. In this case, if a cluster has lost a member, all of its documents
-    are marked.
+    If `links` is true, the stored pairs are only enough to connect each cluster. Then all documents of a cluster that
+    has lost a member are marked.
     """
     if documents.removed is None:
         return documents, pairs

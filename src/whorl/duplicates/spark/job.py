@@ -106,7 +106,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             if operation.reference
             else None
         )
-        # If a file is in both sets, it is a reference file.
+        # If a file is both an input file and a reference file, read it only as a reference file.
         excluded = frozenset() if known is None else frozenset(known.inputFiles())
         search = SparkDuplicates(
             read(own, paths, operation.input, columns, excluded=excluded),

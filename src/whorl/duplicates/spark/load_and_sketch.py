@@ -1,8 +1,8 @@
 """First stage on Spark: reads and sketches documents, keeps one for each id, and divides them into blocks.
 
 If an id occurs several times, only the largest of its documents is kept. A document's key is a hash of its sketch. The
-key determines the document's block: the documents of one partition. So every step can compute from a key the block that
-data must be sent to. Sketches are sent to their blocks once. Later steps send numbers, and send sketches only to
+key determines the document's block: the documents of one partition. So every step can compute the block of a document
+from the document's key. Sketches are sent to their blocks once. Later steps send numbers, and send sketches only to
 compare documents of two blocks.
 """
 
@@ -89,8 +89,8 @@ class LoadedDocuments:
         too_short: Number of documents with fewer words than a shingle.
         repeated: Number of ids that occur more than once. Only the largest document with an id is used.
         largest: Number of hashes in the largest sketch.
-        removed: Column `key` with keys that documents of earlier runs had, and that no document has now. None if no key
-            was removed.
+        removed: Data frame with one column, `key`: keys that documents of earlier runs had, and that no document has
+            now. None if no key was removed.
     """
 
     blocks: DataFrame
@@ -137,8 +137,8 @@ def load_documents(
 ) -> LoadedDocuments:
     """Convert rows to documents and sketches, and divide them into blocks.
 
-    `earlier` has the blocks of earlier runs, perhaps with other parts. A new document replaces the earlier document
-    with its id.
+    `earlier` has the blocks of earlier runs, which may be divided into other parts. A new document replaces the earlier
+    document with its id.
     """
     scheme, cache = sketching.sketch_scheme, MaterialisedRows()
     step = partial(_sketch_rows, documents=documents, sketching=sketching, parts=parts, run=run)

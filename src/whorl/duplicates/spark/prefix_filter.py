@@ -91,7 +91,7 @@ Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 class LocalRemainder:
     """The remaining documents of a search: few enough for one worker to compare in all remaining rounds.
 
-    After the last round, the worker repeats that round, which returns hash blocks.
+    If no rounds remain, the worker repeats the last round, because hash blocks are left over from it.
     """
 
     sketches: DataFrame
@@ -140,7 +140,7 @@ def find_candidates(
     pairs in the last round, its documents are yielded as a hash block instead of all their pairs.
 
     Args:
-        decide: Called with the hash blocks of a round whose documents have more hashes. It returns the blocks whose
+        decide: Called with the hash blocks of a round, if their documents have more hashes. It returns the blocks whose
             documents take part in the next round.
         pivots: Number of new documents of each hash block to pair with the whole hash block.
         most_at_once: Maximum number of hashes that one worker takes over.
@@ -229,7 +229,10 @@ def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict
 
 
 def _kinds_in(batches: Batches) -> Batches:
-    """Yield the distinct values of column `kind` in each batch, so that few rows are collected, without a shuffle."""
+    """Yield the distinct values of column `kind` in each batch.
+
+    Then only a few rows are collected, and no shuffle is needed.
+    """
     for batch in batches:
         yield batch_of({"kind": np.unique(whole_numbers(batch["kind"]))})
 
