@@ -29,7 +29,7 @@ from whorl import Store, open_store
 from whorl.cli.demo import found_texts
 from whorl.fingerprint.compiled.kernel import WORTH_LOADING, Kernel
 from whorl.output.json_conversion import values
-from whorl.output.search import measured_page
+from whorl.output.search import make_measured_page
 
 _SOURCE = "licence/BSD"
 _QUERY = f'FINGERPRINT:"{_SOURCE}"_50'
@@ -90,7 +90,9 @@ def _in_process(store: Store) -> Mapping[str, Callable[[], object]]:
     def search(query: str) -> object:
         prepared = store.prepare(query)
         page = prepared.search()
-        return values(measured_page(query, page, prepared.references, prepared.measured([hit.id for hit in page.hits])))
+        return values(
+            make_measured_page(query, page, prepared.references, prepared.measured([hit.id for hit in page.hits]))
+        )
 
     return {
         "healthz": lambda: None,

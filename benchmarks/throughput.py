@@ -35,7 +35,7 @@ from whorl import Document, open_store
 from whorl.cli.demo import found_texts
 from whorl.fingerprint.compiled.kernel import WORTH_LOADING, Kernel
 from whorl.output.json_conversion import values
-from whorl.output.search import measured_page
+from whorl.output.search import make_measured_page
 
 _WORKERS, _CLIENTS = (1, 2), (1, 16, 64)
 _KINDS = ("search of a word", "FINGERPRINT page", "similar at 80 %")
@@ -159,7 +159,7 @@ def measure_library(store: str, kind: str, seconds: float, seed: int) -> Measure
             prepared = opened.prepare(query)
             page = prepared.search()
             measured = prepared.measured([hit.id for hit in page.hits])
-            values(measured_page(query, page, prepared.references, measured))
+            values(make_measured_page(query, page, prepared.references, measured))
 
         for _ in range(20):
             answer()

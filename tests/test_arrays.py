@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.arrays import ascending_distinct, batches, chunks, order_of, run_starts, sorted_distinct, with_made
+from whorl.arrays import ascending_distinct, batches, chunks, order_of, run_starts, sort_distinct, with_made
 
 numbers = st.lists(st.integers(0, 9), max_size=20)
 
@@ -49,7 +49,7 @@ def test_distinct_numbers(parts: list[list[int]]) -> None:
     """
     arrays = [np.array(part, np.uint64) for part in parts]
     expected = sorted({number for part in parts for number in part})
-    assert sorted_distinct(arrays).tolist() == expected
+    assert sort_distinct(arrays).tolist() == expected
     everything = np.sort(np.concatenate([np.empty(0, np.uint64), *arrays]))
     assert ascending_distinct(everything).tolist() == expected
 

@@ -88,7 +88,7 @@ def order_of(numbers: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64
     return (together & np.uint64((1 << places) - 1)).astype(np.int64)
 
 
-def sorted_distinct(parts: Iterable[npt.NDArray[np.uint64]]) -> npt.NDArray[np.uint64]:
+def sort_distinct(parts: Iterable[npt.NDArray[np.uint64]]) -> npt.NDArray[np.uint64]:
     """Return the distinct numbers of uint64 arrays in ascending order; uses 16 bytes of memory per number.
 
     Sorting is much faster than the hash table of recent versions of `np.unique`.

@@ -63,19 +63,19 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return "".join(f"; did you mean {close!r}?" for close in nearest(name, known, 1))
 
 
-def listed(names: Sequence[str], most: int) -> str:
+def format_names(names: Sequence[str], most: int) -> str:
     """Return the first names as text, and the number of the others.
 
-    >>> listed(["a", "b", "c"], 2)
+    >>> format_names(["a", "b", "c"], 2)
     'a, b and 1 more'
     """
     return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
-def quoted(value: object, most: int = 80) -> str:
+def shorten_repr(value: object, most: int = 80) -> str:
     """Return the repr of a value for messages; cut a long one in the middle: ids often differ at their ends.
 
-    >>> quoted("a long identifier", 12)
+    >>> shorten_repr("a long identifier", 12)
     "'a lon…fier'"
     """
     shown = repr(value)
@@ -103,7 +103,7 @@ def require_text(name: str, value: object, remedy: str = "") -> None:
     whorl.errors.ParameterError: query must be text, got None
     """
     if not isinstance(value, str):
-        raise ParameterError(f"{name} must be text, got {quoted(value)}{remedy and f'; {remedy}'}")
+        raise ParameterError(f"{name} must be text, got {shorten_repr(value)}{remedy and f'; {remedy}'}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +177,8 @@ class UnknownDocumentError(ParameterError):
     """
 
     def __init__(self, reference: str, hint: str = "", suggested: str | None = None) -> None:
-        question = "" if suggested is None else f"; did you mean {quoted(suggested)}?"
-        super().__init__(f"the store has no document {quoted(reference)}{hint}{question}")
+        question = "" if suggested is None else f"; did you mean {shorten_repr(suggested)}?"
+        super().__init__(f"the store has no document {shorten_repr(reference)}{hint}{question}")
         self.reference, self.suggested = reference, suggested
 
 

@@ -45,9 +45,9 @@ from whorl.operations import (
 )
 from whorl.output.checked_quotations import verification_values
 from whorl.output.comparison import Read, compare_texts, read_texts
-from whorl.output.duplicates import DescribedCluster, left_out
+from whorl.output.duplicates import DescribedCluster, not_compared_lines
 from whorl.output.json_conversion import values as json_values
-from whorl.output.search import ExplainedQuery, measured_page
+from whorl.output.search import ExplainedQuery, make_measured_page
 from whorl.output.sources import sources_values
 from whorl.request_context import Reporter, new_request, reporting
 from whorl.search.quotations.results import GivenQuotation
@@ -356,7 +356,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         prepared = store.prepare(query, options, source=text or None)
         page = prepared.search(start=options.start, rows=options.rows, sort=options.sort, collapse=options.collapse)
         measured = prepared.measured([hit.id for hit in page.hits])
-        return json_values(measured_page(query, page, prepared.references, measured))
+        return json_values(make_measured_page(query, page, prepared.references, measured))
 
     @_tool(server, reads)
     def explain(query: str, text: str = "", *, options: ExplainOperation) -> dict[str, Any]:
@@ -380,7 +380,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
             if options.versions:
                 page = [with_words(cluster, result.read_texts, result.scheme) for cluster in page]
         values = [json_values(DescribedCluster(cluster)) for cluster in page]
-        warnings = [*search.pairs.notes, *left_out(result)]
+        warnings = [*search.pairs.notes, *not_compared_lines(result)]
         return {"documents": count, "total": len(largest_first), "clusters": values, "warnings": warnings}
 
     @_tool(server, reads, "text")
@@ -446,7 +446,7 @@ def _tool(
                 answer = function(**arguments)
                 return _paginate(answer, items, start, max_characters) if items else answer
 
-            return await _in_thread(call_and_paginate, _progress(context))
+            return await _run_in_thread(call_and_paginate, _progress(context))
 
         extra = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=Context)]
         if items:
@@ -481,7 +481,7 @@ def _value(declared: OptionField, arguments: dict[str, Any]) -> Any:
     return None if declared.is_optional and not value else value
 
 
-async def _in_thread(work: Callable[[], dict[str, Any]], reporter: Reporter) -> dict[str, Any]:
+async def _run_in_thread(work: Callable[[], dict[str, Any]], reporter: Reporter) -> dict[str, Any]:
     """Run the work of a tool in a thread. After a cancellation, it stops when it next calls `require_time()`."""
     with new_request() as request, reporting(reporter):
         try:

@@ -12,9 +12,9 @@ from functools import cached_property
 from itertools import chain, repeat
 from typing import Any, ClassVar, TypeAlias
 
-from whorl.errors import DocumentError, quoted
+from whorl.errors import DocumentError, shorten_repr
 from whorl.fingerprint.shingling import well_formed
-from whorl.query.plan.fields_and_values import typed
+from whorl.query.plan.fields_and_values import infer_kind
 from whorl.query.plan.nodes import Kind, Value
 
 PropertyValue: TypeAlias = str | int | float | bool
@@ -87,7 +87,7 @@ class Document:
     def wholes(self) -> list[tuple[str, Kind, Value]]:
         """Return the distinct whole values of the name and the properties, as triples of field, type and value."""
         named = [("name", Kind.KEYWORD, self.name)] if self.name else []
-        own = [(name, *typed(value)) for name, values in self.contents().items() for value in values]
+        own = [(name, *infer_kind(value)) for name, values in self.contents().items() for value in values]
         return list(dict.fromkeys([*named, *own]))
 
     def contents(self) -> dict[str, tuple[PropertyValue, ...]]:
@@ -134,7 +134,7 @@ def documents_only(documents: Iterable[object]) -> Iterator[Document]:
 
 def _require_document(item: object) -> Document:
     if not isinstance(item, Document):
-        raise DocumentError(f"got {quoted(item)} instead of a Document; write Document(id=…, text=…)")
+        raise DocumentError(f"got {shorten_repr(item)} instead of a Document; write Document(id=…, text=…)")
     return item
 
 

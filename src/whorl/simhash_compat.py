@@ -159,7 +159,7 @@ class Corpus:
         hits = _Hits(queries, self._index.find_all_bulk(queries))
         first, is_answered = np.zeros(queries.size, np.uint64), np.zeros(queries.size, np.bool_)
         for table in self.tables if hits.codes.size else []:
-            open_ = hits.shown_by(table)
+            open_ = hits.find_in_table(table)
             open_ = open_[~is_answered[hits.owners[open_]]]
             starts = run_starts(hits.owners[open_])
             if starts.size:
@@ -246,7 +246,7 @@ class _Hits:
         self._is_alone = sizes[self.owners] == 1
         self._differing = found.codes ^ queries[self.owners]
 
-    def shown_by(self, table: Table) -> _Places:
+    def find_in_table(self, table: Table) -> _Places:
         """Return the indices of the hits that a table contains."""
         return np.flatnonzero(self._differing & np.uint64(table.lead) == 0)
 
@@ -255,7 +255,7 @@ class _Hits:
         times = np.zeros(self.codes.size, np.int64)  # Number of tables with the hit, for queries with a single hit.
         parts: list[_Places] = []
         for table in tables:
-            indices = self.shown_by(table)
+            indices = self.find_in_table(table)
             if not repeats:
                 indices = indices[times[indices] == 0]
             times[indices] += 1

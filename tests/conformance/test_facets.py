@@ -17,7 +17,7 @@ ALL = BoundPlan(MatchAll())
 
 def place(store: Store, field: str, kind: Kind) -> str:
     """Return the engine's field for values of a type."""
-    places = store.engine.fields().named(field, {})
+    places = store.engine.fields().resolve_name(field, {})
     assert places is not None
     return places[kind]
 

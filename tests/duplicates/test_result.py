@@ -20,7 +20,7 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Shares
-from whorl.output.duplicates import left_out
+from whorl.output.duplicates import not_compared_lines
 
 DOCUMENTS = family_documents(80)
 
@@ -135,7 +135,7 @@ def test_too_short_documents_depend_on_the_scheme() -> None:
         documents, DuplicatesOptions(pair_options, scheme=Scheme(shingle_size=3), workers=1)
     ) as duplicates:
         assert duplicates.count_pairs() == 1
-        assert left_out(duplicates) == ["1 document of fewer than 3 words was not compared"]
+        assert not_compared_lines(duplicates) == ["1 document of fewer than 3 words was not compared"]
 
 
 counts = st.integers(0, 1 << 20)

@@ -8,7 +8,7 @@ from typing import Any
 from whorl.duplicates.result import Cluster, Member, Pair
 from whorl.duplicates.write_cluster_labels import LabelCounts, write_ids
 from whorl.engine.protocol import ClusterLabel
-from whorl.output.duplicates import marked_line
+from whorl.output.duplicates import format_label_counts
 from whorl.request_context import reporting
 
 
@@ -82,4 +82,4 @@ def test_documents_changed_during_the_run_are_counted() -> None:
     done = write_ids(engine, [cluster("a", "b", principal="a")])
     assert done == LabelCounts(1, 2, 1, 0, left=1)
     decisions = "1 changed, 0 that are in none any more cleared; 1 changed meanwhile: run the same command again"
-    assert marked_line(done).endswith(decisions)
+    assert format_label_counts(done).endswith(decisions)

@@ -38,7 +38,7 @@ IDS = [document.id for document in DOCUMENTS]
 
 
 def _place(store: Store, field_name: str, kind: Kind) -> str:
-    places = store.engine.fields().named(field_name, {})
+    places = store.engine.fields().resolve_name(field_name, {})
     return field_name if places is None or kind not in places else places[kind]
 
 

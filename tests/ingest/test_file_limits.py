@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from whorl.ingest.file_limits import bounded_memory, file_limits
+from whorl.ingest.file_limits import file_limits, limit_memory
 
 resource = pytest.importorskip("resource")
 
@@ -17,7 +17,7 @@ def test_bounded_memory() -> None:
     Half of the limit can be allocated, twice the limit cannot, and afterwards the process has its previous limit.
     """
     before = resource.getrlimit(resource.RLIMIT_AS)
-    with bounded_memory():
+    with limit_memory():
         assert len(bytearray(file_limits().memory_bytes // 2)) == file_limits().memory_bytes // 2
         with pytest.raises(MemoryError):
             bytearray(file_limits().memory_bytes * 2)

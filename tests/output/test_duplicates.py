@@ -22,7 +22,7 @@ from whorl.output.duplicates import (
     ClusterPreview,
     DescribedCluster,
     MatchedPair,
-    left_out,
+    not_compared_lines,
     write_cluster_lines,
     write_clusters,
     write_pair_lines,
@@ -252,11 +252,11 @@ def test_documents_left_out_are_counted_by_reason() -> None:
     documents = [Document(str(number), text) for number, text in enumerate(texts)]
     question = ask_pairs("jaccard", 50, 95)
     with duplicates_among(documents, question) as duplicates:
-        assert left_out(duplicates) == ["2 documents of fewer than 5 words were not compared"]
+        assert not_compared_lines(duplicates) == ["2 documents of fewer than 5 words were not compared"]
         duplicates.without_sketch = 1
-        assert left_out(duplicates)[1:] == ["1 document without a sketch was not compared"]
+        assert not_compared_lines(duplicates)[1:] == ["1 document without a sketch was not compared"]
     with duplicates_among(documents[1:2], question) as duplicates:
-        assert left_out(duplicates) == []
+        assert not_compared_lines(duplicates) == []
 
 
 #: Characters that JSON escapes, and others that it leaves unchanged.

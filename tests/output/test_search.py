@@ -20,7 +20,7 @@ from whorl.output.json_conversion import values
 from whorl.output.search import (
     ExplainedQuery,
     HitsPage,
-    measured_page,
+    make_measured_page,
     plan_lines,
     promise,
     repeats_lines,
@@ -196,14 +196,14 @@ def test_a_page_with_shared_tokens_of_hits() -> None:
     """
     estimate = exact_estimate(20, 30, 10)
     measured = {"a": Measured(5, 512, estimate)}
-    answer = values(measured_page("q", PAGE, ("s",), measured))
+    answer = values(make_measured_page("q", PAGE, ("s",), measured))
     assert list(answer) == ["query", "sources", "total", "total_is_exact", "warnings", "hits"]
     assert answer["sources"] == ["s"]
     assert answer["hits"] == [
         {"id": "a", "name": "A", "score": 3.0, "shared_tokens": 5, "measured": values(estimate)},
         {"id": "b", "name": "", "score": 2.5, "shared_tokens": None, "measured": None},
     ]
-    unknown = values(measured_page("q", PAGE, ("s",), {"a": Measured(5, 512, None)}))["hits"]
+    unknown = values(make_measured_page("q", PAGE, ("s",), {"a": Measured(5, 512, None)}))["hits"]
     assert (unknown[0]["shared_tokens"], unknown[0]["measured"]) == (5, None)
     assert json.loads(json.dumps(answer)) == answer
 

@@ -17,7 +17,7 @@ from whorl.service.alfresco.facets import (
     FieldStatistics,
     FieldValueCounts,
     FilterCount,
-    faceted,
+    answer_facets,
 )
 from whorl.service.alfresco.request import FacetField
 
@@ -43,7 +43,7 @@ def values_of(field: str, within: tuple[FacetRequest, ...] = (), **options: Any)
 
 
 def buckets(store: Store, question: FieldValueCounts) -> list[tuple[str | None, int]]:
-    (values,) = faceted(store.prepare("*"), [question])[0]
+    (values,) = answer_facets(store.prepare("*"), [question])[0]
     assert isinstance(values, tuple)
     return [(document.text, document.count) for document in values]
 
@@ -68,7 +68,7 @@ def test_a_bucket_has_the_filter_of_its_documents(store: Store, field: str) -> N
     """
     A bucket's query, used as a filter, finds as many documents as the bucket counts.
     """
-    (counts,) = faceted(store.prepare("*"), [values_of(field, missing=field != "id")])[0]
+    (counts,) = answer_facets(store.prepare("*"), [values_of(field, missing=field != "id")])[0]
     assert isinstance(counts, tuple)
     assert counts or field == "name"
     for bucket in counts:
@@ -80,7 +80,7 @@ def test_within_each_other(store: Store) -> None:
     Nested facets of a value count only its own documents.
     """
     inner = (values_of("n"), FieldNumbers("n"), FilterCount("n:10"))
-    (counts,) = faceted(store.prepare("*"), [values_of("k", within=inner)])[0]
+    (counts,) = answer_facets(store.prepare("*"), [values_of("k", within=inner)])[0]
     assert isinstance(counts, tuple)
     first = counts[0]
     values, numbers, count = first.within
@@ -94,12 +94,12 @@ def test_statistics(store: Store) -> None:
     """
     Statistics cover numbers of both types; texts and empty values count as missing.
     """
-    (figures,) = faceted(store.prepare("*"), [FieldNumbers("n")])[0]
+    (figures,) = answer_facets(store.prepare("*"), [FieldNumbers("n")])[0]
     assert isinstance(figures, FieldStatistics)
     numbers = figures.numbers
     assert (numbers.count, numbers.smallest, numbers.largest, figures.missing) == (4, -1.0, 10.0, 2)
     with pytest.raises(ParameterError, match=r"'day' holds .*dates"):
-        faceted(store.prepare("*"), [FieldNumbers("day")])
+        answer_facets(store.prepare("*"), [FieldNumbers("day")])
 
 
 def test_a_missing_field(store: Store) -> None:
@@ -112,16 +112,16 @@ def test_a_missing_field(store: Store) -> None:
         FilterCount("gone:x"),
         FilterCount("n:10"),
     ]
-    (values, numbers, count, other), warnings = faceted(store.prepare("*"), facets)
+    (values, numbers, count, other), warnings = answer_facets(store.prepare("*"), facets)
     assert (values, count, other) == ((), 0, 2)
     assert isinstance(numbers, FieldStatistics)
     assert (numbers.numbers.count, numbers.missing) == (0, len(VALUES))
     assert len(warnings) == 2
     assert all("'gone'" in warning for warning in warnings)
     with pytest.raises(ParameterError, match="'content' holds words"):
-        faceted(store.prepare("*"), [values_of("content")])
+        answer_facets(store.prepare("*"), [values_of("content")])
     with pytest.raises(QueryError):
-        faceted(store.prepare("*"), [FilterCount("(")])
+        answer_facets(store.prepare("*"), [FilterCount("(")])
 
 
 def test_filters_that_are_left_out(store: Store) -> None:
@@ -129,6 +129,6 @@ def test_filters_that_are_left_out(store: Store) -> None:
     Facets can leave out filters by their numbers; the query itself always applies.
     """
     prepared = store.prepare("n:[* TO *]", filter=["n:10", "k:b"])
-    assert faceted(prepared, [FilterCount("*")])[0] == (2,)
-    assert faceted(prepared, [FilterCount("*")], [0])[0] == (2,)
-    assert faceted(prepared, [FilterCount("*")], [0, 1])[0] == (5,)
+    assert answer_facets(prepared, [FilterCount("*")])[0] == (2,)
+    assert answer_facets(prepared, [FilterCount("*")], [0])[0] == (2,)
+    assert answer_facets(prepared, [FilterCount("*")], [0, 1])[0] == (5,)

@@ -70,7 +70,7 @@ def test_one_after_the_other(jobs: Jobs[str]) -> None:
     assert (first.state, first.result, first.doing, first.count) == ("done", "found", "comparing", 7)
     other.released.set()
     assert ended(second).state == "done"
-    assert jobs.of(second.id) is second
+    assert jobs.find(second.id) is second
     assert first.id != second.id
 
 
@@ -92,7 +92,7 @@ def test_an_unknown_job(jobs: Jobs[str]) -> None:
     """
     An unknown job is a 404, whose message shortens a long name.
     """
-    for ask in (jobs.of, jobs.cancel):
+    for ask in (jobs.find, jobs.cancel):
         with pytest.raises(HTTPException) as refused:
             ask("x" * 1000)
         assert refused.value.status_code == 404
@@ -109,7 +109,7 @@ def test_a_cancelled_job_ends_at_its_next_report(jobs: Jobs[str]) -> None:
     jobs.cancel(first.id)
     jobs.cancel(second.id)
     with pytest.raises(HTTPException):
-        jobs.of(first.id)
+        jobs.find(first.id)
     one.released.set()
     for job in (first, second):
         assert isinstance(ended(job).error, StoppedError)
@@ -125,13 +125,13 @@ def test_an_unwatched_job_is_cancelled(jobs: Jobs[str], clock: Clock) -> None:
     job = jobs.start(gate.work)
     for _ in range(3):
         clock.now += WATCHED_SECONDS
-        assert jobs.of(job.id) is job
+        assert jobs.find(job.id) is job
     assert gate.begun.wait(PATIENCE_SECONDS)
     clock.now += WATCHED_SECONDS + 1
     gate.released.set()
     assert isinstance(ended(job).error, StoppedError)
     with pytest.raises(HTTPException):
-        jobs.of(job.id)
+        jobs.find(job.id)
 
 
 def test_results_are_kept_for_a_while(jobs: Jobs[str], clock: Clock) -> None:
@@ -143,14 +143,14 @@ def test_results_are_kept_for_a_while(jobs: Jobs[str], clock: Clock) -> None:
         clock.now += 1
         done.append(ended(jobs.start(lambda: "found")))
     clock.now += 1
-    assert jobs.of(done[-1].id).result == "found"
+    assert jobs.find(done[-1].id).result == "found"
     remaining = [job for job in done if job.id in jobs._jobs]
     assert remaining == done[-MOST_KEPT:]
     clock.now += KEPT_SECONDS + 1
     jobs.start(lambda: "other")
     for job in done:
         with pytest.raises(HTTPException):
-            jobs.of(job.id)
+            jobs.find(job.id)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import re
 import sys
 from typing import Any
 
-from whorl.service.middleware.logs_and_metrics import JsonLinesFormatter, TerminalFormatter, described
+from whorl.service.middleware.logs_and_metrics import JsonLinesFormatter, TerminalFormatter, describe_error
 
 
 def line(event: str, error: BaseException | None = None, **more: Any) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def test_an_error_is_its_class_and_its_places() -> None:
         logged = line("defect", error)
         (cause,) = [error.__cause__]
         assert cause is not None
-        outer, inner = described(cause)["at"]
+        outer, inner = describe_error(cause)["at"]
     assert logged["error"] == "ValueError"
     assert [place.rpartition(" ")[2] for place in logged["at"]] == ["test_an_error_is_its_class_and_its_places"]
     assert outer.endswith(" test_an_error_is_its_class_and_its_places")

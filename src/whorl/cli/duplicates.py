@@ -230,22 +230,22 @@ def _texts(result: Duplicates, reading: InputReader, ids: Sequence[str]) -> Mapp
 def _write_ids(result: Duplicates, store: str | None, keep: Keep | None) -> str:
     from whorl.cli.render.console import reported_progress
     from whorl.duplicates.write_cluster_labels import write_ids
-    from whorl.output.duplicates import marked_line
+    from whorl.output.duplicates import format_label_counts
     from whorl.settings.settings import Settings
     from whorl.store import open_store
 
     with open_store(store, Settings.load(), create=False) as opened, reported_progress("documents"):
         done = write_ids(opened.engine, result.clusters(complete=True, keep=keep))
-    return marked_line(done)
+    return format_label_counts(done)
 
 
 def _notes(command: DuplicatesCommand, result: Duplicates, problems: Problems) -> Iterator[str]:
     from whorl.cli.render.console import problem_lines
-    from whorl.output.duplicates import common_line, left_out
+    from whorl.output.duplicates import common_line, not_compared_lines
 
     if result.residual:
         yield f"note: {common_line(result.residual)}"
-    for line in (*command.search.pairs.notes, *left_out(result)):
+    for line in (*command.search.pairs.notes, *not_compared_lines(result)):
         yield f"note: {line}"
     if result.without_sketch:
         yield "'whorl solr backfill' makes the sketches that are missing"

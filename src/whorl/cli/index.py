@@ -12,7 +12,7 @@ import click
 from whorl.cli.flags import STORE, PassagesCommand, operation_options, store_flag, store_place
 from whorl.cli.open_store import file_documents, file_text, print_notes, table_notes
 from whorl.cli.render.console import problem_lines, progress_bar, reported_progress
-from whorl.errors import DocumentError, WhorlError, quoted
+from whorl.errors import DocumentError, WhorlError, shorten_repr
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named
 from whorl.ingest.files import Problem, Problems, places
 from whorl.ingest.rows.row_format import RowColumns
@@ -109,7 +109,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
             _print_problems(problems)
             if seen.first_repeated is not None:
                 have = "has the id of an earlier one" if done.repeated == 1 else "have the ids of earlier ones"
-                such = f"{plural(done.repeated, 'document')} {have}, such as {quoted(seen.first_repeated)}"
+                such = f"{plural(done.repeated, 'document')} {have}, such as {shorten_repr(seen.first_repeated)}"
                 click.echo(f"note: {such}; only the last document of each id is stored", err=True)
     if first and keeps_texts:
         command = f"whorl similar{store_flag(store)} {shlex.quote(first)}"

@@ -12,7 +12,7 @@ import click
 from whorl.cli.flags import STORE, operation_options, store_flag
 from whorl.cli.open_store import opened_store, print_notes
 from whorl.engine.protocol import Engine, lag_message
-from whorl.errors import StoreError, listed, quoted, without_login
+from whorl.errors import StoreError, format_names, shorten_repr, without_login
 from whorl.operations import DeleteOperation, Paging
 from whorl.output.formatting import as_json as as_json_text
 from whorl.output.formatting import plural, title_of
@@ -104,13 +104,13 @@ def delete(ids: tuple[str, ...], store: str | None, options: DeleteOperation) ->
     with opened_store(store) as opened:
         known = opened.references.keys(ids)
         print_notes(
-            f"{name} is in the store as {quoted(document_id)}"
+            f"{name} is in the store as {shorten_repr(document_id)}"
             for name, document_id in known.items()
             if name != document_id
         )
-        missing = [quoted(name) for name in dict.fromkeys(ids) if name not in known]
+        missing = [shorten_repr(name) for name in dict.fromkeys(ids) if name not in known]
         if missing:
-            print_notes([f"the store has no document {listed(missing, _LISTED)}"])
+            print_notes([f"the store has no document {format_names(missing, _LISTED)}"])
         count = opened.delete_chosen({*known.values()} if ids else None, options)
     if options.dry_run:
         click.echo(f"{plural(count, 'document')} would be deleted")

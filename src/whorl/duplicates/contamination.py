@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import batches, chunks, run_starts, sorted_distinct, spread, with_made
+from whorl.arrays import batches, chunks, run_starts, sort_distinct, spread, with_made
 from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.result import Cluster, Member, Pair
 from whorl.duplicates.sketch_arrays import Numbers
@@ -264,7 +264,7 @@ class _ReferenceSearch:
                 is_possible &= own[row] == index.parts[text]
             row, text, shared = row[is_possible], text[is_possible], shared[is_possible]
             sizes = {
-                at: sorted_distinct([together.hashes[ends[at] - together.sizes[at] : ends[at]]]).size
+                at: sort_distinct([together.hashes[ends[at] - together.sizes[at] : ends[at]]]).size
                 for at in np.unique(row).tolist()
             }
             row_sizes = np.array([sizes[at] for at in row.tolist()], np.int64)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import chunks, run_starts, sorted_distinct
+from whorl.arrays import chunks, run_starts, sort_distinct
 from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches, map_hashes
 from whorl.errors import ParameterError
 from whorl.fingerprint.fingerprint_texts import hash_texts
@@ -97,7 +97,7 @@ def remove_boilerplate(sketches: Sketches, firsts: Numbers, options: Boilerplate
     parts = [text.hashes >> shift for text in hash_texts(options.boilerplate, scheme, workers=1)]
     if above is not None:
         parts.append(frequent_hashes(sketches, different[is_whole[different]], above))
-    common = sorted_distinct(parts)
+    common = sort_distinct(parts)
     residual = _without_hashes(sketches, common, is_whole)
     left, whole = int(residual.counts.sum()), int(sketches.counts.sum())
     bare = int(np.count_nonzero((residual.sizes == 0) & (sketches.sizes > 0)))

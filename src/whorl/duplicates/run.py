@@ -241,7 +241,7 @@ def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[st
         return
     fields = engine.fields()
     for name, kind in sought.items():
-        if fields.named(name, names) is None:
+        if fields.resolve_name(name, names) is None:
             known = sorted(fields.known.keys() - {"id", "content", "name"})[:_LISTED_FIELDS]
             raise ParameterError(
                 f"{origin} has no field {name!r:.80}; name the field of the {kind}"

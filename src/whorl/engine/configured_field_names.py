@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from whorl.errors import SchemaError, listed
+from whorl.errors import SchemaError, format_names
 
 #: Usual names of the display-name field, the most common first.
 _USUAL_NAMES = ("title", "name", "filename", "cm:name")
@@ -63,7 +63,7 @@ def longest_first(fields: Sequence[TextField], sample: Callable[[str], list[str]
 
 def listing(texts: Sequence[TextField]) -> str:
     """Return the first ten fields with their counts as text, for a sentence."""
-    return listed([*map(str, texts)], 10)
+    return format_names([*map(str, texts)], 10)
 
 
 def text_elsewhere(texts: Sequence[TextField], names: FieldNames) -> str | None:

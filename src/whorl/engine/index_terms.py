@@ -31,7 +31,7 @@ from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, decode_texts, encode, encode_tokens
 from whorl.fingerprint.winnowing import PassageScheme, passage_numbers
 from whorl.query.ast import Pattern, WildcardCharacter, as_typed
-from whorl.query.plan.fields_and_values import whole
+from whorl.query.plan.fields_and_values import encode_keyword
 from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,
@@ -148,7 +148,7 @@ def encode_sortable(kind: Kind, value: Value) -> str:
             (bits,) = struct.unpack(">Q", struct.pack(">d", value))
             return f"{bits ^ ((1 << 64) - 1 if bits >> 63 else 1 << 63):016x}"
         case _:
-            return whole(str(value))
+            return encode_keyword(str(value))
 
 
 def decode_sortable(kind: Kind, spelled: str) -> Value:

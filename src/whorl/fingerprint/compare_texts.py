@@ -35,7 +35,7 @@ from typing import ClassVar, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import ranges_of, sorted_distinct, spread
+from whorl.arrays import ranges_of, sort_distinct, spread
 from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
 from whorl.fingerprint.fingerprint_texts import words_and_spans
 from whorl.fingerprint.shingling import Scheme
@@ -533,7 +533,7 @@ def _distinct(keys: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], _Nu
         return distinct, inverse
     # Only repeated keys make a portion this large, so it has few distinct keys.
     pieces = [keys[start : start + _SORTED_AT_ONCE] for start in range(0, keys.size, _SORTED_AT_ONCE)]
-    distinct = sorted_distinct([sorted_distinct([piece]) for piece in timely(pieces, 1)])
+    distinct = sort_distinct([sort_distinct([piece]) for piece in timely(pieces, 1)])
     return distinct, np.concatenate([np.searchsorted(distinct, piece) for piece in timely(pieces, 1)])
 
 

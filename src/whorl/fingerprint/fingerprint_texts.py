@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import chunks, sorted_distinct
+from whorl.arrays import chunks, sort_distinct
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME, Kernel, give_back, is_compiling, kernel_if_ready
@@ -233,7 +233,7 @@ def _plain(text: str, scheme: Scheme, parts: Parts) -> Hashed:
     words = list(pieces(text, scheme.profile))
     halves = [] if parts == Parts.WORDS else list(murmur_pieces(words, scheme.shingle_size))
     minima = minima_of(halves, scheme) if parts & Parts.MINIMA else _NO_MINIMA
-    hashes = sorted_distinct([numbered_hashes(piece, 0)[0] for piece in halves]) if parts & Parts.HASHES else _NO_HASHES
+    hashes = sort_distinct([numbered_hashes(piece, 0)[0] for piece in halves]) if parts & Parts.HASHES else _NO_HASHES
     return Hashed(minima, hashes, JoinedWords.concatenate(words) if parts & Parts.WORDS else _NO_WORDS)
 
 

@@ -18,7 +18,7 @@ from typing import Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import chunks, sorted_distinct
+from whorl.arrays import chunks, sort_distinct
 from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.fingerprint_texts import Parts, hash_texts
 from whorl.fingerprint.shingling import JoinedWords, Scheme
@@ -108,7 +108,7 @@ class PassageScheme:
 
 def winnow(words: JoinedWords, scheme: PassageScheme) -> Numbers:
     """Return the hashes of a text that winnowing keeps, ascending and distinct; empty for a short text."""
-    return sorted_distinct([_passage_hashes(_across(np.minimum, run_hashes(words, scheme), scheme.window), scheme)])
+    return sort_distinct([_passage_hashes(_across(np.minimum, run_hashes(words, scheme), scheme.window), scheme)])
 
 
 def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> Numbers:
@@ -121,7 +121,7 @@ def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_schem
     if whole == text:
         return numbers
     (rejoined,) = hash_texts([whole], scheme, Parts.WORDS, workers=1)
-    return sorted_distinct([np.array([BROKEN_WORDS], np.uint64), numbers, winnow(rejoined.words, passage_scheme)])
+    return sort_distinct([np.array([BROKEN_WORDS], np.uint64), numbers, winnow(rejoined.words, passage_scheme)])
 
 
 def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt.NDArray[np.int64]]:

@@ -152,7 +152,7 @@ class Groups:
             return [codes[start:end] for start, end in pairwise(self.ends.tolist())]
 
 
-def in_ranges(
+def expand_ranges(
     starts: NDArray[np.int64], ends: NDArray[np.int64], at_once: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield batches of about `at_once` indices within ranges: the number of each index's range, and the indices."""

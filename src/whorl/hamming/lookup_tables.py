@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whorl.arrays import ascending_distinct
-from whorl.hamming.codes import BITS, Codes, Groups, Permutation, bits_of, in_ranges, loops
+from whorl.hamming.codes import BITS, Codes, Groups, Permutation, bits_of, expand_ranges, loops
 
 #: Number of additional codes at the end of arrays, because the compiled loops read this number of codes at a time.
 PADDING = 8
@@ -244,7 +244,7 @@ class Tables:
             ends = self._ends[number * (buckets + 1) : (number + 1) * (buckets + 1)].astype(np.int64)
             own = self._buckets_of(queries, low)
             for flip in layout.flips:
-                for owner, indices in in_ranges(ends[own ^ flip], ends[(own ^ flip) + 1], _AT_ONCE):
+                for owner, indices in expand_ranges(ends[own ^ flip], ends[(own ^ flip) + 1], _AT_ONCE):
                     differing = table[indices] ^ queries[owner]
                     near = np.flatnonzero(np.bitwise_count(differing) <= layout.distance)
                     for mask in layout.masks[:number]:

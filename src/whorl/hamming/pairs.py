@@ -19,7 +19,17 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from whorl.hamming.codes import LARGEST, Codes, CodesLike, Groups, as_codes, as_distance, blocks_of, in_ranges, loops
+from whorl.hamming.codes import (
+    LARGEST,
+    Codes,
+    CodesLike,
+    Groups,
+    as_codes,
+    as_distance,
+    blocks_of,
+    expand_ranges,
+    loops,
+)
 from whorl.hamming.lookup_tables import PADDING, order_by, sort_codes
 from whorl.request_context import report_progress
 
@@ -191,7 +201,7 @@ def _pairs_in_runs(
     sizes = np.diff(starts)
     # The end of each code's run, or 0 in long runs.
     ends = np.repeat(np.where(sizes > longest, 0, starts[1:]), sizes)
-    for first, second in in_ranges(np.arange(1, count + 1), ends, _AT_ONCE):
+    for first, second in expand_ranges(np.arange(1, count + 1), ends, _AT_ONCE):
         one, other = codes[first], codes[second]
         change = one ^ other
         near = np.flatnonzero(np.bitwise_count(change) <= distance)

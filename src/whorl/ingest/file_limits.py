@@ -38,7 +38,7 @@ def use_file_limits(limits: FileLimits) -> None:
 
 
 @contextlib.contextmanager
-def bounded_memory() -> Iterator[None]:
+def limit_memory() -> Iterator[None]:
     """Raise MemoryError if the `with` block takes more memory than the limit for a file; Linux only."""
     try:
         mapped = int(_MAPPED.read_text("ascii").split()[0]) * resource.getpagesize()

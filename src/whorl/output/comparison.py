@@ -186,12 +186,14 @@ def comparison_values(
         comparison,
         None if comparison.residual is None else ResidualOfBoth(comparison.residual),
         warnings(comparison),
-        lined_passages(Lines(a.text), Lines(b.text), comparison.passages, with_text=texts == "passages"),
+        make_lined_passages(Lines(a.text), Lines(b.text), comparison.passages, with_text=texts == "passages"),
     )
     return values(compared)
 
 
-def lined_passages(a: Lines, b: Lines, passages: Iterable[Passage], *, with_text: bool) -> tuple[LinedPassage, ...]:
+def make_lined_passages(
+    a: Lines, b: Lines, passages: Iterable[Passage], *, with_text: bool
+) -> tuple[LinedPassage, ...]:
     return tuple(
         LinedPassage(passage.words, a.range(passage.a, with_text), b.range(passage.b, with_text))
         for passage in timely(passages)

@@ -199,13 +199,13 @@ def common_line(residual: Residual) -> str:
     return line
 
 
-def marked_line(done: LabelCounts) -> str:
+def format_label_counts(done: LabelCounts) -> str:
     labelled = f"{plural(done.documents, 'document')} of {plural(done.clusters, 'cluster')} say so in the store"
     left = f"; {done.left:,} changed meanwhile: run the same command again" if done.left else ""
     return f"{labelled}: {done.written:,} changed, {done.cleared:,} that are in none any more cleared{left}"
 
 
-def left_out(duplicates: Duplicates) -> list[str]:
+def not_compared_lines(duplicates: Duplicates) -> list[str]:
     lacks = (
         (duplicates.too_short, f"of fewer than {duplicates.scheme.shingle_size} {duplicates.scheme.unit}"),
         (duplicates.without_sketch, "without a sketch"),
@@ -329,12 +329,12 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
             document = title_of(pairs[0].b.id, pairs[0].b.name)
             # Leave out parts that contain the whole document, unless all parts do.
             parts = [pair for pair in pairs if not _is_within(pair)] or pairs[:1]
-            out.write(f"  {document}: {', '.join(map(_held_part, parts))}{_snippet(pairs[0].passage)}\n")
+            out.write(f"  {document}: {', '.join(map(_format_larger_share, parts))}{_snippet(pairs[0].passage)}\n")
         if size > shown:
             out.write(f"  … and {size - shown:,} more\n")
 
 
-def _held_part(pair: Pair) -> str:
+def _format_larger_share(pair: Pair) -> str:
     """Format the larger share: of the reference text in the document, or of the document in the reference."""
     if _is_within(pair):
         return f"{_percent(pair, 'b_in_a')} of the document"

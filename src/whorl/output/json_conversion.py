@@ -46,7 +46,7 @@ def fraction(share: float) -> float:
     return (share * _PARTS + SLACK) // 1 / _PARTS
 
 
-def rounded_up(share: float) -> float:
+def round_up(share: float) -> float:
     """Return the upper end of an interval of shares, rounded up to six decimals."""
     return math.ceil(share * _PARTS - SLACK) / _PARTS
 
@@ -204,4 +204,4 @@ def _converter(annotation: Any) -> _Convert | None:
 
 
 def _outward(interval: tuple[float, float]) -> list[float]:
-    return [fraction(interval[0]), rounded_up(interval[1])]
+    return [fraction(interval[0]), round_up(interval[1])]

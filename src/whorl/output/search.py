@@ -198,7 +198,9 @@ class ExplainedQuery:
         return tuple(FingerprintPlan(name, tuple(plan_lines(plan))) for name, plan in self.explanation.fingerprints)
 
 
-def measured_page(query: str, page: Page, sources: tuple[str, ...], measured: Mapping[str, Measured]) -> MeasuredPage:
+def make_measured_page(
+    query: str, page: Page, sources: tuple[str, ...], measured: Mapping[str, Measured]
+) -> MeasuredPage:
     return MeasuredPage(query, sources, page, tuple(MeasuredHit(hit, measured.get(hit.id)) for hit in page.hits))
 
 

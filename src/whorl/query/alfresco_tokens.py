@@ -12,7 +12,7 @@ from lark import Token
 from whorl.errors import Span
 from whorl.query.ast import Pattern, as_typed
 from whorl.query.literals import MAX_NUMBER_LENGTH, OPEN_ENDS, read_field, read_pattern
-from whorl.query.messages import Mistake, bracket, misplaced, shorten, span_of, unfinished
+from whorl.query.messages import Mistake, bracket_error, misplaced_token_error, shorten, span_of, unfinished_query_error
 
 _DIGITS_OR_DOT = re.compile(r"[+-]?[0-9]+|\.")
 _BLANK_OR_ESCAPE = re.compile(r"(\\.)|[\s\u180e\u200b]+", re.DOTALL)
@@ -52,10 +52,10 @@ def _check_characters(word: Token) -> None:
         char = match[1]
         categories = _INSIDE if match.start() else _FIRST
         if char and (char > "\uffff" or not unicodedata.category(char).startswith(categories)):
-            raise _unknown(char, start + match.start())
+            raise _unknown_character_error(char, start + match.start())
 
 
-def _unknown(char: str, at: int) -> Mistake:
+def _unknown_character_error(char: str, at: int) -> Mistake:
     message = f"{char} begins nothing in Alfresco's language"
     return Mistake(message, Span(at, at + 1), "Quote it, or leave out strict.")
 
@@ -68,7 +68,7 @@ def read_word(token: Token) -> Pattern:
         case "WORD" | "STAR" | "QUESTION_MARK":
             return read_pattern(token, start)
         case "FIELD":
-            raise _no_way_on(":", Span(span_of(token).end - 1, span_of(token).end))
+            raise _refused_text_error(":", Span(span_of(token).end - 1, span_of(token).end))
         case "NAME" | "QUALIFIED":
             return (read_name(token, start),)
         case _:
@@ -105,7 +105,7 @@ def bad_character_error(query: str, at: int, before: Sequence[Token]) -> Mistake
         hint = f"Close it, or put a \\ before it to search for {char} itself."
         return Mistake("this quote is never closed", span, hint)
     if char == "{":
-        return bracket(char, span)
+        return bracket_error(char, span)
     if broken := _BROKEN_DATE.match(query, at):
         # Include the character that breaks the date, unless the query ends there.
         end = min(broken.end() + 1, len(query))
@@ -114,49 +114,49 @@ def bad_character_error(query: str, at: int, before: Sequence[Token]) -> Mistake
         return Mistake("a number with a sign cannot stand between dots", Span(*signed.span()), "Quote it.")
     if char in _PUNCTUATION:
         span = Span(at, at + 2) if query.startswith("..", at) else span
-        return _stopped(query, span, before)
-    return _unknown(char, at)
+        return _refused_test_error(query, span, before)
+    return _unknown_character_error(char, at)
 
 
-def misplaced_token(query: str, got: Token, before: Sequence[Token]) -> Mistake:
+def refused_token_error(query: str, got: Token, before: Sequence[Token]) -> Mistake:
     """Return the error for a token that Alfresco's grammar does not allow after the tokens `before`."""
     if before and before[-1].type == "FIELD":
-        return _stopped(query, span_of(got), before)
+        return _refused_test_error(query, span_of(got), before)
     if got.type in ("_OR", "_AND") or (got.type == "RPAR" and sum(_parenthesis(token) for token in before) == 0):
-        return misplaced(query, got, before)
+        return misplaced_token_error(query, got, before)
     span = span_of(got)
     # A field's group cannot contain another field, so report the error at the inner field's colon.
-    return _stopped(query, Span(span.end - 1, span.end) if got.type == "FIELD" else span, before)
+    return _refused_test_error(query, Span(span.end - 1, span.end) if got.type == "FIELD" else span, before)
 
 
-def at_end(query: str, before: Sequence[Token]) -> Mistake:
+def early_end_error(query: str, before: Sequence[Token]) -> Mistake:
     """Return the error for a query that ends too early."""
     span = Span(len(query), len(query))
     if before[-1].type in _STARTS_OF_A_TEST or before[-1].type == "FIELD":
-        return _stopped(query, span, before)
+        return _refused_test_error(query, span, before)
     if before[-1].type in ("_OR", "_AND"):
-        return unfinished(query, before)
+        return unfinished_query_error(query, before)
     if before[-1].type in ("NOT", "EXCLAMATION", "PLUS", "MINUS", "BAR"):
         return Mistake("something to search for is missing at the end", span)
     if sum(_parenthesis(token) for token in before):
-        return unfinished(query, before)
-    return _stopped(query, span_of(before[-1]), before[:-1])
+        return unfinished_query_error(query, before)
+    return _refused_test_error(query, span_of(before[-1]), before[:-1])
 
 
 def _parenthesis(token: Token) -> int:
     return {"LPAR": 1, "RPAR": -1}.get(token.type, 0)
 
 
-def _stopped(query: str, here: Span, before: Sequence[Token]) -> Mistake:
+def _refused_test_error(query: str, here: Span, before: Sequence[Token]) -> Mistake:
     previous = before[-1] if before else None
     if previous is not None and previous.type in _STARTS_OF_A_TEST:
         here = span_of(previous)
     elif previous is not None and previous.type == "FIELD":
         # A name without a value is no field, so report the error at the colon.
         here = Span(span_of(previous).end - 1, span_of(previous).end)
-    return _no_way_on(query[here.start : here.end], here)
+    return _refused_text_error(query[here.start : here.end], here)
 
 
-def _no_way_on(typed: str, here: Span) -> Mistake:
+def _refused_text_error(typed: str, here: Span) -> Mistake:
     message = f"Alfresco's grammar cannot go on with {shorten(typed)}"
     return Mistake(message, here, "Quote what is text, or leave out strict.")

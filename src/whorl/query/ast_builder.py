@@ -17,8 +17,25 @@ from lark import Token, Tree
 from whorl.errors import ParameterError, Span, UnsupportedQueryError
 from whorl.query import ast
 from whorl.query.ast import ParseOptions, Pattern, as_typed
-from whorl.query.literals import DEFAULT_SLOP, PREFIX, Typed, cut, read_fingerprint, read_quoted_fingerprint
-from whorl.query.messages import FIELDS, Mistake, no_form, not_near, shorten, span_of, too_deep, too_many, value_missing
+from whorl.query.literals import (
+    DEFAULT_SLOP,
+    PREFIX,
+    Typed,
+    read_fingerprint,
+    read_quoted_fingerprint,
+    split_at_underscores,
+)
+from whorl.query.messages import (
+    FIELDS,
+    Mistake,
+    form_error,
+    missing_value_error,
+    proximity_error,
+    shorten,
+    span_of,
+    too_deep_error,
+    too_many_clauses_error,
+)
 
 FINGERPRINT = PREFIX[:-1]
 EVERYTHING = (ast.WildcardCharacter.ANY,)
@@ -55,35 +72,35 @@ class Piece(NamedTuple):
     sign: str = ""
 
 
-def _over(node: ast.Node, span: Span, *below: Piece) -> Piece:
+def _make_parent(node: ast.Node, span: Span, *below: Piece) -> Piece:
     """Return the piece of a node with the children `below`; raise `Mistake` if the tree becomes too deep."""
     depth = 1 + max(piece.depth for piece in below)
     if depth > ast.MAX_DEPTH:
-        raise too_deep(span, ast.MAX_DEPTH)
+        raise too_deep_error(span, ast.MAX_DEPTH)
     return Piece(node, span, depth)
 
 
-def _plain(piece: Piece) -> Piece:
+def _remove_sign(piece: Piece) -> Piece:
     """Remove the sign of a piece where signs have no effect: -a becomes NOT a, and +a becomes a."""
     if piece.sign == "MINUS":
-        return _over(ast.Not(piece.node, piece.span), piece.span, piece)
+        return _make_parent(ast.Not(piece.node, piece.span), piece.span, piece)
     return Piece(piece.node, piece.span, piece.depth)
 
 
-def _all(pieces: Sequence[Piece]) -> Sequence[Piece]:
+def _join_operands(pieces: Sequence[Piece]) -> Sequence[Piece]:
     """Join the operands of AND, explicit or by default. Each is required unless a | makes it optional."""
     if len(pieces) == 1:
         return pieces
     span = Span(pieces[0].span.start, pieces[-1].span.end)
     if all(piece.sign == "BAR" for piece in pieces):
-        return [_over(ast.Or(tuple(piece.node for piece in pieces), span), span, *pieces)]
+        return [_make_parent(ast.Or(tuple(piece.node for piece in pieces), span), span, *pieces)]
     if any(piece.sign == "BAR" for piece in pieces):
-        return [_over(_clauses([_member(piece) for piece in pieces], span), span, *pieces)]
-    members = [_plain(piece) for piece in pieces]
-    return [_over(ast.And(tuple(piece.node for piece in members), span), span, *members)]
+        return [_make_parent(_make_clauses([_make_clause(piece) for piece in pieces], span), span, *pieces)]
+    members = [_remove_sign(piece) for piece in pieces]
+    return [_make_parent(ast.And(tuple(piece.node for piece in members), span), span, *members)]
 
 
-def _member(piece: Piece) -> ast.Clause:
+def _make_clause(piece: Piece) -> ast.Clause:
     match piece:
         case Piece(sign="BAR"):
             return ast.Clause(ast.Occur.SHOULD, piece.node)
@@ -95,7 +112,7 @@ def _member(piece: Piece) -> ast.Clause:
             return ast.Clause(ast.Occur.MUST, piece.node)
 
 
-def _clauses(clauses: Sequence[ast.Clause], span: Span) -> ast.Clauses:
+def _make_clauses(clauses: Sequence[ast.Clause], span: Span) -> ast.Clauses:
     """Return one node for several clauses. A clause with | is optional, even if no other clause is required.
 
     Source: LuceneConjunction.addComponent, which then requires the query that matches all nodes.
@@ -147,25 +164,27 @@ class Builder:
         if len(members) == 1:
             return members[0]
         span = Span(members[0].span.start, members[-1].span.end)
-        return _over(ast.Or(tuple(piece.node for piece in members), span), span, *members)
+        return _make_parent(ast.Or(tuple(piece.node for piece in members), span), span, *members)
 
     def sequence(self, *conjunctions: Sequence[Piece]) -> Sequence[Piece]:
         """`sequence: AND? conjunction+`. Returns the alternatives of an OR, or one group with + and -."""
         pieces = [piece for conjunction in conjunctions for piece in conjunction]
         if self._operator() is ast.Operator.AND:
-            return [_plain(piece) for piece in _all(pieces)]
+            return [_remove_sign(piece) for piece in _join_operands(pieces)]
         if len(pieces) == 1 or self._options.strict:
-            return [_plain(piece) for piece in pieces]
+            return [_remove_sign(piece) for piece in pieces]
         if all(_OCCURS[piece.sign] is ast.Occur.SHOULD for piece in pieces):
             return pieces
         span = Span(pieces[0].span.start, pieces[-1].span.end)
         clauses = tuple(ast.Clause(_OCCURS[piece.sign], piece.node) for piece in pieces)
         is_optional = any(piece.sign == "BAR" for piece in pieces) and all(piece.sign for piece in pieces)
-        return [_over(_clauses(clauses, span) if is_optional else ast.Clauses(clauses, span), span, *pieces)]
+        return [
+            _make_parent(_make_clauses(clauses, span) if is_optional else ast.Clauses(clauses, span), span, *pieces)
+        ]
 
     def conjunction(self, *operands: Piece) -> Sequence[Piece]:
         """`conjunction: operand (AND operand)*`; a whole sequence if AND is the default operator."""
-        return operands if self._operator() is ast.Operator.AND else _all(operands)
+        return operands if self._operator() is ast.Operator.AND else _join_operands(operands)
 
     def _operator(self) -> ast.Operator:
         in_field = bool(self._fields) and self._fields[-1] is not None
@@ -183,13 +202,13 @@ class Builder:
     def negated(self, operator: Token, piece: Piece) -> Piece:
         """`negation: NOT negation`."""
         span = Span(span_of(operator).start, piece.span.end)
-        return _over(ast.Not(piece.node, span), span, piece)
+        return _make_parent(ast.Not(piece.node, span), span, piece)
 
     def boost(self, piece: Piece, factor: Token) -> Piece:
         """`boosted: primary BOOST`."""
         place = span_of(factor)
         span = Span(piece.span.start, place.end)
-        return _over(ast.Boost(piece.node, self._readers.boost(factor, place.start), span), span, piece)
+        return _make_parent(ast.Boost(piece.node, self._readers.boost(factor, place.start), span), span, piece)
 
     def open(self, *tokens: Token) -> Token:
         """`open: field? "("`. The field of a group applies to all of its members."""
@@ -209,7 +228,7 @@ class Builder:
         if field == FINGERPRINT:
             return self._id(tokens, words, behind)
         span = span_of(tokens[0], tokens[-1])
-        pattern = self._readers.word(words[0]) if len(words) == 1 else _joined(map(self._readers.word, words))
+        pattern = self._readers.word(words[0]) if len(words) == 1 else _join_patterns(map(self._readers.word, words))
         similarity = None
         if behind is not None:
             similarity = self._readers.similarity(behind[1:], span_of(behind).start + 1)
@@ -269,7 +288,7 @@ class Builder:
         lead = self._lead(tokens, is_bare=True)
         for first, second in zip(lead.tokens, lead.tokens[1:], strict=False):
             if {first.type, second.type} & {"PHRASE", *FIELDS}:
-                raise not_near(first if first.type == "NEAR" else second)
+                raise proximity_error(first if first.type == "NEAR" else second)
         words, stars = lead.tokens[::2], lead.tokens[1::2]
         patterns = [self._readers.word(word) for word in words]
         slops = [self._distance(star) for star in stars]
@@ -295,13 +314,15 @@ class Builder:
         reference, *numbers = tokens[at + 1 :]
         self._check_not_nested(tokens[at], tokens[-1])
         # An overlap token begins with its underscore, so its first part is empty.
-        parts = [part for token in numbers for part in cut(Typed(token, span_of(token).start))[1:]]
+        parts = [part for token in numbers for part in split_at_underscores(Typed(token, span_of(token).start))[1:]]
         if reference.type == "PHRASE" and numbers:
-            return self._fingerprint_leaf(read_fingerprint([_inside(reference), *parts], ""), tokens)
+            return self._fingerprint_leaf(read_fingerprint([_read_quoted(reference), *parts], ""), tokens)
         typed = self._text(span_of(reference, tokens[-1]))
         if reference.type == "PHRASE":
-            return self._fingerprint_leaf(read_quoted_fingerprint(_inside(reference), typed), tokens)
-        return self._fingerprint_leaf(read_fingerprint([*cut(_typed(reference)), *parts], typed), tokens)
+            return self._fingerprint_leaf(read_quoted_fingerprint(_read_quoted(reference), typed), tokens)
+        return self._fingerprint_leaf(
+            read_fingerprint([*split_at_underscores(_read_unquoted(reference)), *parts], typed), tokens
+        )
 
     def _id(self, tokens: Sequence[Token], words: Sequence[Token], behind: Token | None) -> Piece:
         """Build a FINGERPRINT with an @, or with its id in a group."""
@@ -310,8 +331,8 @@ class Builder:
         place = span_of(words[0], words[-1])
         typed = self._text(place)
         if words[0].type == "PHRASE":
-            return self._fingerprint_leaf(read_quoted_fingerprint(_inside(words[0]), typed), tokens)
-        return self._fingerprint_leaf(read_fingerprint(cut(Typed(typed, place.start)), typed), tokens)
+            return self._fingerprint_leaf(read_quoted_fingerprint(_read_quoted(words[0]), typed), tokens)
+        return self._fingerprint_leaf(read_fingerprint(split_at_underscores(Typed(typed, place.start)), typed), tokens)
 
     def _fingerprint_leaf(self, node: ast.Fingerprint, tokens: Sequence[Token]) -> Piece:
         return self._leaf(replace(node, span=span_of(tokens[0], tokens[-1])))
@@ -345,7 +366,7 @@ class Builder:
             at += 1
         if is_bare and form is not ast.Form.DEFAULT:
             span = span_of(tokens[at], tokens[-1])
-            raise no_form(tokens[0], span) if at == 1 else value_missing(tokens[1], span)
+            raise form_error(tokens[0], span) if at == 1 else missing_value_error(tokens[1], span)
         if is_bare and field == FINGERPRINT:
             raise self._no_id(tokens[at:])
         return _Lead(form, field, tokens[at:])
@@ -380,15 +401,15 @@ class Builder:
         if template is None and self._leaves <= most:
             return Piece(node, node.span)
         if template is None:
-            raise too_many(node.span, most)
-        whole = filled(template, node)
+            raise too_many_clauses_error(node.span, most)
+        whole = fill_template(template, node)
         self._leaves += sum(not ast.children(part) for part in ast.walk(whole)) - 1
         if self._leaves > most:
-            raise too_many(node.span, most)
+            raise too_many_clauses_error(node.span, most)
         return Piece(whole, node.span, ast.depth(whole))
 
 
-def _joined(patterns: Iterable[Pattern]) -> Pattern:
+def _join_patterns(patterns: Iterable[Pattern]) -> Pattern:
     pieces: list[str | ast.WildcardCharacter] = []
     for piece in (piece for pattern in patterns for piece in pattern):
         if pieces and isinstance(piece, str) and isinstance(pieces[-1], str):
@@ -411,24 +432,24 @@ def _check_proximity(
             raise Mistake(message, span_of(star), f"Write *({slops[0]}) each time.", UnsupportedQueryError)
 
 
-def _inside(phrase: Token) -> Typed:
+def _read_quoted(phrase: Token) -> Typed:
     return Typed(phrase[1:-1], span_of(phrase).start + 1)
 
 
-def _typed(reference: Token) -> Typed:
+def _read_unquoted(reference: Token) -> Typed:
     return Typed(reference, span_of(reference).start)
 
 
-def resolved(trees: Mapping[str, ast.Node], largest: int) -> dict[str, ast.Node]:
+def expand_templates(trees: Mapping[str, ast.Node], largest: int) -> dict[str, ast.Node]:
     """Expand templates by lower-case name; raise ParameterError if one refers to itself, or is too long or too deep."""
     done: dict[str, ast.Node] = {}
     for name in trees:
         path = [name]
         while path:
-            wanted = [used for used in _used(trees[path[-1]]) if used in trees and used not in done]
+            wanted = [used for used in _template_field_names(trees[path[-1]]) if used in trees and used not in done]
             if not wanted:
                 last = path.pop()
-                done[last] = _put_in(last, trees[last], done, largest)
+                done[last] = _insert_templates(last, trees[last], done, largest)
             elif wanted[0] in path:
                 circle = [*path[path.index(wanted[0]) :], wanted[0]]
                 raise ParameterError(f"templates refer to each other in a circle: {' -> '.join(circle)}")
@@ -437,48 +458,48 @@ def resolved(trees: Mapping[str, ast.Node], largest: int) -> dict[str, ast.Node]
     return done
 
 
-def _used(tree: ast.Node) -> Iterable[str]:
+def _template_field_names(tree: ast.Node) -> Iterable[str]:
     return [name.lower() for node in ast.walk(tree) if isinstance(node, ast.Template) for name in node.fields]
 
 
-def _put_in(name: str, tree: ast.Node, done: Mapping[str, ast.Node], largest: int) -> ast.Node:
+def _insert_templates(name: str, tree: ast.Node, done: Mapping[str, ast.Node], largest: int) -> ast.Node:
     def fill(slot: ast.Template) -> ast.Node:
-        return _any([done.get(used.lower(), replace(slot, fields=(used,))) for used in slot.fields], slot)
+        return _join_alternatives([done.get(used.lower(), replace(slot, fields=(used,))) for used in slot.fields], slot)
 
     # Each template is within the limits, so one expansion stays small.
-    whole = _mapped(tree, lambda leaf: fill(leaf) if isinstance(leaf, ast.Template) else leaf)
+    whole = _map_leaves(tree, lambda leaf: fill(leaf) if isinstance(leaf, ast.Template) else leaf)
     leaves = sum(1 for node in ast.walk(whole) if not ast.children(node))
     if leaves > largest or ast.depth(whole) > ast.MAX_DEPTH:
         raise ParameterError(f"template {name!r:.80} has {leaves:,} parts, more than a query can have")
     return whole
 
 
-def filled(template: ast.Node, leaf: ast.Leaf) -> ast.Node:
+def fill_template(template: ast.Node, leaf: ast.Leaf) -> ast.Node:
     """Replace the placeholders of a template by a clause. All nodes get the position of the clause."""
     assert not isinstance(leaf, ast.Everything | ast.Fingerprint | ast.Template)
 
     def fill(part: ast.Node) -> ast.Node:
         if isinstance(part, ast.Template):
-            return _any([replace(leaf, field=name) for name in part.fields], leaf)
+            return _join_alternatives([replace(leaf, field=name) for name in part.fields], leaf)
         return replace(part, span=leaf.span)
 
-    return _mapped(template, fill, leaf)
+    return _map_leaves(template, fill, leaf)
 
 
-def _any(members: list[ast.Node], at: ast.Node) -> ast.Node:
+def _join_alternatives(members: list[ast.Node], at: ast.Node) -> ast.Node:
     return members[0] if len(members) == 1 else ast.Or(tuple(members), at.span)
 
 
-def _mapped(node: ast.Node, change: Callable[[ast.Node], ast.Node], at: ast.Node | None = None) -> ast.Node:
+def _map_leaves(node: ast.Node, change: Callable[[ast.Node], ast.Node], at: ast.Node | None = None) -> ast.Node:
     """Apply a function to the leaves of a tree. If `at` is given, all nodes get its position."""
     span = node.span if at is None else at.span
     match node:
         case ast.And(children=members) | ast.Or(children=members):
-            return replace(node, children=tuple(_mapped(member, change, at) for member in members), span=span)
+            return replace(node, children=tuple(_map_leaves(member, change, at) for member in members), span=span)
         case ast.Clauses(clauses=clauses):
-            mapped = tuple(ast.Clause(clause.occur, _mapped(clause.child, change, at)) for clause in clauses)
+            mapped = tuple(ast.Clause(clause.occur, _map_leaves(clause.child, change, at)) for clause in clauses)
             return replace(node, clauses=mapped, span=span)
         case ast.Not(child=child) | ast.Boost(child=child):
-            return replace(node, child=_mapped(child, change, at), span=span)
+            return replace(node, child=_map_leaves(child, change, at), span=span)
         case _:
             return change(node)

@@ -1,6 +1,6 @@
 r"""Reads literals of the query language: escapes, names, numbers, ranges, fingerprints.
 
-`whorl.query.unparse` writes literals. Every special character can be escaped: `read(write_word(text), 0) == text`.
+`whorl.query.unparse` writes literals. Every special character can be escaped: `unescape(write_word(text), 0) == text`.
 
 A fingerprint is `FINGERPRINT:<id>[_<overlap>[_<probability>]]`:
 
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from whorl.errors import Span
 from whorl.query import ast
 from whorl.query.ast import Pattern, WildcardCharacter
-from whorl.query.messages import Mistake, id_missing, shorten, span_of
+from whorl.query.messages import Mistake, missing_id_error, shorten, span_of
 
 if TYPE_CHECKING:
     from lark import Token
@@ -49,7 +49,7 @@ _PIECE = re.compile(r"(?P<wildcard>[*?])|(?:\\.|[^*?\\])+", re.DOTALL)
 _URL_PIECE = re.compile(r"(?P<wildcard>\*)|(?:\\.|[^*\\])+", re.DOTALL)
 
 
-def read(raw: str, start: int) -> str:
+def unescape(raw: str, start: int) -> str:
     """Return the unescaped text of `raw`, which begins at position `start` of the query."""
 
     def meant(match: re.Match[str]) -> str:
@@ -67,7 +67,7 @@ def read_pattern(raw: str, start: int, *, is_url: bool = False) -> Pattern:
     pieces: list[str | WildcardCharacter] = []
     for match in (_URL_PIECE if is_url else _PIECE).finditer(raw):
         wildcard = match["wildcard"]
-        pieces.append(WildcardCharacter(wildcard) if wildcard else read(match[0], start + match.start()))
+        pieces.append(WildcardCharacter(wildcard) if wildcard else unescape(match[0], start + match.start()))
     return tuple(pieces)
 
 
@@ -90,10 +90,10 @@ def read_name(raw: str, start: int) -> str:
     uri = re.match(URI, raw)
     at = uri.end() if uri else 0
 
-    def meant(match: re.Match[str]) -> str:
+    def decode_code_point(match: re.Match[str]) -> str:
         return _code_point(match[1], Span(start, start + len(raw)))
 
-    return raw[:at] + IN_NAME.sub(meant, read(raw[at:], start + at))
+    return raw[:at] + IN_NAME.sub(decode_code_point, unescape(raw[at:], start + at))
 
 
 def _code_point(digits: str, span: Span) -> str:
@@ -157,13 +157,13 @@ def read_number(typed: str, start: int, name: str, hint: str = "") -> Decimal:
     span = Span(start, start + len(typed))
     if not NUMBER.fullmatch(typed):
         message = f"{name} must be a number, got {shorten(typed)}"
-        raise Mistake(message, span, _repair(typed) or hint)
+        raise Mistake(message, span, _number_hint(typed) or hint)
     if len(typed.lstrip("-0")) > MAX_NUMBER_LENGTH:
         raise Mistake(f"{name} has more than {MAX_NUMBER_LENGTH} characters", span)
     return Decimal(typed)
 
 
-def _repair(typed: str) -> str:
+def _number_hint(typed: str) -> str:
     if typed.endswith("%") and NUMBER.fullmatch(typed[:-1]):
         return f"Leave out the %: {shorten(typed[:-1])}"
     if NUMBER.fullmatch(typed.replace(",", ".", 1)):
@@ -183,7 +183,7 @@ def read_bound(token: Token) -> str | None:
     if token in OPEN_ENDS:
         return None
     start = span_of(token).start
-    return read(token[1:-1], start + 1) if token[0] in "\"'" else read(token, start)
+    return unescape(token[1:-1], start + 1) if token[0] in "\"'" else unescape(token, start)
 
 
 # --- fingerprints
@@ -210,30 +210,30 @@ def read_fingerprint(parts: Sequence[Typed], typed: str) -> ast.Fingerprint:
         typed: All parts as typed, for the hint of an error; empty if underscores cannot belong to the id.
     """
     if not parts[0].text:
-        raise id_missing(parts[0].start)
-    hint = _of_the_id(typed)
+        raise missing_id_error(parts[0].start)
+    hint = _underscore_hint(typed)
     if len(parts) > 3:
         raise Mistake("more than two numbers follow the id", Span(parts[3].start, parts[-1].span.end), hint)
     names = ("the overlap", "the probability")
-    numbers = [_fraction(part, name, hint) for part, name in zip(parts[1:], names, strict=False)]
+    numbers = [_read_fraction(part, name, hint) for part, name in zip(parts[1:], names, strict=False)]
     overlap, probability = [*numbers, None, None][:2]
-    return ast.Fingerprint(read(*parts[0]), overlap, probability)
+    return ast.Fingerprint(unescape(*parts[0]), overlap, probability)
 
 
 def read_quoted_fingerprint(quoted: Typed, typed: str) -> ast.Fingerprint:
     """Return the node for a quoted id without numbers after the quotes."""
-    parts = cut(quoted)
+    parts = split_at_underscores(quoted)
     if len(parts) == 1 or any(match[0] == r"\_" for match in _UNDERSCORE.finditer(quoted.text)):
         # If some underscores of the id are escaped, all other underscores separate numbers.
         return read_fingerprint(parts, typed)
-    whole = read(*quoted)
+    whole = unescape(*quoted)
     try:
         return replace(read_fingerprint(parts, typed), whole=whole)
     except Mistake:
         return ast.Fingerprint(whole)
 
 
-def cut(typed: Typed) -> list[Typed]:
+def split_at_underscores(typed: Typed) -> list[Typed]:
     """Split at underscores that do not follow a backslash."""
     cuts = [match.start() for match in _UNDERSCORE.finditer(typed.text) if match[0] == "_"]
     begins, ends = [0, *(at + 1 for at in cuts)], [*cuts, len(typed.text)]
@@ -259,7 +259,7 @@ def _escape_underscores(typed: str) -> str:
     return re.sub(r"(\\.)|_", lambda match: match[1] or r"\_", typed, flags=re.DOTALL)
 
 
-def _fraction(part: Typed, name: str, hint: str) -> Decimal:
+def _read_fraction(part: Typed, name: str, hint: str) -> Decimal:
     """Read a percentage or fraction as a fraction in (0, 1]."""
     if not part.text:
         raise Mistake(f"{name} behind _ is missing", part.span, hint)
@@ -270,7 +270,7 @@ def _fraction(part: Typed, name: str, hint: str) -> Decimal:
     return EXACT.normalize(EXACT.divide(value, Decimal(100)) if value > 1 else value)
 
 
-def _of_the_id(typed: str) -> str:
+def _underscore_hint(typed: str) -> str:
     """Return the hint for an id with underscores, because underscores separate the id from numbers."""
     if not typed:
         return ""

@@ -45,65 +45,65 @@ def span_of(first: Token, last: Token | None = None) -> Span:
     return Span(first.start_pos, end)
 
 
-def too_deep(span: Span, most: int) -> Mistake:
+def too_deep_error(span: Span, most: int) -> Mistake:
     message = f"a query can be at most {most} levels deep"
     return Mistake(message, span, "Remove parentheses that change nothing.", UnsupportedQueryError)
 
 
-def too_many(span: Span, most: int) -> Mistake:
+def too_many_clauses_error(span: Span, most: int) -> Mistake:
     message = f"a query can have at most {most:,} words, phrases and fingerprints"
     return Mistake(message, span, "", UnsupportedQueryError)
 
 
-def character(query: str, at: int, before: Sequence[Token]) -> Mistake:
+def bad_character_error(query: str, at: int, before: Sequence[Token]) -> Mistake:
     """Return the error for a character that cannot start a token."""
     char, span = query[at], Span(at, at + 1)
     if char in "\"'":
         hint = f"Close it, or put a \\ before it to search for {char} itself."
         return Mistake("this quote is never closed", span, hint)
-    if mistake := _unfinished_part(query, at, before):
+    if mistake := _unfinished_part_error(query, at, before):
         return mistake
     if char == "\\":
         return Mistake("the backslash at the end escapes nothing", span, r"A backslash is written \\.")
     if char == "&":
         return Mistake("a single & is no operator", span, r"Write && or AND; the character itself is \&.")
     if char == ":":
-        return _colon(query, at, before)
+        return _colon_error(query, at, before)
     if char == "%":
         return Mistake("a template is %field or %(field field)", span, _AS_TEXT)
     return Mistake(f"{char} has no place here", span, _AS_TEXT)
 
 
-def _colon(query: str, at: int, before: Sequence[Token]) -> Mistake:
+def _colon_error(query: str, at: int, before: Sequence[Token]) -> Mistake:
     span, previous = Span(at, at + 1), before[-1] if before else None
     if previous is None or previous.type != "WORD" or previous.end_pos != at:
         return Mistake("the name of a field is missing before the colon", span, r"The character itself is \:.")
-    if mistake := _unfinished_part(query, span_of(previous).start, before[:-1]):
+    if mistake := _unfinished_part_error(query, span_of(previous).start, before[:-1]):
         return mistake
     if before[:-1] and before[-2].type in FIELDS:
-        return value_missing(before[-2], span_of(previous))
+        return missing_value_error(before[-2], span_of(previous))
     value = re.compile(r"""[^\s()"']*""").match(query, at)
     text = shorten(previous + (value[0] if value else ""))
     message = f"{shorten(previous)} cannot be the name of a field"
     return Mistake(message, span_of(previous), f'To search for the text, quote it: "{text}"')
 
 
-def _unfinished_part(query: str, at: int, before: Sequence[Token]) -> Mistake | None:
+def _unfinished_part_error(query: str, at: int, before: Sequence[Token]) -> Mistake | None:
     """Return the error if a range, template, proximity search or fingerprint is incomplete at `at`, or None."""
     for token in reversed(before[-4:]):
         if token.type == "RANGE_START":
-            return bracket(token, span_of(token))
+            return bracket_error(token, span_of(token))
         if token.type not in ("BOUND", "TO"):
             break
     previous = before[-1] if before else None
     if previous is None:
         return None
     if previous.type == "FINGERPRINT":
-        return id_missing(at)
+        return missing_id_error(at)
     if previous.type == "NEAR":
-        return not_near(previous)
+        return proximity_error(previous)
     if previous.type == "DOTDOT":
-        return _no_range(previous)
+        return _dotted_range_error(previous)
     if previous.type == "TEMPLATE":
         return Mistake("a template is %field or %(field field)", span_of(previous), _AS_TEXT)
     opened = next((token for token in reversed(before) if token.type not in ("REFERENCE", "_COMMA")), previous)
@@ -114,61 +114,63 @@ def _unfinished_part(query: str, at: int, before: Sequence[Token]) -> Mistake | 
     return None
 
 
-def id_missing(at: int) -> Mistake:
+def missing_id_error(at: int) -> Mistake:
     hint = "Write it directly behind the colon, as in FINGERPRINT:1234"
     return Mistake("the id of a document is missing", Span(at, at), hint)
 
 
-def not_near(star: Token) -> Mistake:
+def proximity_error(star: Token) -> Mistake:
     """Return the error for a star without a word on each side."""
     return Mistake("a proximity search has one word on each side of *", span_of(star), "As in big *(3) apple")
 
 
-def _no_range(dots: Token) -> Mistake:
+def _dotted_range_error(dots: Token) -> Mistake:
     return Mistake("a range has a word or a phrase on each side of ..", span_of(dots), "As in 1..9, or [1 TO MAX]")
 
 
-def bracket(char: str, here: Span) -> Mistake:
+def bracket_error(char: str, here: Span) -> Mistake:
     """Return the error for a bracket outside a range."""
     return Mistake(f"this {char} is not part of a range", here, f"{_RANGE} {_AS_TEXT}")
 
 
-def unfinished(query: str, before: Sequence[Token]) -> Mistake:
+def unfinished_query_error(query: str, before: Sequence[Token]) -> Mistake:
     span, previous = Span(len(query), len(query)), before[-1]
-    if mistake := _unfinished_part(query, len(query), before):
+    if mistake := _unfinished_part_error(query, len(query), before):
         return mistake
     if previous.type in FIELDS:
-        return value_missing(previous, span)
+        return missing_value_error(previous, span)
     if previous.type == "FORM":
-        return no_form(previous, span)
+        return form_error(previous, span)
     if previous.type in OPERATORS:
-        return _operand_missing(previous, span)
-    return Mistake("this parenthesis is never closed", span_of(_open(before)[-1]), "Close it, or remove it.")
+        return _missing_operand_error(previous, span)
+    return Mistake(
+        "this parenthesis is never closed", span_of(_find_open_parentheses(before)[-1]), "Close it, or remove it."
+    )
 
 
-def misplaced(query: str, got: Token, before: Sequence[Token]) -> Mistake:
+def misplaced_token_error(query: str, got: Token, before: Sequence[Token]) -> Mistake:
     previous, span = before[-1] if before else None, span_of(got)
-    if mistake := _unfinished_part(query, span.start, before):
+    if mistake := _unfinished_part_error(query, span.start, before):
         return mistake
     if got.type == "DOTDOT":
-        return _no_range(got)
+        return _dotted_range_error(got)
     if got.type in ("RANGE_START", "RANGE_END"):
-        return bracket(got, span)
+        return bracket_error(got, span)
     if got.type == "NEAR":
-        return not_near(got)
+        return proximity_error(got)
     if got.type in ("SIMILARITY", "SLOP"):
         message = f"there is nothing before {shorten(got)} that it could belong to"
         return Mistake(message, span, 'As in word~0.8, or "some words"~2')
     if previous is not None and previous.type in FIELDS:
         if got.type == "FORM":
             return Mistake(f"{got} stands before the field", span, f"As in {got}{shorten(previous)}word")
-        return value_missing(previous, span)
+        return missing_value_error(previous, span)
     if previous is not None and previous.type == "FORM":
-        return no_form(previous, span)
-    if got.type == "RPAR" and not _open(before):
+        return form_error(previous, span)
+    if got.type == "RPAR" and not _find_open_parentheses(before):
         return Mistake("this parenthesis closes nothing", span, "Remove it, or open one before it.")
     if previous is not None and previous.type in OPERATORS:
-        return _operand_missing(previous, span)
+        return _missing_operand_error(previous, span)
     if previous is not None and got.type == "RPAR":
         return Mistake("there is nothing between the parentheses", span_of(previous, got))
     if previous is not None and got.type == previous.type == "BOOST":
@@ -178,17 +180,17 @@ def misplaced(query: str, got: Token, before: Sequence[Token]) -> Mistake:
     return Mistake(f"{got.upper()} needs something to search for before it", span, _operator_as_text(got))
 
 
-def no_form(form: Token, here: Span) -> Mistake:
+def form_error(form: Token, here: Span) -> Mistake:
     hint = f"As in {form}word, {form}field:word or field:({form}word {form}other). {_AS_TEXT}"
     return Mistake(f"a word or a phrase must follow {form}", here, hint)
 
 
-def value_missing(field: Token, here: Span) -> Mistake:
+def missing_value_error(field: Token, here: Span) -> Mistake:
     hint = f'As in {shorten(field)}word or {shorten(field)}"some words".'
     return Mistake(f"a word or a quoted phrase must follow {shorten(field)}", here, hint)
 
 
-def _operand_missing(operator: Token, here: Span) -> Mistake:
+def _missing_operand_error(operator: Token, here: Span) -> Mistake:
     message = f"{operator.upper()} needs something to search for after it"
     return Mistake(message, here, _operator_as_text(operator))
 
@@ -197,7 +199,7 @@ def _operator_as_text(operator: Token) -> str:
     return f'To search for the word itself, quote it: "{operator}"' if operator.isalpha() else _AS_TEXT
 
 
-def _open(tokens: Sequence[Token]) -> list[Token]:
+def _find_open_parentheses(tokens: Sequence[Token]) -> list[Token]:
     """Return the opening parentheses that are not closed, the innermost last."""
     waiting: list[Token] = []
     for token in tokens:

@@ -35,9 +35,19 @@ from whorl.errors import ParameterError, Span, UnsupportedQueryError
 from whorl.query import alfresco_tokens, ast
 from whorl.query.alfresco_tokens import Splitter
 from whorl.query.ast import Operator, ParseOptions, QueryLimits
-from whorl.query.ast_builder import Builder, TokenReaders, resolved
+from whorl.query.ast_builder import Builder, TokenReaders, expand_templates
 from whorl.query.literals import read_boost, read_bound, read_field, read_similarity, read_slop, read_word
-from whorl.query.messages import FIELDS, Mistake, character, misplaced, shorten, span_of, too_deep, too_many, unfinished
+from whorl.query.messages import (
+    FIELDS,
+    Mistake,
+    bad_character_error,
+    misplaced_token_error,
+    shorten,
+    span_of,
+    too_deep_error,
+    too_many_clauses_error,
+    unfinished_query_error,
+)
 
 _OPTIONS = {"parser": "lalr", "start": "query", "maybe_placeholders": False}
 _DIGEST_SIZE = sha256().digest_size
@@ -72,7 +82,7 @@ def parser_of(grammar: str, splitter: Splitter | None) -> Lark:
     path = _tables_path(grammar, splitter)
     # The digest is right, but this version of Lark may not be able to load the tables.
     with suppress(Exception):
-        tables = _PlainUnpickler(BytesIO(_cached_tables(path))).load()
+        tables = _PlainUnpickler(BytesIO(_read_cached_tables(path))).load()
         load: Callable[..., Lark] = Lark._load_from_dict
         return load(tables["data"], tables["memo"], **plugins)
     built = Lark(grammar, **_OPTIONS, **plugins)
@@ -91,7 +101,7 @@ def _tables_path(grammar: str, splitter: Splitter | None) -> Path:
     return platformdirs.user_cache_path("whorl") / "grammars" / sha256(key.encode()).hexdigest()[:32]
 
 
-def _cached_tables(path: Path) -> bytes:
+def _read_cached_tables(path: Path) -> bytes:
     """Return the content of a cached file.
 
     Raises:
@@ -156,31 +166,31 @@ def parse(
     """
     options = ParseOptions(default_operator, field_operator, strict, limits=limits)
     if templates:
-        options = replace(options, templates=_trees(templates, options))
+        options = replace(options, templates=_parse_templates(templates, options))
     return _parse(query, options)
 
 
-def _trees(templates: Mapping[str, str], options: ParseOptions) -> dict[str, ast.Node]:
+def _parse_templates(templates: Mapping[str, str], options: ParseOptions) -> dict[str, ast.Node]:
     inside = replace(options, is_template=True)
     trees = {name.lower(): _parse(text, inside) for name, text in templates.items()}
     if len(trees) < len(templates):
         raise ParameterError(f"two templates have the same name, case aside: {', '.join(sorted(templates))}")
-    return resolved(trees, options.limits.clauses)
+    return expand_templates(trees, options.limits.clauses)
 
 
 def _parse(query: str, options: ParseOptions) -> ast.Node:
     language = _ALFRESCO if options.strict else _WHORL
     try:
         _check_text(query, options.limits.length)
-        tree = _read(query, options, language)
-        return _not_too_deep(Builder(query, options, language.readers).build(tree), options.limits.depth)
+        tree = _parse_tree(query, options, language)
+        return _require_depth(Builder(query, options, language.readers).build(tree), options.limits.depth)
     except Mistake as mistake:
         raise mistake.error(query) from None
 
 
-def _read(query: str, options: ParseOptions, language: _Language) -> Any:
+def _parse_tree(query: str, options: ParseOptions, language: _Language) -> Any:
     checks = TokenChecks(query, options)
-    parser = _lark(language.grammar).parse_interactive(query)
+    parser = _cached_parser(language.grammar).parse_interactive(query)
     try:
         for token in parser.iter_parse():
             checks.take(token)
@@ -190,15 +200,15 @@ def _read(query: str, options: ParseOptions, language: _Language) -> Any:
     except UnexpectedToken as error:
         token = error.token
         if token.type == "$END":
-            raise language.at_end(query, checks.seen) from None
+            raise language.unfinished_query_error(query, checks.seen) from None
         if token.type in _PARTS:
             raise language.bad_character_error(query, span_of(token).start, checks.seen) from None
         # If `checks` has seen the token, the parser has refused it; otherwise, the lexer has.
         was_seen = checks.seen and checks.seen[-1] is token
-        raise language.misplaced(query, token, checks.seen[:-1] if was_seen else checks.seen) from None
+        raise language.misplaced_token_error(query, token, checks.seen[:-1] if was_seen else checks.seen) from None
 
 
-def _not_too_deep(tree: ast.Node, most: int) -> ast.Node:
+def _require_depth(tree: ast.Node, most: int) -> ast.Node:
     level = [tree]
     for _ in range(most):
         level = [child for parent in level for child in ast.children(parent)]
@@ -206,7 +216,7 @@ def _not_too_deep(tree: ast.Node, most: int) -> ast.Node:
             return tree
     below = next((child for parent in level for child in ast.children(parent)), None)
     if below is not None:
-        raise too_deep(below.span, most)
+        raise too_deep_error(below.span, most)
     return tree
 
 
@@ -220,16 +230,16 @@ class _Language(NamedTuple):
     grammar: str
     readers: TokenReaders
     bad_character_error: Callable[[str, int, Sequence[Token]], Mistake]
-    misplaced: Callable[[str, Token, Sequence[Token]], Mistake]
-    at_end: Callable[[str, Sequence[Token]], Mistake]
+    misplaced_token_error: Callable[[str, Token, Sequence[Token]], Mistake]
+    unfinished_query_error: Callable[[str, Sequence[Token]], Mistake]
 
 
 _WHORL = _Language(
     "afts.lark",
     TokenReaders(read_word, read_bound, read_field, read_boost, read_similarity, read_slop),
-    character,
-    misplaced,
-    unfinished,
+    bad_character_error,
+    misplaced_token_error,
+    unfinished_query_error,
 )
 _ALFRESCO = _Language(
     "alfresco.lark",
@@ -242,15 +252,15 @@ _ALFRESCO = _Language(
         alfresco_tokens.read_slop,
     ),
     alfresco_tokens.bad_character_error,
-    alfresco_tokens.misplaced_token,
-    alfresco_tokens.at_end,
+    alfresco_tokens.refused_token_error,
+    alfresco_tokens.early_end_error,
 )
 
 
 def build_grammars() -> None:
     """Build both parsers in advance, so that the first queries do not wait."""
     for language in (_WHORL, _ALFRESCO):
-        lexer: Any = _lark(language.grammar).parser.lexer
+        lexer: Any = _cached_parser(language.grammar).parser.lexer
         # If the grammar has a postlex step, unwrap the lexer.
         lexer = getattr(lexer, "lexer", lexer)
         for contextual in (*lexer.lexers.values(), lexer.root_lexer):
@@ -259,7 +269,7 @@ def build_grammars() -> None:
 
 
 @cache
-def _lark(grammar: str) -> Lark:
+def _cached_parser(grammar: str) -> Lark:
     splitter = alfresco_tokens.Splitter() if grammar == _ALFRESCO.grammar else None
     return parser_of(Path(__file__).with_name(grammar).read_text(encoding="utf-8"), splitter)
 
@@ -321,7 +331,7 @@ class TokenChecks:
         else:
             self._pieces += _PIECES_OF_A_WORD * ((token.type in _LEAVES) - (token.type in _JOINS))
         if self._pieces > _PIECES_OF_A_WORD * limits.clauses:
-            raise too_many(span_of(token), limits.clauses)
+            raise too_many_clauses_error(span_of(token), limits.clauses)
         if token.type == "LPAR":
             is_field = before is not None and before.type in FIELDS
             self._open.append(self._options.field_operator if is_field else self._operator())
@@ -329,7 +339,7 @@ class TokenChecks:
             self._open.pop()
         self._nots = self._nots + 1 if token.type == "NOT" else 0
         if max(len(self._open), self._nots) > limits.depth:
-            raise too_deep(span_of(token), limits.depth)
+            raise too_deep_error(span_of(token), limits.depth)
 
     def _operator(self) -> Operator:
         return self._open[-1] if self._open else self._options.default_operator
@@ -338,7 +348,7 @@ class TokenChecks:
         """Raise an error if an operator other than the default precedes the first operand."""
         is_first = before is None or before.type == "LPAR" or (before.type, token.type) == ("_OR", "_AND")
         if is_first and token.type != "_" + self._operator().value:
-            raise misplaced(self._query, token, self.seen)
+            raise misplaced_token_error(self._query, token, self.seen)
 
     def _check_space(self, before: Token, token: Token) -> None:
         """Raise an error if a token follows an operand without a space, because the user may have meant one operand."""

@@ -69,16 +69,16 @@ def unparse(node: ast.Node) -> str:
 
 
 def _write(node: ast.Node, least: _Tightness) -> str:
-    tightness, text = _written(node)
+    tightness, text = _write_node(node)
     return text if tightness >= least else f"({text})"
 
 
-def _written(node: ast.Node) -> tuple[_Tightness, str]:
+def _write_node(node: ast.Node) -> tuple[_Tightness, str]:
     match node:
         case ast.Or(children=members):
-            return _Tightness.OR, _joined(" OR ", members, _Tightness.SEQUENCE)
+            return _Tightness.OR, _join_members(" OR ", members, _Tightness.SEQUENCE)
         case ast.And(children=members):
-            return _Tightness.AND, _joined(" AND ", members, _Tightness.NOT)
+            return _Tightness.AND, _join_members(" AND ", members, _Tightness.NOT)
         case ast.Clauses():
             return _Tightness.SEQUENCE, _clauses(node)
         case ast.Not(child=child):
@@ -90,7 +90,7 @@ def _written(node: ast.Node) -> tuple[_Tightness, str]:
             return _Tightness.PRIMARY, _leaf(node)
 
 
-def _joined(operator: str, members: tuple[ast.Node, ...], least: _Tightness) -> str:
+def _join_members(operator: str, members: tuple[ast.Node, ...], least: _Tightness) -> str:
     if len(members) < 2:
         raise ParameterError(f"{operator.strip()} joins two or more, got {len(members)}")
     return operator.join(_write(member, least) for member in members)
@@ -147,14 +147,14 @@ def _wildcard(node: ast.Wildcard) -> str:
         raise ParameterError(f"a pattern with wildcards has no fuzziness, got {node.fuzziness}")
     lead = node.form.value + _prefix(node.field)
     if node.is_phrase:
-        return f'{lead}"{"".join(_quoted_piece(piece) for piece in node.pattern)}"'
+        return f'{lead}"{"".join(_quote_piece(piece) for piece in node.pattern)}"'
     if not lead and node.pattern == (WildcardCharacter.ANY,):
         raise ParameterError("* alone is every document: use Everything")
     is_number = lead == "~" and str(node.pattern[0])[0] in "0123456789."
     return lead + ("\\" if is_number else "") + write_pattern(node.pattern)
 
 
-def _quoted_piece(piece: str | WildcardCharacter) -> str:
+def _quote_piece(piece: str | WildcardCharacter) -> str:
     return piece.value if isinstance(piece, WildcardCharacter) else write_quoted(piece)[1:-1]
 
 

@@ -21,7 +21,7 @@ from whorl.model import Stored
 from whorl.query.ast import WildcardCharacter
 from whorl.query.plan.fields_and_values import Places, split_name, value_named
 from whorl.query.plan.nodes import Bool, BoundPlan, FuzzyWord, InOrder, ResolvedLeaf, ResolvedPlan, WordClause, Words
-from whorl.query.plan.planner import MOST_EDITS, distance
+from whorl.query.plan.planner import MOST_EDITS, edit_distance
 from whorl.request_context import require_time, timely
 
 _Range: TypeAlias = tuple[int, int]
@@ -120,7 +120,7 @@ def is_near(word: str, other: str, edits: int) -> bool:
     >>> is_near("lease", "laese", 1), is_near("lease", "leaks", 1)
     (True, False)
     """
-    return abs(len(word) - len(other)) <= edits and distance(word, other) <= edits
+    return abs(len(word) - len(other)) <= edits and edit_distance(word, other) <= edits
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,5 +311,7 @@ def _nearest(engine: Engine, word: str, profile: str) -> str | None:
             *tokens(texts.get(hit.id, "")[:_MOST_CHARACTERS], profile),
         }
         counts.update(other for other in words if abs(len(other) - len(word)) <= edits)
-    near = [(edited, -count, other) for other, count in counts.items() if (edited := distance(other, word)) <= edits]
+    near = [
+        (edited, -count, other) for other, count in counts.items() if (edited := edit_distance(other, word)) <= edits
+    ]
     return min(near)[2] if near else None

@@ -158,8 +158,8 @@ class QueryReader:
     def places(self, field: str) -> Places | None:
         """Return the types and engine fields of a field name in a query, or None if the store lacks the field."""
         named = self._defaults.named(field)
-        places = self._engine.fields().named(named, self.names)
-        return places or self._engine.fields(latest=True).named(named, self.names)
+        places = self._engine.fields().resolve_name(named, self.names)
+        return places or self._engine.fields(latest=True).resolve_name(named, self.names)
 
     def sortable(self, key: Order) -> Order:
         """Return a sort key with the engine's fields and types; raise ParameterError if the store cannot sort by it."""
@@ -179,7 +179,7 @@ class QueryReader:
         return replace(key, places=tuple((kind, places[kind]) for kind in kinds if kind in places))
 
     def content_places(self) -> Collection[str]:
-        return set((self._engine.fields().named("TEXT", self.names) or {}).values())
+        return set((self._engine.fields().resolve_name("TEXT", self.names) or {}).values())
 
     def require_page(self, start: int, rows: int) -> None:
         if not 0 <= start <= MAX_START:

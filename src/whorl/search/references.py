@@ -24,8 +24,8 @@ from whorl.errors import (
     SchemaError,
     UnknownDocumentError,
     nearest,
-    quoted,
     require_text,
+    shorten_repr,
 )
 from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.shingling import join
@@ -125,9 +125,9 @@ class References:
         if document_id is None and text is None:
             document_id = self._id_by_name(reference)
         if document_id is not None:
-            named = None if is_own else f"{reference} is in the store as {quoted(document_id)}"
+            named = None if is_own else f"{reference} is in the store as {shorten_repr(document_id)}"
             if text is not None:
-                note = f"the store keeps no text for {quoted(document_id)}, so the file itself is the source"
+                note = f"the store keeps no text for {shorten_repr(document_id)}, so the file itself is the source"
                 return Referent(reference, text=text, note=note)
             return Referent(reference, document_id, note=self._note_on_change(reference, document_id) or named)
         if text is not None:
@@ -136,7 +136,7 @@ class References:
             return referent if referent.note else replace(referent, note=note)
         names = self._named(reference)
         if len(names) > 1:
-            shown = ", ".join(quoted(hit.id) for hit in names[:_NAMES_SHOWN])
+            shown = ", ".join(shorten_repr(hit.id) for hit in names[:_NAMES_SHOWN])
             raise UnknownDocumentError(reference, f", but several of this name: {shown}; name one by its id")
         suggested = self._nearest_id(reference)
         advice = self._missed() or ("" if suggested else f"; {self._advice}")
@@ -169,7 +169,7 @@ class References:
         """Return the stored document with this text, or the text itself. Messages call the text `name`."""
         document_id = self.document_with(text) if finds_copy else None
         if document_id is not None:
-            return Referent(name, document_id, note=f"{name} is in the store as {quoted(document_id)}")
+            return Referent(name, document_id, note=f"{name} is in the store as {shorten_repr(document_id)}")
         return Referent(name, text=text)
 
     def source(self, reference: str | None, text: str | None) -> Referent:

@@ -40,7 +40,7 @@ from whorl.service.middleware.limits import (
     RequestGauge,
     RequestSemaphore,
     Turns,
-    replayed,
+    replay_body,
 )
 from whorl.service.middleware.logs_and_metrics import REQUEST_ID, Metrics, RequestLog
 from whorl.service.middleware.request_checks import (
@@ -189,7 +189,7 @@ def create_app(
     return app
 
 
-def configured_app(store: Store, settings: Settings, state: SharedState | None = None) -> FastAPI:
+def create_configured_app(store: Store, settings: Settings, state: SharedState | None = None) -> FastAPI:
     """Return the service with the credentials and the address of the settings."""
     credentials, hosts = access_of(settings)
     return create_app(store, credentials, settings, hosts, state)
@@ -278,7 +278,7 @@ class DirectRoutes:
             try:
                 argument = model.model_validate(_parameters(scope) if model.is_text else orjson.loads(body))
             except ValueError:
-                await self._app(scope, receive if model.is_text else replayed(body, receive), send)
+                await self._app(scope, receive if model.is_text else replay_body(body, receive), send)
                 return
             response = await run_in_threadpool(endpoint, argument)
         await response(scope, receive, send)

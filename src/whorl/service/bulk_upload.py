@@ -118,7 +118,7 @@ class LineSplitter:
         """Number of bytes in memory of the line that has not yet ended."""
         return self._size if self._pieces else 0
 
-    def of(self, chunk: bytes) -> Iterator[Line]:
+    def split(self, chunk: bytes) -> Iterator[Line]:
         """Yield the lines that end in a chunk of the body."""
         *ended, remainder = chunk.split(b"\n")
         for piece in ended:
@@ -165,22 +165,22 @@ class Uploads:
         part, size, counted = list[Line](), 0, 0
         try:
             async for chunk in chunks:
-                ended = list(lines.of(chunk))
+                ended = list(lines.split(chunk))
                 part += ended
                 size += sum(len(line or b"") for _, line in ended)
                 self._memory.reserve(size + lines.kept - counted)
                 counted = size + lines.kept
                 if size >= PART_BYTES or len(part) >= PART_LINES:
-                    await self._in_slot(part, work)
+                    await self._run_in_slot(part, work)
                     part, size = [], 0
-            await self._in_slot([*part, *lines.remainder()], work)
+            await self._run_in_slot([*part, *lines.remainder()], work)
         except (WhorlError, HTTPException) as error:
             raise BrokenOffError(report, error) from error
         finally:
             self._memory.release(counted)
         return report
 
-    async def _in_slot(self, part: list[Line], work: Callable[[list[Line]], None]) -> None:
+    async def _run_in_slot(self, part: list[Line], work: Callable[[list[Line]], None]) -> None:
         """Process the lines of a part in a thread, while holding a slot of the semaphore."""
         if part:
             async with self._semaphore.slot(self._settings.request_timeout_seconds):

@@ -120,7 +120,7 @@ class Access:
         ticket = ticket_in(authorization, query)
         if ticket is not None:
             return self.tickets.renew(ticket)
-        return kind.lower() == "basic" and self._is_user(_decoded(given))
+        return kind.lower() == "basic" and self._is_user(_decode_base64(given))
 
     def log_in(self, user: str, password: str) -> str | None:
         """Return a new ticket, or None if the password is wrong. An open service accepts any password."""
@@ -135,7 +135,7 @@ class Access:
         if ticket is not None:
             return self.tickets.user_of(ticket)
         kind, _, given = authorization.partition(" ")
-        name = _decoded(given).partition(b":")[0] if kind.lower() == "basic" else b""
+        name = _decode_base64(given).partition(b":")[0] if kind.lower() == "basic" else b""
         try:
             return name.decode() or _NOBODY
         except UnicodeDecodeError:
@@ -154,7 +154,7 @@ def ticket_in(authorization: str, query: str) -> str | None:
     """Return the ticket of a request: `base64(ROLE_TICKET:ticket)`, `base64(ticket)`, or the parameter `alf_ticket`."""
     kind, _, given = authorization.partition(" ")
     if kind.lower() == "basic":
-        user, _, password = _decoded(given).partition(b":")
+        user, _, password = _decode_base64(given).partition(b":")
         if user.upper() == _TICKET_USER:
             return password.decode("latin-1")
         if user.startswith(_TICKET.encode()):
@@ -165,7 +165,7 @@ def ticket_in(authorization: str, query: str) -> str | None:
     return next(iter(parse_qs(query).get("alf_ticket", [])), None)
 
 
-def _decoded(given: str) -> bytes:
+def _decode_base64(given: str) -> bytes:
     try:
         return base64.b64decode(given.strip(), validate=True)
     except (binascii.Error, ValueError):

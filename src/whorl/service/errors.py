@@ -138,7 +138,7 @@ def failure_of(path: str, error: WhorlError | HTTPException, details: Mapping[st
     if not isinstance(error, QueryError):
         return failure(path, status, str(error), details)
     if speaks_as_alfresco(path):
-        return failure(path, status, _in_one_line(error))
+        return failure(path, status, _format_query_error(error))
     return failure(path, status, error.message, {"span": asdict(error.span), "hint": error.hint, **(details or {})})
 
 
@@ -159,17 +159,17 @@ def _alfresco(status: int, message: str) -> AlfrescoFailure:
 
 def answer_failures(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
-    async def misused(request: Request, error: RequestValidationError) -> Json:
+    async def answer_invalid_request(request: Request, error: RequestValidationError) -> Json:
         return failure(request.scope["path"], 400, _mistakes(error.errors()))
 
     @app.exception_handler(HTTPException)
-    async def refused(request: Request, error: HTTPException) -> Json:
+    async def answer_http_error(request: Request, error: HTTPException) -> Json:
         if isinstance(cause := error.__cause__, UnicodeDecodeError):
             error = HTTPException(400, f"the body is not in UTF-8, as JSON is: {invalid_byte(cause)}")
         return failure_of(request.scope["path"], error)
 
 
-def _in_one_line(error: QueryError) -> str:
+def _format_query_error(error: QueryError) -> str:
     start, end = error.span.start, error.span.end
     shown = error.query[start:end]
     place = f", at character {start + 1}" + (f" ({shown!r:.60})" if shown else "")

@@ -107,7 +107,7 @@ class Jobs(Generic[Result]):
         thread.submit(job.run, work, report)
         return job
 
-    def of(self, job_id: str) -> Job[Result]:
+    def find(self, job_id: str) -> Job[Result]:
         """Return a job, and postpone its cancellation; raise HTTPException 404 for an unknown or forgotten job."""
         with self._lock:
             job = self._jobs.get(job_id)
@@ -119,7 +119,7 @@ class Jobs(Generic[Result]):
 
     def cancel(self, job_id: str) -> None:
         """Cancel and forget a job; raise HTTPException 404 if it does not exist."""
-        self.of(job_id).cancel()
+        self.find(job_id).cancel()
         with self._lock:
             self._jobs.pop(job_id, None)
 

@@ -19,7 +19,7 @@ class Json(JSONResponse):
     """JSON response for any text; lone surrogates are escaped."""
 
     def render(self, content: Any) -> bytes:
-        return b"".join(_pieces(content)) if _is_long(content) else _encoded(content)
+        return b"".join(_pieces(content)) if _is_long(content) else _encode(content)
 
 
 def _is_long(content: Any) -> bool:
@@ -33,7 +33,7 @@ def _pieces(content: Any) -> Iterator[bytes]:
     if isinstance(content, dict) and content:
         opening = b"{"
         for name, value in content.items():
-            yield opening + _encoded(str(name)) + b":"
+            yield opening + _encode(str(name)) + b":"
             yield from _pieces(value)
             opening = b","
         yield b"}"
@@ -41,14 +41,14 @@ def _pieces(content: Any) -> Iterator[bytes]:
         opening = b"["
         for begin in range(0, len(content), _ENCODED_AT_ONCE):
             require_time()
-            yield opening + _encoded(content[begin : begin + _ENCODED_AT_ONCE])[1:-1]
+            yield opening + _encode(content[begin : begin + _ENCODED_AT_ONCE])[1:-1]
             opening = b","
         yield b"]"
     else:
-        yield _encoded(content)
+        yield _encode(content)
 
 
-def _encoded(value: Any) -> bytes:
+def _encode(value: Any) -> bytes:
     # Use orjson if possible; it refuses integers of more than 64 bits and lone surrogates.
     with suppress(orjson.JSONEncodeError):
         return orjson.dumps(value)

@@ -30,7 +30,7 @@ from uvicorn.supervisors import Multiprocess
 from whorl.errors import ParameterError
 from whorl.query.parser import build_grammars
 from whorl.request_context import deadline, new_request, seconds_left, trace
-from whorl.service.app import SharedState, configured_app
+from whorl.service.app import SharedState, create_configured_app
 from whorl.service.credentials import Tickets
 from whorl.service.middleware.logs_and_metrics import LOGGER, configuration
 from whorl.service.routes.duplicates import DuplicateSearches
@@ -162,7 +162,9 @@ def serve(store: Store, settings: Settings) -> None:
         return
     _prepare_process()
     is_terminal = sys.stderr.isatty()
-    config = uvicorn.Config(configured_app(store, settings), **_server_options(settings, is_terminal=is_terminal))
+    config = uvicorn.Config(
+        create_configured_app(store, settings), **_server_options(settings, is_terminal=is_terminal)
+    )
     server = _AnnouncedServer(config) if is_terminal else uvicorn.Server(config)
     _warn_if_empty(store, settings)
     with suppress(KeyboardInterrupt):
@@ -271,7 +273,7 @@ def worker_app() -> FastAPI:
     manager.connect()
     parts = manager.parts()  # type: ignore[attr-defined]  # made by `register`
     tickets, searches = cast(Tickets, _Remote(parts, "tickets")), cast(DuplicateSearches, _Remote(parts, "searches"))
-    app = configured_app(store, _share(settings), SharedState(tickets, searches, folder))
+    app = create_configured_app(store, _share(settings), SharedState(tickets, searches, folder))
     lifespan = app.router.lifespan_context
 
     @asynccontextmanager

@@ -216,14 +216,14 @@ def setting(
 
     If a default depends on the environment, it is a function; `shown` describes it in the documentation.
     """
-    about = Setting(key, value_type, meaning, _shown(default) if shown is None else shown, is_secret, section)
+    about = Setting(key, value_type, meaning, _format_default(default) if shown is None else shown, is_secret, section)
     metadata = {"setting": about}
     if callable(default):
         return field(default_factory=default, repr=not is_secret, metadata=metadata)
     return field(default=default, repr=not is_secret, metadata=metadata)
 
 
-def _shown(default: object) -> str:
+def _format_default(default: object) -> str:
     match default:
         case None | ():
             return ""
@@ -500,7 +500,7 @@ class Settings:
         _require_known(environ)
         path, config = _config(environ.get(CONFIG))
         from_environment, from_file = {}, {}
-        for name, about in _by_attribute().items():
+        for name, about in _settings_by_attribute().items():
             if about.variable and environ.get(about.variable):
                 from_environment[name] = about.read(environ[about.variable], about.variable)
             elif about.key in config:
@@ -538,7 +538,9 @@ def write_file(store: str, names: FieldNames, *, dry_run: bool = False) -> str:
     (`_require_harmless`).
     """
     current, path = Settings.load(), Path(os.environ.get(CONFIG) or "whorl.toml")
-    secrets = [about.variable for name, about in _by_attribute().items() if name in _CREDENTIALS and about.variable]
+    secrets = [
+        about.variable for name, about in _settings_by_attribute().items() if name in _CREDENTIALS and about.variable
+    ]
     secrets = [variable for variable in secrets if os.environ.get(variable)]
     if without_login(store) != store:
         secrets.append("the password of the address")
@@ -546,11 +548,11 @@ def write_file(store: str, names: FieldNames, *, dry_run: bool = False) -> str:
     hint = ""
     if secrets and not is_named:
         hint = f"; name the server with --store or {PREFIX}STORE: a file must not say who gets {' and '.join(secrets)}"
-    lines = [] if is_named or secrets else [f"store = {_quoted(store)}", ""]
+    lines = [] if is_named or secrets else [f"store = {_quote(store)}", ""]
     if names != current.fields:
         defaults = asdict(FieldNames())
         own = {name: value for name, value in asdict(names).items() if value != defaults[name]}
-        lines += ["[fields]", *(f"{name} = {_quoted(value)}" for name, value in own.items())]
+        lines += ["[fields]", *(f"{name} = {_quote(value)}" for name, value in own.items())]
     if not lines:
         return hint.removeprefix("; ")
     content = "\n".join(lines).rstrip() + "\n"
@@ -566,15 +568,15 @@ def write_file(store: str, names: FieldNames, *, dry_run: bool = False) -> str:
     return f"{'would write' if dry_run else 'wrote'} {path.absolute()}, which later commands in its folder read{hint}"
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
 def all_settings() -> tuple[Setting, ...]:
-    return tuple(_by_attribute().values())
+    return tuple(_settings_by_attribute().values())
 
 
-def _by_attribute() -> dict[str, Setting]:
+def _settings_by_attribute() -> dict[str, Setting]:
     return {attribute.name: attribute.metadata["setting"] for attribute in fields(Settings)}
 
 
@@ -622,7 +624,7 @@ def _require_harmless(path: Path, from_file: Mapping[str, Any], from_environment
         ParameterError: A setting exposes the service, names the jars to run, or decides where credentials of the
             environment are sent.
     """
-    about = _by_attribute()
+    about = _settings_by_attribute()
     refused = {name: "lets others use the service" for name in _EXPOSING if from_file.get(name)}
     if "listen" in from_file and from_file["listen"][0] not in LOOPBACK:
         refused["listen"] = "lets others use the service"

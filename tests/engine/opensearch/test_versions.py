@@ -78,7 +78,7 @@ def test_from_index_to_delete(server: Server, url: str) -> None:
         assert _ids(store, "word17 AND NOT word300") == ["half"]
         assert _ids(store, '"word17 word18 word19" AND NOT name:c*') == ["half", "original"]
         assert _ids(store, "pages:[1 TO 2] AND EXISTS:kind") == ["copy", "half"]
-        places = store.engine.fields().named("kind", {})
+        places = store.engine.fields().resolve_name("kind", {})
         assert places is not None
         kinds = ValueFacet(Kind.KEYWORD, places[Kind.KEYWORD], 10)
         assert store.engine.facets(BoundPlan(MatchAll()), [kinds]) == (

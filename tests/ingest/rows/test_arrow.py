@@ -13,7 +13,7 @@ import pytest
 
 from tests.sampling import thorough
 from whorl.errors import DocumentError
-from whorl.ingest.rows.arrow import Arrow, Parquet, _nested_values
+from whorl.ingest.rows.arrow import Arrow, Parquet, _count_nested_values
 from whorl.ingest.rows.compression import open_compressed
 from whorl.ingest.rows.row_format import RowColumns, UnreadRowsError
 
@@ -201,4 +201,4 @@ def test_values_of_nested_columns() -> None:
         "texts": (pa.string(), ["a"], 0),
     }
     for kind, values, expected in kinds.values():
-        assert _nested_values(pa.array(values, kind)) == expected
+        assert _count_nested_values(pa.array(values, kind)) == expected

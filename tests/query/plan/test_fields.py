@@ -76,7 +76,7 @@ def test_names_of_a_query(typed: str, names: Mapping[str, str], place: str | Non
     """
     A name is looked up as typed, then by the settings and the language, and last without its namespace.
     """
-    fields = FIELDS.named(typed, names)
+    fields = FIELDS.resolve_name(typed, names)
     assert (None if fields is None else list(fields.values())) == (None if place is None else [place])
 
 
@@ -104,9 +104,9 @@ def test_fields_of_some_types() -> None:
     Each field of the types is returned once, with all of its places.
     """
     both = {Kind.TEXT: "Reviewer", Kind.KEYWORD: "Reviewer_s"}
-    assert list(FIELDS.of_kinds((Kind.TEXT,))) == [{Kind.TEXT: "content"}, both]
-    assert list(FIELDS.of_kinds((Kind.TEXT, Kind.KEYWORD))).count(both) == 1
-    assert list(FIELDS.of_kinds((Kind.DATE,))) == []
+    assert list(FIELDS.find_by_kinds((Kind.TEXT,))) == [{Kind.TEXT: "content"}, both]
+    assert list(FIELDS.find_by_kinds((Kind.TEXT, Kind.KEYWORD))).count(both) == 1
+    assert list(FIELDS.find_by_kinds((Kind.DATE,))) == []
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_spellings_of_a_qualified_name(typed: str, stored: str) -> None:
     found by its prefix.
     """
     if stored == "cm:title" or typed == "cm:title":
-        assert Fields({stored: {Kind.KEYWORD: stored}}).named(typed, {}) == {Kind.KEYWORD: stored}
+        assert Fields({stored: {Kind.KEYWORD: stored}}).resolve_name(typed, {}) == {Kind.KEYWORD: stored}
 
 
 @given(st.text(), st.dictionaries(st.text(), st.text(), max_size=3))
@@ -147,7 +147,7 @@ def test_any_name_is_looked_for(typed: str, names: dict[str, str]) -> None:
     """
     Every typed name is a field or none, without an exception.
     """
-    fields = FIELDS.named(typed, names)
+    fields = FIELDS.resolve_name(typed, names)
     assert fields is None or fields
     assert len(FIELDS.nearest(typed)) <= 3
     convert_qualified_name(typed)

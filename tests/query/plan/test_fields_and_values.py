@@ -15,12 +15,12 @@ from whorl.query.plan.fields_and_values import (
     DateSpan,
     UnreadableError,
     date_of,
+    encode_keyword,
+    format_date,
+    infer_kind,
     range_of,
     read_date,
-    typed,
     value_of,
-    whole,
-    written,
 )
 from whorl.query.plan.nodes import Between, Equal, Kind, Test
 
@@ -36,7 +36,7 @@ def test_types_of_values(value: str | float | bool) -> None:
     """
     A document's value keeps its type and its value.
     """
-    kind, number = typed(value)
+    kind, number = infer_kind(value)
     assert (kind, type(number)) in [(K, str), (D, int), (N, int), (F, float), (B, bool)]
     if kind is not D:
         assert number == value
@@ -47,8 +47,8 @@ def test_long_values_are_kept_apart() -> None:
     """
     A text too long for the index is shortened to a value that differs for every text.
     """
-    assert whole("x" * 1000) == "x" * 1000
-    texts = [whole("x" * length) for length in range(1001, 1100)]
+    assert encode_keyword("x" * 1000) == "x" * 1000
+    texts = [encode_keyword("x" * length) for length in range(1001, 1100)]
     assert len(set(texts)) == len(texts)
     assert max(map(len, texts)) < 300
 
@@ -181,7 +181,7 @@ LEAP_YEAR_NOW = datetime(2024, 3, 31, 12, 30, 45, 123456, tzinfo=UTC)
 
 def first_and_last(text: str) -> tuple[str, str]:
     moments = read_date(text, LEAP_YEAR_NOW)
-    return written(moments.first), written(moments.last)
+    return format_date(moments.first), format_date(moments.last)
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_dates_of_documents(moment: datetime) -> None:
     text = moment.isoformat(timespec="milliseconds")
     date = date_of(text)
     assert date is not None
-    assert written(date) == f"{text}Z"
+    assert format_date(date) == f"{text}Z"
     assert read_date(text, LEAP_YEAR_NOW) == DateSpan(date, date)
 
 

@@ -37,10 +37,10 @@ from whorl.query.plan.nodes import (
     ResolvedPlan,
     WildcardValue,
     Words,
-    either,
     leaves,
+    match_any,
 )
-from whorl.query.plan.planner import QueryDefaults, distance, edits_of, resolve, words_of
+from whorl.query.plan.planner import QueryDefaults, edit_distance, edits_of, resolve, words_of
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_query_that_was_read_before() -> None:
 NOW = datetime(2024, 3, 31, 12, tzinfo=UTC)
 DAY = 86_400_000
 K, T, N, F, D, B = Kind.KEYWORD, Kind.TEXT, Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.BOOLEAN
-IS_CONTENT = either(
+IS_CONTENT = match_any(
     (
         Equal("TYPE", K, "cm:content", 0.0),
         Equal("TYPE", K, "{http://www.alfresco.org/model/content/1.0}content", 0.0),
@@ -211,7 +211,7 @@ PAIRS: list[tuple[ast.Leaf, ResolvedPlan]] = [
     (ast.Wildcard(pattern("B*"), "kind"), WildcardValue("kind", pattern("B*"))),
     (
         ast.Wildcard(pattern("B*"), "name"),
-        either((InOrder((pattern("b*"),), 0, "name", 0.0), WildcardValue("name_whole", pattern("B*"), 0.0)), 1.0),
+        match_any((InOrder((pattern("b*"),), 0, "name", 0.0), WildcardValue("name_whole", pattern("B*"), 0.0)), 1.0),
     ),
     (ast.Wildcard(pattern("B*"), "name", Form.EXACT), WildcardValue("name_whole", pattern("B*"))),
     (ast.Wildcard(pattern("B*"), "name", Form.TOKENISED), InOrder((pattern("b*"),), 0, "name")),
@@ -225,7 +225,7 @@ PAIRS: list[tuple[ast.Leaf, ResolvedPlan]] = [
     (ast.Term("007", "pages"), Equal("pages_i", N, 7)),
     (ast.Term("7.0", "pages"), Equal("pages_i", N, 7)),
     (ast.Term("7.5", "price"), Equal("price_f", F, 7.5)),
-    (ast.Term("7", "price"), either((Equal("price_i", N, 7, 0.0), Equal("price_f", F, 7.0, 0.0)), 1.0)),
+    (ast.Term("7", "price"), match_any((Equal("price_i", N, 7, 0.0), Equal("price_f", F, 7.0, 0.0)), 1.0)),
     (ast.Term("7", "x_i"), Equal("x_i", N, 7)),
     (ast.Term("7", "x_xx_i"), Equal("x_xx_i", K, "7")),
     (ast.Term("7", "DBID"), Equal("number_i", N, 7)),
@@ -246,7 +246,7 @@ PAIRS: list[tuple[ast.Leaf, ResolvedPlan]] = [
     ),
     (ast.Term("TRUE", "done"), Equal("done_b", B, True)),
     # A field of several types matches by every type that can read the text.
-    (ast.Term("7", "mixed"), either((Words("7", "mixed", 0.0), Equal("mixed_i", N, 7, 0.0)), 1.0)),
+    (ast.Term("7", "mixed"), match_any((Words("7", "mixed", 0.0), Equal("mixed_i", N, 7, 0.0)), 1.0)),
     (ast.Term("seven", "mixed"), Words("seven", "mixed")),
     (ast.Term("7", "mixed", Form.EXACT), Equal("mixed_s", K, "7")),
     (between("1", "5", "mixed"), Between("mixed_i", N, 1, 5)),
@@ -266,7 +266,7 @@ PAIRS: list[tuple[ast.Leaf, ResolvedPlan]] = [
     # Presence of any value.
     (ast.Phrase("cm:kind", "EXISTS"), Exists("kind", K)),
     (ast.Term("pages", "ISNOTNULL"), Exists("pages_i", N)),
-    (ast.Term("price", "EXISTS"), either((Exists("price_i", N, 0.0), Exists("price_f", F, 0.0)), 1.0)),
+    (ast.Term("price", "EXISTS"), match_any((Exists("price_i", N, 0.0), Exists("price_f", F, 0.0)), 1.0)),
     (ast.Term("kind", "ISNULL"), Bool(must=(MatchAll(1.0),), must_not=(Exists("kind", K, 0.0),))),
     (ast.Term("name", "ISUNSET"), Bool(must=(MatchAll(1.0),), must_not=(Exists("name_whole", K, 0.0),))),
 ]
@@ -483,4 +483,4 @@ def test_distances(one: str, other: str) -> None:
     """
     The edit distance is that of the reference implementation, which tries every edit.
     """
-    assert distance(one, other) == plain_clauses.distance(one, other)
+    assert edit_distance(one, other) == plain_clauses.distance(one, other)

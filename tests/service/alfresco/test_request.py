@@ -13,15 +13,23 @@ from starlette.testclient import TestClient
 
 from whorl import Store
 from whorl.errors import EngineResponseError, SchemaError, StoreError
-from whorl.service.alfresco.request import AlfrescoModel, FacetRange, IntervalSet, Unasked, UnaskedFlag, folded, listed
+from whorl.service.alfresco.request import (
+    AlfrescoModel,
+    FacetRange,
+    IntervalSet,
+    Unasked,
+    UnaskedFlag,
+    to_upper_case,
+    wrap_in_list,
+)
 from whorl.service.app import create_app
 from whorl.service.route_paths import SEARCH, TICKETS
 from whorl.settings.settings import Settings
 
 
 class Example(AlfrescoModel):
-    some_numbers: Annotated[list[int], BeforeValidator(listed)] = Field(default_factory=list)
-    kind: Annotated[str, BeforeValidator(folded)] = "A"
+    some_numbers: Annotated[list[int], BeforeValidator(wrap_in_list)] = Field(default_factory=list)
+    kind: Annotated[str, BeforeValidator(to_upper_case)] = "A"
     limits: Unasked = None
     is_more: UnaskedFlag = False
     size: Annotated[int, Field(ge=0)] | None = None

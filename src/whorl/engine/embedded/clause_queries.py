@@ -54,7 +54,7 @@ from whorl.query.plan.nodes import (
     WildcardValue,
     Words,
 )
-from whorl.query.plan.planner import distance
+from whorl.query.plan.planner import edit_distance
 from whorl.request_context import require_time, seconds_left
 
 #: Maximum number of patterns, fuzzy words and ranges in a query. A clause on two fields counts twice.
@@ -191,7 +191,7 @@ class ClauseQueries:
 
         def is_match(values: Values) -> bool:
             words = {word for words in values for word in words if abs(len(word) - len(test.word)) <= test.edits}
-            return any(distance(word, test.word) <= test.edits for word in words)
+            return any(edit_distance(word, test.word) <= test.edits for word in words)
 
         return self._filtered(query, fields, is_match)
 
@@ -318,7 +318,7 @@ def _is_close(field: str, other: str) -> bool:
     Terms begin with the name of their field, and a fuzzy search may edit the name.
     """
     is_beginning = field.startswith(other) or other.startswith(field)
-    return is_beginning or (abs(len(field) - len(other)) <= 2 and distance(field, other) <= 2)
+    return is_beginning or (abs(len(field) - len(other)) <= 2 and edit_distance(field, other) <= 2)
 
 
 #: Values of a field, each as a list of words.

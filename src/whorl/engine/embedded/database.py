@@ -31,7 +31,7 @@ from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, decode_all, encode
 from whorl.fingerprint.winnowing import PROOF_BITS, Numbers
 from whorl.model import Document, PropertyValue
-from whorl.query.plan.fields_and_values import typed
+from whorl.query.plan.fields_and_values import infer_kind
 from whorl.query.plan.nodes import Kind
 from whorl.request_context import require_time
 
@@ -619,7 +619,7 @@ class Records:
 
 def _field_entries(name: str, properties: Mapping[str, Any]) -> set[str]:
     """Return a document's entries for the table of fields: JSON pairs of a field's name and a type of its values."""
-    entries = {_field_entry(field, typed(value)[0]) for field, values in properties.items() for value in values}
+    entries = {_field_entry(field, infer_kind(value)[0]) for field, values in properties.items() for value in values}
     return entries | {_field_entry("name", Kind.KEYWORD)} if name else entries
 
 

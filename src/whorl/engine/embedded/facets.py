@@ -10,7 +10,7 @@ from whorl.engine.embedded.database import Records
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.index_terms import encode_sortable
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
-from whorl.query.plan.fields_and_values import whole
+from whorl.query.plan.fields_and_values import encode_keyword
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Equal, Kind, Value
 from whorl.request_context import require_time
 
@@ -42,7 +42,9 @@ def _read_values(ids: Sequence[str], records: Records, places: set[tuple[Kind, s
             values = values_by_id.setdefault(head.id, {})
             for name, kind, value in [("id", Kind.KEYWORD, head.id), *head.document().wholes()]:
                 if (kind, name) in places:
-                    values.setdefault((kind, name), []).append(whole(str(value)) if kind is Kind.KEYWORD else value)
+                    values.setdefault((kind, name), []).append(
+                        encode_keyword(str(value)) if kind is Kind.KEYWORD else value
+                    )
     return values_by_id
 
 

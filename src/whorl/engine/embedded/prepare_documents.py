@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import tantivy
 
-from whorl.arrays import chunks, sorted_distinct
+from whorl.arrays import chunks, sort_distinct
 from whorl.engine.embedded.database import NumberedDocument, Record
 from whorl.engine.embedded.segmented_token_index import DocumentTokens
 from whorl.engine.index_terms import (
@@ -119,7 +119,7 @@ class DocumentPreparation:
         if self.has_minhash and self._has_minima_in_hashes:
             minima = _split(*distinct_minima(hashes, sizes, self.scheme.bucket_count))
         elif self.has_minhash:
-            minima = [sorted_distinct([own.minima[:, 0]]) for own in fingerprints]
+            minima = [sort_distinct([own.minima[:, 0]]) for own in fingerprints]
         kinds = [minima, _split(*lookup_numbers_together(hashes, sizes, self.sketch_scheme))]
         if self.passage_scheme:
             kinds.append(list(map(self._passages, documents, fingerprints)))

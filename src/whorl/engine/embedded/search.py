@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 import numpy as np
 from tantivy import Query
 
-from whorl.arrays import batches, sorted_distinct
+from whorl.arrays import batches, sort_distinct
 from whorl.engine.embedded.clause_queries import IndexReader, any_of, phrase_query
 from whorl.engine.embedded.compare_candidates import FEW, StoredCandidates
 from whorl.engine.embedded.database import Records
@@ -125,7 +125,7 @@ class PlanRunner:
         is_rare = np.array(list(counts.values()), np.int64) <= most
         required = np.array(self._records.numbers(among), np.int64)
         holding = np.concatenate((documents[is_rare[numbers]], required)).astype(np.uint64)
-        holders = sorted_distinct([holding]).astype(np.int64)
+        holders = sort_distinct([holding]).astype(np.int64)
         id_of = self._records.ids(holders.tolist())
         if left_out is not None and id_of:
             excluded = set(self.ids(left_out))

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import batches, run_starts, sorted_distinct, spread
+from whorl.arrays import batches, run_starts, sort_distinct, spread
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.segments import MINHASH, PASSAGES, SKETCH, Numbers, Segment, Tokens
 from whorl.query.plan.nodes import (
@@ -200,7 +200,7 @@ def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQ
     distinct = [
         _distinct_tokens(_token_array(query.tokens if query.minimum <= len(query.tokens) else ())) for query in queries
     ]
-    tokens = distinct[0][0] if len(distinct) == 1 else sorted_distinct([own for own, _ in distinct])
+    tokens = distinct[0][0] if len(distinct) == 1 else sort_distinct([own for own, _ in distinct])
     # Leave out tokens with too many bits. They come from other collections, and no document of this store has them.
     largest = np.uint64((1 << snapshot.segments[0].kinds[kind].token_bits) - 1)
     tokens = tokens[: int(np.searchsorted(tokens, largest, "right"))]

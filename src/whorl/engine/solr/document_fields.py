@@ -35,7 +35,7 @@ from whorl.errors import EngineResponseError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_tokens
 from whorl.model import CLUSTER, IS_PRINCIPAL, PropertyValue
-from whorl.query.plan.fields_and_values import Fields, Places, date_of, whole, written
+from whorl.query.plan.fields_and_values import Fields, Places, date_of, encode_keyword, format_date
 from whorl.query.plan.nodes import Kind, Value
 
 _KINDS = {
@@ -128,7 +128,7 @@ def as_typed(name: str, text: str, collection: Collection) -> str:
     described = collection.schema.describe(name)
     moment = date_of(text)
     if moment is not None and described is not None and kind_of(described, collection.schema.types) is Kind.DATE:
-        return written(moment)
+        return format_date(moment)
     return text
 
 
@@ -150,9 +150,9 @@ def original_value(value: PropertyValue, places: Places) -> PropertyValue:
 def _sent_value(kind: Kind, value: Value) -> Value:
     match kind:
         case Kind.DATE:
-            return written(int(value))
+            return format_date(int(value))
         case Kind.KEYWORD:
-            return whole(str(value))
+            return encode_keyword(str(value))
         case _:
             return value
 

@@ -94,7 +94,7 @@ from whorl.query.plan.nodes import (
     SketchTokens,
     WordClause,
     Words,
-    mapped,
+    map_leaves,
 )
 
 #: Number of documents per batch of a scan. It is large, because Solr goes through all documents for each batch.
@@ -679,7 +679,7 @@ class SolrEngine(ServerEngine):
     def _prepared(self, plan: BoundPlan) -> BoundPlan:
         """Replace clauses that cannot match anything in this collection by `Nothing`, and add warnings."""
         warnings = list(plan.warnings)
-        root: BoundNode = mapped(plan.root, lambda node: self._checked(node, warnings))
+        root: BoundNode = map_leaves(plan.root, lambda node: self._checked(node, warnings))
         return BoundPlan(root, tuple(dict.fromkeys(warnings)))
 
     def _checked(self, node: BoundLeaf, warnings: list[str]) -> BoundLeaf:

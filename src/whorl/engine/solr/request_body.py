@@ -35,7 +35,7 @@ from whorl.fingerprint.sketch.frac_minhash import encode_tokens
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Order
 from whorl.query.ast import Pattern, WildcardCharacter
-from whorl.query.plan.fields_and_values import date_of, whole, written
+from whorl.query.plan.fields_and_values import date_of, encode_keyword, format_date
 from whorl.query.plan.nodes import (
     Between,
     Bool,
@@ -520,12 +520,12 @@ def _in_field(test: WordClause, field: str) -> Json:
 def _value(field: str, kind: Kind, value: Value) -> str:
     match kind:
         case Kind.DATE:
-            return written(int(value))
+            return format_date(int(value))
         case Kind.BOOLEAN:
             return "true" if value else "false"
         case Kind.KEYWORD:
             # whorl's keyword fields contain shortened forms of long values, so shorten the searched value too.
-            return whole(str(value)) if field.startswith(WHOLE_PREFIXES[kind]) else str(value)
+            return encode_keyword(str(value)) if field.startswith(WHOLE_PREFIXES[kind]) else str(value)
         case _:
             return repr(value)
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import sorted_distinct, spread
+from whorl.arrays import sort_distinct, spread
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.unicode_tables import PADDING, tables_for_loops
 from whorl.fingerprint.shingling import JoinedWords, Scheme, hash_of_number, java_utf16, join
@@ -204,7 +204,7 @@ class Kernel:
                 parts.append(highs[:count])
                 read = read.followed_by(words_of_text)
                 if window.finished:
-                    hashes.append(sorted_distinct(parts))
+                    hashes.append(sort_distinct(parts))
                     texts_words.append(read)
                     parts, read = [], nothing
             overlap = 0 if window.finished else min(int(own[1] - own[0]), self.scheme.shingle_size - 1)
@@ -245,7 +245,7 @@ class Kernel:
             if not window.finished:
                 continue
             if parts:
-                hashes.append(sorted_distinct(parts))
+                hashes.append(sort_distinct(parts))
                 own[0] = hashes[-1].size
                 parts = []
             else:

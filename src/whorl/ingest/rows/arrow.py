@@ -67,7 +67,7 @@ class _Columnar(RowFormat):
                         yield before + at, _stream(part)
                         expansion.add(_ROW_BYTES * part.num_rows + part.nbytes)
                 else:
-                    size = _VALUE_BYTES * sum(map(_nested_values, batch.columns))
+                    size = _VALUE_BYTES * sum(map(_count_nested_values, batch.columns))
                     most = max(1, batch.num_rows * GROUP_BYTES // max(size, 1))
                     for at in range(0, batch.num_rows, most):
                         rows = list(_rows(batch.slice(at, most), before + at))
@@ -210,14 +210,14 @@ def _is_flat(kind: pa.DataType) -> bool:
     return any(is_type(kind) for is_type in (types.is_primitive, *texts))
 
 
-def _nested_values(column: pa.Array) -> int:
+def _count_nested_values(column: pa.Array) -> int:
     """Return the number of values in the lists and records of a column."""
     types, kind = pa.types, column.type
     if types.is_struct(kind):
-        return sum(len(field) + _nested_values(field) for field in column.flatten())
+        return sum(len(field) + _count_nested_values(field) for field in column.flatten())
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind) or types.is_map(kind):
         values = column.items if types.is_map(kind) else column.flatten()
-        return len(values) + _nested_values(values)
+        return len(values) + _count_nested_values(values)
     return 0
 
 

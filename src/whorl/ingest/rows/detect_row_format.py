@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import IO
 
 from whorl.errors import DocumentError
-from whorl.ingest.file_limits import bounded_memory
+from whorl.ingest.file_limits import limit_memory
 from whorl.ingest.rows.compression import Packed, open_compressed, packing_of
 from whorl.ingest.rows.json_and_csv import JsonArrayFormat, JsonLinesFormat, TableFormat, is_row, is_table
 from whorl.ingest.rows.reader_client import ConfinedFormat
@@ -63,7 +63,7 @@ def detect(
         opened.seek(0)
         head = opened.read(_HEAD)
         if module := packing_of(head):
-            return _in_packed(opened, PurePath(file.stem), module, columns, extract)
+            return _detect_in_packed(opened, PurePath(file.stem), module, columns, extract)
         opened.seek(0)
         return _plain(opened, head, file, columns, extract, as_text=as_text)
     finally:
@@ -82,9 +82,11 @@ def column_names(file: File, columns: RowColumns, extract: Extract) -> list[str]
         return next((list(row.values) for row in rows if not isinstance(row.values, DocumentError)), [])
 
 
-def _in_packed(opened: IO[bytes], file: PurePath, module: str, columns: RowColumns, extract: Extract) -> RowFormat:
+def _detect_in_packed(
+    opened: IO[bytes], file: PurePath, module: str, columns: RowColumns, extract: Extract
+) -> RowFormat:
     """Return the format inside a compressed file, by the name and the first bytes of the content."""
-    with open_compressed(opened, module) as stream, bounded_memory():
+    with open_compressed(opened, module) as stream, limit_memory():
         # The file may be truncated soon after, so read no further.
         start = io.BytesIO(stream.readline(_FIRST_LINE))
     head = start.read(_HEAD)

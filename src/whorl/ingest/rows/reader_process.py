@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.worker import confine, end_with_parent, limit_processor_time
-from whorl.ingest.file_limits import bounded_memory, use_file_limits
+from whorl.ingest.file_limits import limit_memory, use_file_limits
 from whorl.ingest.rows.detect_row_format import detect
 from whorl.ingest.rows.reader_client import ReadRequest
 from whorl.ingest.rows.row_format import ReadableStream, Row, RowFormat, UnreadRowsError, portions
@@ -112,7 +112,7 @@ def _answer(request: ReadRequest, parent: _Parent) -> None:
         with _open(request.path, parent) as opened:
             form = detect(opened, request.file, request.columns, partial(parent.call, "extract"))
             assert form is not None
-            with bounded_memory():
+            with limit_memory():
                 for result in _results(form, request, opened, parent):
                     parent.send("result", (result, opened.tell()))
                     limit_processor_time(seconds)

@@ -177,10 +177,10 @@ def _content(record: Any, raw: bytes) -> tuple[bytes, str]:
     is_chunked = (answer.get_header("Transfer-Encoding") or "").lower() == "chunked"
     body = _all_of(ChunkedDataReader(stream) if is_chunked else stream)
     packing = (answer.get_header("Content-Encoding") or "").strip().lower()
-    return _unpacked_body(body, packing), answer.get_header("Content-Type") or ""
+    return _unpack_body(body, packing), answer.get_header("Content-Type") or ""
 
 
-def _unpacked_body(body: bytes, packing: str) -> bytes:
+def _unpack_body(body: bytes, packing: str) -> bytes:
     """Decode the body of a response. If its header claims a wrong encoding, return the body unchanged."""
     if packing in ("", "identity"):
         return body

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from whorl.query.ast import as_typed
-from whorl.query.plan.fields_and_values import written
+from whorl.query.plan.fields_and_values import format_date
 from whorl.query.plan.nodes import (
     Between,
     Bool,
@@ -31,7 +31,7 @@ from whorl.query.plan.nodes import (
 
 def describe(plan: BoundLeaf | ResolvedLeaf | Bool[BoundLeaf | ResolvedLeaf]) -> list[str]:
     if not isinstance(plan, Bool):
-        return [_leaf(plan)]
+        return [_describe_leaf(plan)]
     groups = (
         ("all of", plan.must),
         ("at least one of" if not plan.must else "adding", plan.should),
@@ -45,19 +45,19 @@ def describe(plan: BoundLeaf | ResolvedLeaf | Bool[BoundLeaf | ResolvedLeaf]) ->
     return lines
 
 
-def _leaf(leaf: BoundLeaf | ResolvedLeaf) -> str:
+def _describe_leaf(leaf: BoundLeaf | ResolvedLeaf) -> str:
     match leaf:
         case MatchAll():
-            return f"every document{_weighed(leaf.weight)}"
+            return f"every document{_describe_weight(leaf.weight)}"
         case SharedTokens(tokens=tokens, min_should_match=minimum):
             return (
                 f"FINGERPRINT of {leaf.reference!r}: at least {minimum} of its {len(tokens)} tokens "
-                f"({len(set(tokens))} distinct), one point each{_weighed(leaf.weight, 1.0)}"
+                f"({len(set(tokens))} distinct), one point each{_describe_weight(leaf.weight, 1.0)}"
             )
         case SharedBands(bands=bands):
             return (
                 f"FINGERPRINT of {leaf.reference!r}: at least one of {len(bands)} bands of {len(bands[0])} tokens, "
-                f"one point a band{_weighed(leaf.weight, 1.0)}"
+                f"one point a band{_describe_weight(leaf.weight, 1.0)}"
             )
         case SketchTokens(numbers=numbers, min_should_match=minimum):
             most = "" if leaf.largest_size is None else f" to {leaf.largest_size:,}"
@@ -75,10 +75,10 @@ def _leaf(leaf: BoundLeaf | ResolvedLeaf) -> str:
         case Nothing(reason=reason):
             return f"nothing: {reason}"
         case _:
-            return f"{describe_test(leaf)}{_weighed(leaf.weight)}"
+            return f"{describe_test(leaf)}{_describe_weight(leaf.weight)}"
 
 
-def _weighed(weight: float, usual: float = 0.0) -> str:
+def _describe_weight(weight: float, usual: float = 0.0) -> str:
     if weight == usual:
         return ""
     return f", times {weight:g}" if usual else f", {weight:g} points"
@@ -95,18 +95,18 @@ def describe_test(test: Test) -> str:
         case FuzzyWord(word=word, edits=edits):
             return f"words {edits} edit{'s' * (edits > 1)} from {word!r} in {where}"
         case Equal(kind=kind, value=value):
-            return f"the value {_valued(value, kind)} in {where}"
+            return f"the value {_describe_value(value, kind)} in {where}"
         case WildcardValue(pattern=pattern):
             return f"values like {as_typed(pattern)!r} in {where}"
         case Between(kind=kind, low=low, high=high):
             ends = (
-                f"{'from' if test.includes_low else 'above'} {_valued(low, kind)}" if low is not None else "",
-                f"{'to' if test.includes_high else 'below'} {_valued(high, kind)}" if high is not None else "",
+                f"{'from' if test.includes_low else 'above'} {_describe_value(low, kind)}" if low is not None else "",
+                f"{'to' if test.includes_high else 'below'} {_describe_value(high, kind)}" if high is not None else "",
             )
             return f"values {' '.join(filter(None, ends))} in {where}"
         case Exists():
             return f"any value in {where}"
 
 
-def _valued(value: Value, kind: Kind) -> str:
-    return written(int(value)) if kind is Kind.DATE else repr(value)
+def _describe_value(value: Value, kind: Kind) -> str:
+    return format_date(int(value)) if kind is Kind.DATE else repr(value)

@@ -139,18 +139,18 @@ class Fields:
                 return {self.patterns[max(fitting, key=len)]: alias}
         return None
 
-    def named(self, typed: str, names: Mapping[str, str]) -> Places | None:
+    def resolve_name(self, typed: str, names: Mapping[str, str]) -> Places | None:
         """Return the types and engine fields of the field that a query calls `typed`; None if no field has this name.
 
         `names` maps the aliases in the settings to names of fields.
         """
-        return next(filter(None, map(self.find, _meanings(typed, names))), None)
+        return next(filter(None, map(self.find, _possible_names(typed, names))), None)
 
     def nearest(self, typed: str) -> list[str]:
         known = (*self.known, *self.called)
-        return next(filter(None, (nearest(meaning, known) for meaning in (typed, *_local(typed)))), [])
+        return next(filter(None, (nearest(meaning, known) for meaning in (typed, *_local_name(typed)))), [])
 
-    def of_kinds(self, kinds: tuple[Kind, ...]) -> Iterator[Places]:
+    def find_by_kinds(self, kinds: tuple[Kind, ...]) -> Iterator[Places]:
         for places in self.known.values():
             if not set(kinds).isdisjoint(places):
                 yield places
@@ -166,10 +166,10 @@ def split_name(name: str) -> str:
 
 
 def value_named(typed: str, names: Mapping[str, str], values: Mapping[str, _Value]) -> _Value | None:
-    return next((values[name] for name in _meanings(typed, names) if name in values), None)
+    return next((values[name] for name in _possible_names(typed, names) if name in values), None)
 
 
-def _meanings(typed: str, names: Mapping[str, str]) -> Iterator[str]:
+def _possible_names(typed: str, names: Mapping[str, str]) -> Iterator[str]:
     """Yield the possible names of a field in the store, the likeliest first."""
     if typed in names:
         # An alias in the settings has no other meaning.
@@ -180,13 +180,13 @@ def _meanings(typed: str, names: Mapping[str, str]) -> Iterator[str]:
         yield DEFAULT_NAMES[typed]
     prefix, _, local = typed.partition("_")
     qualified = f"{prefix}:{local}" if prefix in _NAMESPACES and local else convert_qualified_name(typed)
-    for name in (*((qualified,) if qualified else ()), *_local(typed)):
+    for name in (*((qualified,) if qualified else ()), *_local_name(typed)):
         yield names.get(name, name)
     if ":" not in typed:
         yield f"cm:{typed}"
 
 
-def _local(typed: str) -> Iterator[str]:
+def _local_name(typed: str) -> Iterator[str]:
     """Yield a field's name without its namespace, as typed and unescaped; nothing if it has no namespace."""
     prefix, _, after = typed.partition("_")
     if in_braces := _IN_BRACES.fullmatch(typed):
@@ -215,10 +215,10 @@ class UnreadableError(ValueError):
     """A text cannot be read as a value of a type; the message gives the reason. Callers in this package catch it."""
 
 
-def typed(value: Value) -> tuple[Kind, Value]:
+def infer_kind(value: Value) -> tuple[Kind, Value]:
     """Return the type of a document's value, and the value to store. A text that is a date is stored as a date.
 
-    >>> typed("2021-05-03"), typed("May"), typed(True)
+    >>> infer_kind("2021-05-03"), infer_kind("May"), infer_kind(True)
     ((<Kind.DATE: 'dates'>, 1620000000000), (<Kind.KEYWORD: 'text'>, 'May'), (<Kind.BOOLEAN: 'true or false'>, True))
     """
     match value:
@@ -234,7 +234,7 @@ def typed(value: Value) -> tuple[Kind, Value]:
             return (Kind.KEYWORD, value) if moment is None else (Kind.DATE, moment)
 
 
-def whole(text: str) -> str:
+def encode_keyword(text: str) -> str:
     """Return the indexed form of a text that is searched as a whole: a long text is its beginning and a digest."""
     if len(text) <= LONGEST_WHOLE:
         return text
@@ -248,14 +248,14 @@ def value_of(kind: Kind, place: str, text: str, now: datetime) -> Test:
             moments = read_date(text, now)
             return Between(place, kind, moments.first, moments.last, weight=0.0)
         case Kind.INTEGER:
-            number = _number(text)
+            number = _read_number(text)
             if number != number.to_integral_value():
                 raise UnreadableError(f"{text!r:.80} is no whole number")
             if not _SMALLEST <= number <= _LARGEST:
                 raise UnreadableError(f"{text!r:.80} has more than 64 bits")
             return Equal(place, kind, int(number), 0.0)
         case Kind.FLOAT:
-            return Equal(place, kind, _float(text), 0.0)
+            return Equal(place, kind, _read_float(text), 0.0)
         case Kind.BOOLEAN:
             if text.strip().lower() not in ("true", "false"):
                 raise UnreadableError(f"{text!r:.80} is neither true nor false")
@@ -272,18 +272,22 @@ def range_of(kind: Kind, place: str, low: Bound | None, high: Bound | None, now:
     match kind:
         case Kind.DATE:
             # A bound such as 2021-05 is an interval. The range includes or excludes it as a whole.
-            return _between(place, kind, _date(low, now, is_low=True), _date(high, now, is_low=False))
+            return _make_range(
+                place, kind, _read_date_bound(low, now, is_low=True), _read_date_bound(high, now, is_low=False)
+            )
         case Kind.INTEGER:
-            return _between(place, kind, _whole(low, is_low=True), _whole(high, is_low=False))
+            return _make_range(
+                place, kind, _read_integer_bound(low, is_low=True), _read_integer_bound(high, is_low=False)
+            )
         case Kind.FLOAT:
-            return _between(place, kind, _end(low, _float), _end(high, _float))
+            return _make_range(place, kind, _read_bound(low, _read_float), _read_bound(high, _read_float))
         case Kind.KEYWORD:
-            return _between(place, kind, _end(low, _text), _end(high, _text))
+            return _make_range(place, kind, _read_bound(low, _read_bound_text), _read_bound(high, _read_bound_text))
         case _:
             raise UnreadableError("a range needs values that have an order")
 
 
-def _between(
+def _make_range(
     place: str, kind: Kind, low: tuple[Value, bool] | None = None, high: tuple[Value, bool] | None = None
 ) -> Between:
     lowest, includes_low = low or (None, True)
@@ -291,25 +295,25 @@ def _between(
     return Between(place, kind, lowest, highest, includes_low, includes_high, 0.0)
 
 
-def _end(end: Bound | None, read: Callable[[str], Value]) -> tuple[Value, bool] | None:
+def _read_bound(end: Bound | None, read: Callable[[str], Value]) -> tuple[Value, bool] | None:
     """Return the value of a range's bound and whether the range includes it; None if the range is open."""
     return None if end is None else (read(end.text), end.is_inclusive)
 
 
-def _number(text: str) -> Decimal:
+def _read_number(text: str) -> Decimal:
     if not _NUMBER.fullmatch(text.strip()):
         raise UnreadableError(f"{text!r:.80} is no number")
     return Decimal(text.strip())
 
 
-def _float(text: str) -> float:
-    number = float(_number(text))
+def _read_float(text: str) -> float:
+    number = float(_read_number(text))
     if math.isinf(number):
         raise UnreadableError(f"{text!r:.80} is too large")
     return number + 0.0
 
 
-def _date(end: Bound | None, now: datetime, *, is_low: bool) -> tuple[int, bool] | None:
+def _read_date_bound(end: Bound | None, now: datetime, *, is_low: bool) -> tuple[int, bool] | None:
     """Return the first or last moment of a date as a bound, and whether the range includes it."""
     if end is None:
         return None
@@ -317,11 +321,11 @@ def _date(end: Bound | None, now: datetime, *, is_low: bool) -> tuple[int, bool]
     return (moments.first if is_low == end.is_inclusive else moments.last), end.is_inclusive
 
 
-def _whole(end: Bound | None, *, is_low: bool) -> tuple[int, bool] | None:
+def _read_integer_bound(end: Bound | None, *, is_low: bool) -> tuple[int, bool] | None:
     """Return a bound as an integer, and whether the range includes it; None if the bound excludes no integer."""
     if end is None:
         return None
-    number = _number(end.text)
+    number = _read_number(end.text)
     rounded = int(number.to_integral_value(ROUND_CEILING if is_low else ROUND_FLOOR))
     if not _SMALLEST <= rounded <= _LARGEST:
         is_above = rounded > _LARGEST
@@ -330,7 +334,7 @@ def _whole(end: Bound | None, *, is_low: bool) -> tuple[int, bool] | None:
     return rounded, end.is_inclusive or rounded != number
 
 
-def _text(text: str) -> str:
+def _read_bound_text(text: str) -> str:
     if len(text) > LONGEST_BOUND:
         raise UnreadableError(f"an end of a range has at most {LONGEST_BOUND} characters, got {len(text)}")
     return well_formed(text)
@@ -369,22 +373,22 @@ def read_date(text: str, now: datetime) -> DateSpan:
     Raises:
         UnreadableError: The text is not a date, or its date is outside the years 1 to 9999.
 
-    >>> written(read_date("2021-05", datetime(2024, 1, 31, 12, tzinfo=UTC)).last)
+    >>> format_date(read_date("2021-05", datetime(2024, 1, 31, 12, tzinfo=UTC)).last)
     '2021-05-31T23:59:59.999Z'
-    >>> written(read_date("NOW/DAY+1MONTH", datetime(2024, 1, 31, 12, tzinfo=UTC)).first)
+    >>> format_date(read_date("NOW/DAY+1MONTH", datetime(2024, 1, 31, 12, tzinfo=UTC)).first)
     '2024-02-29T00:00:00.000Z'
     """
     text = text.strip()
     named = _NAMES.match(text)
     if named:
         unit = "DAY" if named["name"].upper() == "TODAY" else "MILLI"
-        moments, end = _span(_rounded(now.astimezone(UTC), unit), unit), named.end()
+        moments, end = _span(_round_date(now.astimezone(UTC), unit), unit), named.end()
     else:
         match = _DATE.match(text)
         if not match:
             raise UnreadableError(f"{text!r:.80} is no date; write 2021-05-03, 2021-05-03T10:30:00Z or NOW-1MONTH")
         # In 2021-05-03-1DAY, read the longest possible date. The rest is date math.
-        moments, end = _read(match), match.end()
+        moments, end = _read_date_match(match), match.end()
     if end == len(text):
         return moments
     moment = _EPOCH + timedelta(milliseconds=moments.first)
@@ -397,9 +401,9 @@ def read_date(text: str, now: datetime) -> DateSpan:
                     "with units YEAR, MONTH, DAY, HOUR, MINUTE, SECOND"
                 )
             if step["rounded"]:
-                moment = _rounded(moment, _unit(step["rounded"]))
+                moment = _round_date(moment, _read_unit(step["rounded"]))
             else:
-                moment = _added(moment, int(step["count"].replace(" ", "")), _unit(step["unit"]))
+                moment = _add_units(moment, int(step["count"].replace(" ", "")), _read_unit(step["unit"]))
             end = step.end()
     except (OverflowError, ValueError) as error:
         if isinstance(error, UnreadableError):
@@ -418,22 +422,22 @@ def date_of(text: str) -> int | None:
     if not match or not match["day"]:
         return None
     try:
-        return _read(match).first
+        return _read_date_match(match).first
     except UnreadableError:
         return None
 
 
-def written(milliseconds: int) -> str:
+def format_date(milliseconds: int) -> str:
     """Return a time, in milliseconds since 1970, as a date in Solr's format.
 
-    >>> written(1)
+    >>> format_date(1)
     '1970-01-01T00:00:00.001Z'
     """
     moment = _EPOCH + timedelta(milliseconds=milliseconds)
     return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
-def _read(match: re.Match[str]) -> DateSpan:
+def _read_date_match(match: re.Match[str]) -> DateSpan:
     last = next(name for name in ("fraction", "second", "minute", "hour", "day", "month", "year") if match[name])
     year, month, day, hour, minute, second = (
         int(match[name] or least)
@@ -463,7 +467,7 @@ def _span(moment: datetime, unit: str) -> DateSpan:
     return DateSpan(first, first + length - 1)
 
 
-def _unit(typed: str) -> str:
+def _read_unit(typed: str) -> str:
     unit = typed.upper().removesuffix("S")
     unit = _ALIASES.get(unit, unit)
     if unit not in _UNITS:
@@ -473,7 +477,7 @@ def _unit(typed: str) -> str:
     return unit
 
 
-def _rounded(moment: datetime, unit: str) -> datetime:
+def _round_date(moment: datetime, unit: str) -> datetime:
     if unit == "MILLI":
         return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
     parts = (moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second)
@@ -482,7 +486,7 @@ def _rounded(moment: datetime, unit: str) -> datetime:
     return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
 
 
-def _added(moment: datetime, count: int, unit: str) -> datetime:
+def _add_units(moment: datetime, count: int, unit: str) -> datetime:
     if unit in _MILLISECONDS:
         return moment + timedelta(milliseconds=count * _MILLISECONDS[unit])
     months = moment.year * 12 + moment.month - 1 + count * (12 if unit == "YEAR" else 1)

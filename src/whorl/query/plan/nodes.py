@@ -255,7 +255,7 @@ class BoundPlan:
     warnings: tuple[str, ...] = ()
 
 
-def either(members: tuple[Leaf, ...], weight: float) -> Bool[Leaf | MatchAll]:
+def match_any(members: tuple[Leaf, ...], weight: float) -> Bool[Leaf | MatchAll]:
     """Return a plan that scores `weight` once if any of the tests matches. The tests must have weight 0."""
     return Bool(must=(MatchAll(weight),), should=members, min_should_match=1)
 
@@ -268,11 +268,11 @@ def leaves(plan: Leaf | Bool[Leaf]) -> Iterator[Leaf]:
         yield plan
 
 
-def mapped(plan: Leaf | Bool[Leaf], changed: Callable[[Leaf], Other | Bool[Other]]) -> Other | Bool[Other]:
+def map_leaves(plan: Leaf | Bool[Leaf], change: Callable[[Leaf], Other | Bool[Other]]) -> Other | Bool[Other]:
     if not isinstance(plan, Bool):
-        return changed(plan)
+        return change(plan)
     must, should, must_not = (
-        tuple(mapped(child, changed) for child in children) for children in (plan.must, plan.should, plan.must_not)
+        tuple(map_leaves(child, change) for child in children) for children in (plan.must, plan.should, plan.must_not)
     )
     return Bool(must, should, must_not, plan.min_should_match)
 
@@ -295,7 +295,7 @@ def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
             return FingerprintClause(leaf.whole, weight=leaf.weight, span=leaf.span)
         return replace(leaf, whole=None)
 
-    return mapped(plan, read)
+    return map_leaves(plan, read)
 
 
 def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:

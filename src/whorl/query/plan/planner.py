@@ -26,8 +26,8 @@ from whorl.errors import (
     UnknownDocumentError,
     UnknownFieldError,
     UnsupportedQueryError,
-    listed,
-    quoted,
+    format_names,
+    shorten_repr,
 )
 from whorl.fingerprint.minhash.signature import Signature, band_rows, min_should_match, wrapped_bands
 from whorl.fingerprint.shingling import Scheme, well_formed
@@ -71,9 +71,9 @@ from whorl.query.plan.nodes import (
     Test,
     WildcardValue,
     Words,
-    either,
     leaves,
-    mapped,
+    map_leaves,
+    match_any,
 )
 
 #: Name that means all text fields. Words without a field are searched there.
@@ -135,13 +135,13 @@ class QueryDefaults:
         )
 
     def plan(self, query: str) -> Plan:
-        return make_plan(self._runnable(query), self._placed)
+        return make_plan(self._read_runnable(query), self._plan_clause)
 
     def filter(self, query: str) -> Plan:
         """Return the plan of a query that selects documents and scores 0."""
-        return make_filter(self._runnable(query), self._placed)
+        return make_filter(self._read_runnable(query), self._plan_clause)
 
-    def _runnable(self, query: str) -> ast.Node:
+    def _read_runnable(self, query: str) -> ast.Node:
         """Return the tree of a query; raise an error if no engine can run a part that Alfresco's grammar accepts."""
         tree = self.read(query)
         for node in ast.walk(tree):
@@ -153,7 +153,7 @@ class QueryDefaults:
                 raise UnsupportedQueryError(message, query=query, span=node.span, hint="Leave out one of the two.")
         return tree
 
-    def _placed(self, node: FieldClause) -> Plan:
+    def _plan_clause(self, node: FieldClause) -> Plan:
         """Return the plan of a clause in the field that it names, or else in the default fields."""
         name = node.clause.field
         if name is None and self.default_field != TEXT:
@@ -161,11 +161,11 @@ class QueryDefaults:
         if name is None or name == TEXT:
             if not self.text_fields:
                 return node
-            clauses = [_in_field(node, self.named(text_field)) for text_field in self.text_fields]
+            clauses = [_set_field(node, self.named(text_field)) for text_field in self.text_fields]
             if len(clauses) == 1:
                 return clauses[0]
-            return either(tuple(replace(clause, weight=0.0) for clause in clauses), node.weight)
-        return _in_field(node, self.named(name))
+            return match_any(tuple(replace(clause, weight=0.0) for clause in clauses), node.weight)
+        return _set_field(node, self.named(name))
 
     def named(self, name: str) -> str:
         """Return a field's name, with the default namespace if it has none."""
@@ -173,7 +173,7 @@ class QueryDefaults:
         return f"{self.namespace}:{name}" if is_bare else name
 
 
-def _in_field(node: FieldClause, name: str) -> FieldClause:
+def _set_field(node: FieldClause, name: str) -> FieldClause:
     return replace(node, clause=replace(node.clause, field=name))
 
 
@@ -282,13 +282,13 @@ def resolve(
     """
     resolver = _Resolver(fields or Fields({}), query, now, names or {}, empty)
 
-    def resolved(leaf: PlannedLeaf) -> ResolvedPlan:
-        return resolver.clause(leaf) if isinstance(leaf, FieldClause) else leaf
+    def resolve_leaf(leaf: PlannedLeaf) -> ResolvedPlan:
+        return resolver.resolve_clause(leaf) if isinstance(leaf, FieldClause) else leaf
 
-    return mapped(plan, resolved), tuple(dict.fromkeys(resolver.warnings))
+    return map_leaves(plan, resolve_leaf), tuple(dict.fromkeys(resolver.warnings))
 
 
-def _nothing_in(name: str) -> str:
+def _missing_field_message(name: str) -> str:
     return f"the store has no field {name}, so no document has a value there"
 
 
@@ -301,57 +301,63 @@ class _Resolver:
         self._fields, self._query, self._now, self._names, self._empty = fields, query, now, names, empty
         self.warnings: list[str] = []
 
-    def clause(self, leaf: FieldClause) -> ResolvedPlan:
+    def resolve_clause(self, leaf: FieldClause) -> ResolvedPlan:
         clause, weight = leaf.clause, leaf.weight
         name = clause.field
         if name is None:
-            return self._weighed([*self._in_words(clause, None), *self._in_split_names(clause)], weight)
+            return self._combine_tests([*self._word_tests(clause, None), *self._split_name_tests(clause)], weight)
         if name in _PRESENCE:
-            return self._presence(clause, weight, is_wanted=_PRESENCE[name])
-        places = self._places(name, clause.span)
+            return self._presence_plan(clause, weight, is_wanted=_PRESENCE[name])
+        places = self._find_places(name, clause.span)
         if not places:
-            return Nothing(_nothing_in(name))
-        return self._weighed([*self._in_valid_fields(clause, places), *self._other_form_tests(clause, places)], weight)
+            return Nothing(_missing_field_message(name))
+        return self._combine_tests(
+            [*self._valid_field_tests(clause, places), *self._other_form_tests(clause, places)], weight
+        )
 
     def _other_form_tests(self, clause: ast.Leaf, places: list[Places]) -> list[_FieldTest]:
         """Return additional tests: for the other form of a qualified name, or for an id that is a node reference."""
         if not isinstance(clause, ast.Term | ast.Phrase):
             return []
         if clause.field in QUALIFIED_NAME_FIELDS and (other := convert_qualified_name(clause.text)):
-            return self._in_valid_fields(replace(clause, text=other), places)
-        if clause.field == "ID" and "://" in clause.text and (by_reference := self._fields.named("LID", self._names)):
-            return self._in_valid_fields(clause, [by_reference])
+            return self._valid_field_tests(replace(clause, text=other), places)
+        if (
+            clause.field == "ID"
+            and "://" in clause.text
+            and (by_reference := self._fields.resolve_name("LID", self._names))
+        ):
+            return self._valid_field_tests(clause, [by_reference])
         return []
 
-    def _in_valid_fields(self, clause: ast.Leaf, all_places: list[Places]) -> list[_FieldTest]:
+    def _valid_field_tests(self, clause: ast.Leaf, all_places: list[Places]) -> list[_FieldTest]:
         """Return the tests of a clause in every field that supports it. If no field does, raise the first error."""
         tests: list[_FieldTest] = []
         errors = []
         for places in all_places:
             try:
-                tests += self._in_field(clause, places)
+                tests += self._field_tests(clause, places)
             except FieldError as error:
                 errors.append(error)
         if errors and not tests:
             raise errors[0]
         return tests
 
-    def _places(self, name: str, span: Span) -> list[Places]:
+    def _find_places(self, name: str, span: Span) -> list[Places]:
         """Return the types and engine fields of each field that a name refers to; empty if a field has no values."""
         if name not in self._names:
             if name in DATA_TYPES and self._fields.find(name) is None:
-                if places_of_type := list(self._fields.of_kinds(DATA_TYPES[name])):
+                if places_of_type := list(self._fields.find_by_kinds(DATA_TYPES[name])):
                     return places_of_type
                 raise self._error(f"no field of this store is of the type {name}", span)
             if name == "CLASS" and self._fields.find(name) is None:
-                type_and_aspect = [self._fields.named(part, self._names) for part in ("TYPE", "ASPECT")]
+                type_and_aspect = [self._fields.resolve_name(part, self._names) for part in ("TYPE", "ASPECT")]
                 if known := [places for places in type_and_aspect if places]:
                     return known
-        places = self._fields.named(name, self._names)
+        places = self._fields.resolve_name(name, self._names)
         if places is not None:
             return [places]
         if name in self._empty:
-            self.warnings.append(_nothing_in(name))
+            self.warnings.append(_missing_field_message(name))
             return []
         named = self._names.get(name)
         message = (
@@ -366,56 +372,56 @@ class _Resolver:
             message = f"{name} needs an Alfresco repository behind it, and the store has no field of that name"
             hint = f"Index a property {name}, or name the field that holds it in whorl.toml, under [names]."
         elif names := sorted(self._fields.known):
-            hint = f"It has {listed(names, _LISTED_FIELDS)}."
+            hint = f"It has {format_names(names, _LISTED_FIELDS)}."
         raise UnknownFieldError(message, query=self._query, span=span, hint=hint)
 
-    def _presence(self, clause: ast.Leaf, weight: float, *, is_wanted: bool) -> ResolvedPlan:
+    def _presence_plan(self, clause: ast.Leaf, weight: float, *, is_wanted: bool) -> ResolvedPlan:
         if not isinstance(clause, ast.Term | ast.Phrase):
             raise self._error(f"{_field(clause)} takes the name of a field", clause.span, 'Write EXISTS:"cm:title".')
-        present = [test for places in self._places(clause.text, clause.span) for test in _present(places)]
+        present = [test for places in self._find_places(clause.text, clause.span) for test in _existence_tests(places)]
         if is_wanted:
-            return self._weighed(present, weight) if present else Nothing(_nothing_in(clause.text))
+            return self._combine_tests(present, weight) if present else Nothing(_missing_field_message(clause.text))
         return Bool(must=(MatchAll(weight),), must_not=tuple(present))
 
     @staticmethod
-    def _weighed(tests: list[_FieldTest], weight: float) -> ResolvedPlan:
+    def _combine_tests(tests: list[_FieldTest], weight: float) -> ResolvedPlan:
         """Return a plan that scores `weight` once if any of the tests matches."""
         tests = list(dict.fromkeys(tests))
         if len(tests) > 1:
-            return either(tuple(tests), weight)
+            return match_any(tuple(tests), weight)
         return tests[0] if isinstance(tests[0], Nothing) else replace(tests[0], weight=weight)
 
     # Methods for clauses in one field, or in the default fields. Their tests have weight 0.
 
-    def _in_field(self, clause: ast.Leaf, places: Places) -> list[_FieldTest]:
+    def _field_tests(self, clause: ast.Leaf, places: Places) -> list[_FieldTest]:
         match clause:
             case ast.Range():
-                return self._range(clause, places)
+                return self._range_tests(clause, places)
             case ast.Term(text=text, form=form) | ast.Phrase(text=text, form=form):
-                return self._text(clause, text, form, places)
+                return self._text_tests(clause, text, form, places)
             case ast.Wildcard(pattern=pattern, form=form):
                 if pattern == _JUST_ANY:
-                    return _present(places)
+                    return _existence_tests(places)
                 kinds = [kind for kind in (Kind.TEXT, Kind.KEYWORD) if kind in places]
                 if not kinds:
-                    raise self._mismatch(clause, places, "wildcards need text", "Write a range: [2020 TO 2022].")
+                    raise self._mismatch_error(clause, places, "wildcards need text", "Write a range: [2020 TO 2022].")
                 wanted = {ast.Form.EXACT: Kind.KEYWORD, ast.Form.TOKENISED: Kind.TEXT}.get(form)
                 chosen = [wanted] if wanted in kinds else kinds
                 tests: list[_FieldTest] = []
                 if Kind.TEXT in chosen:
                     # Whole values also match patterns that words cannot express, so these patterns are no error here.
-                    tests += self._in_words(clause, places[Kind.TEXT], is_lenient=Kind.KEYWORD in chosen)
+                    tests += self._word_tests(clause, places[Kind.TEXT], is_lenient=Kind.KEYWORD in chosen)
                 if Kind.KEYWORD in chosen:
                     tests.append(WildcardValue(places[Kind.KEYWORD], pattern, 0.0))
                 return tests
             case _:
                 if Kind.TEXT in places:
-                    return self._in_words(clause, places[Kind.TEXT])
+                    return self._word_tests(clause, places[Kind.TEXT])
                 if isinstance(clause, ast.Fuzzy) and Kind.KEYWORD in places:
-                    return [self._fuzzy(clause.text, clause, places[Kind.KEYWORD], Kind.KEYWORD)]
-                raise self._mismatch(clause, places, "this needs words")
+                    return [self._fuzzy_test(clause.text, clause, places[Kind.KEYWORD], Kind.KEYWORD)]
+                raise self._mismatch_error(clause, places, "this needs words")
 
-    def _text(self, clause: ast.Leaf, text: str, form: ast.Form, places: Places) -> list[_FieldTest]:
+    def _text_tests(self, clause: ast.Leaf, text: str, form: ast.Form, places: Places) -> list[_FieldTest]:
         """Return tests for words, or tests for whole values if the field has no words or the form is EXACT."""
         if form is ast.Form.EXACT and Kind.KEYWORD in places:
             exact: list[_FieldTest] = [Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0)]
@@ -425,16 +431,16 @@ class _Resolver:
             return exact
         tests: list[_FieldTest] = []
         if Kind.TEXT in places:
-            tests += self._in_words(clause, places[Kind.TEXT])
+            tests += self._word_tests(clause, places[Kind.TEXT])
         elif Kind.KEYWORD in places:
             tests.append(Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0))
-        return self._read(places, lambda kind, place: value_of(kind, place, text, self._now), clause, tests)
+        return self._tests_by_kind(places, lambda kind, place: value_of(kind, place, text, self._now), clause, tests)
 
-    def _range(self, clause: ast.Range, places: Places) -> list[_FieldTest]:
+    def _range_tests(self, clause: ast.Range, places: Places) -> list[_FieldTest]:
         if clause.low is None and clause.high is None:
-            return _present(places)
+            return _existence_tests(places)
         if places.keys() == {Kind.TEXT}:
-            raise self._mismatch(clause, places, "a range needs whole values")
+            raise self._mismatch_error(clause, places, "a range needs whole values")
         typed: Places = {kind: place for kind, place in places.items() if kind not in (Kind.TEXT, Kind.KEYWORD)}
         has_text = Kind.KEYWORD in places
 
@@ -442,7 +448,7 @@ class _Resolver:
             return range_of(kind, place, clause.low, clause.high, self._now)
 
         try:
-            tests = self._read(typed, read, clause, [])
+            tests = self._tests_by_kind(typed, read, clause, [])
         except FieldError:
             if not has_text:
                 raise
@@ -452,9 +458,9 @@ class _Resolver:
             self.warnings.append(
                 f"field {_field(clause)!r:.80} holds {what}, and text as well, which the range leaves out"
             )
-        return tests or self._read({Kind.KEYWORD: places[Kind.KEYWORD]}, read, clause, [])
+        return tests or self._tests_by_kind({Kind.KEYWORD: places[Kind.KEYWORD]}, read, clause, [])
 
-    def _read(
+    def _tests_by_kind(
         self, places: Places, read: Callable[[Kind, str], Test], clause: ast.Leaf, tests: list[_FieldTest]
     ) -> list[_FieldTest]:
         """Add a test for each type of the field that supports the clause; raise an error if no type does."""
@@ -467,36 +473,36 @@ class _Resolver:
             except UnreadableError as error:
                 reasons.append(str(error))
         if reasons and not tests:
-            raise self._mismatch(clause, places, reasons[0])
+            raise self._mismatch_error(clause, places, reasons[0])
         return tests
 
-    def _in_split_names(self, clause: ast.Leaf) -> list[_FieldTest]:
+    def _split_name_tests(self, clause: ast.Leaf) -> list[_FieldTest]:
         """Split a clause at `_` and `.`; return its tests in the default fields whose words are also split there."""
-        if _split(clause) == clause:
+        if _split_clause(clause) == clause:
             return []
         tests: list[_FieldTest] = []
         for place in self._fields.split:
             # If the clause is wrong, the unsplit clause raises the error.
             with suppress(FieldError):
-                tests += self._in_words(clause, place, is_lenient=True)
+                tests += self._word_tests(clause, place, is_lenient=True)
         return tests
 
-    def _in_words(self, clause: ast.Leaf, field: str | None, *, is_lenient: bool = False) -> list[_FieldTest]:
+    def _word_tests(self, clause: ast.Leaf, field: str | None, *, is_lenient: bool = False) -> list[_FieldTest]:
         """Return tests of a clause on the words of a field; `is_lenient` omits patterns that words cannot express."""
-        clause = _split(clause) if field in self._fields.split else clause
+        clause = _split_clause(clause) if field in self._fields.split else clause
         match clause:
             case ast.Term(text=text):
                 return [Words(text, field, 0.0)]
             case ast.Phrase(text=text, slop=slop):
                 return [Words(text, field, 0.0, slop or 0)]
             case ast.Fuzzy(text=text):
-                return [self._fuzzy(text, clause, field, Kind.TEXT)]
+                return [self._fuzzy_test(text, clause, field, Kind.TEXT)]
             case ast.Proximity(words=words, slop=slop):
-                return self._row([(word,) for word in self._tokens(" ".join(words))], slop, field, clause)
+                return self._word_order_tests([(word,) for word in self._tokens(" ".join(words))], slop, field, clause)
             case ast.Wildcard(pattern=pattern):
                 row = words_of(pattern, self._fields.profile)
                 if field in self._fields.split and row != [_JUST_ANY]:
-                    row = _without_ends(row)
+                    row = _strip_wildcards(row)
                 if len(row) > 1 and _JUST_ANY in row:
                     if is_lenient:
                         return []
@@ -507,11 +513,11 @@ class _Resolver:
                     )
                 if row == [_JUST_ANY] and pattern != _JUST_ANY:
                     row = []
-                return [] if is_lenient and not row else self._row(row, 0, field, clause)
+                return [] if is_lenient and not row else self._word_order_tests(row, 0, field, clause)
             case _:
                 raise self._error("a range needs a field", clause.span, "Write cm:created:[2020 TO 2022].")
 
-    def _row(
+    def _word_order_tests(
         self, row: Iterable[tuple[str | ast.WildcardCharacter, ...]], slop: int, field: str | None, clause: ast.Leaf
     ) -> list[_FieldTest]:
         """Return the test for words or patterns in order. An empty `row` gives a test that matches nothing."""
@@ -524,7 +530,7 @@ class _Resolver:
             return [Nothing(reason)]
         return [InOrder(words, slop, field, 0.0)]
 
-    def _fuzzy(self, text: str, clause: ast.Fuzzy, field: str | None, kind: Kind) -> _FieldTest:
+    def _fuzzy_test(self, text: str, clause: ast.Fuzzy, field: str | None, kind: Kind) -> _FieldTest:
         words = self._tokens(text) if kind is Kind.TEXT else [well_formed(text)]
         if len(words) != 1:
             raise self._error(
@@ -538,7 +544,7 @@ class _Resolver:
     def _tokens(self, text: str) -> list[str]:
         return [word for word in tokens(well_formed(text), self._fields.profile) if word]
 
-    def _mismatch(self, clause: ast.Leaf, places: Places, reason: str, hint: str = "") -> FieldError:
+    def _mismatch_error(self, clause: ast.Leaf, places: Places, reason: str, hint: str = "") -> FieldError:
         holds = " and ".join(kind.value for kind in Kind if kind in places)
         return self._error(f"field {_field(clause)!r:.80} holds {holds}: {reason}", clause.span, hint)
 
@@ -546,7 +552,7 @@ class _Resolver:
         return FieldError(message, query=self._query, span=span, hint=hint)
 
 
-def _split(clause: ast.Leaf) -> ast.Leaf:
+def _split_clause(clause: ast.Leaf) -> ast.Leaf:
     """Return a clause whose words are split at `_` and `.`, or the same clause if no words are left."""
     match clause:
         case ast.Term(text=text) | ast.Phrase(text=text) | ast.Fuzzy(text=text):
@@ -561,7 +567,7 @@ def _split(clause: ast.Leaf) -> ast.Leaf:
             return clause
 
 
-def _without_ends(row: Sequence[Pattern]) -> list[Pattern]:
+def _strip_wildcards(row: Sequence[Pattern]) -> list[Pattern]:
     """Return the words of a pattern without a leading or trailing *: `*.txt` becomes the word `txt`."""
     words = list(row)
     while words and words[0] == _JUST_ANY:
@@ -571,7 +577,7 @@ def _without_ends(row: Sequence[Pattern]) -> list[Pattern]:
     return words
 
 
-def _present(places: Places) -> list[_FieldTest]:
+def _existence_tests(places: Places) -> list[_FieldTest]:
     """Return a test for the presence of a value, for each type of the field."""
     # Whole values are stored in addition to the words, so the words need no test.
     whole = [kind for kind in places if kind is not Kind.TEXT]
@@ -614,10 +620,10 @@ def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
         else:
             words.append(word)
         end = stop
-    return [_pieces(word, wildcards) for word in words]
+    return [_restore_wildcards(word, wildcards) for word in words]
 
 
-def _pieces(word: str, wildcards: dict[str, WildcardCharacter]) -> Pattern:
+def _restore_wildcards(word: str, wildcards: dict[str, WildcardCharacter]) -> Pattern:
     pieces: list[str | WildcardCharacter] = []
     for letter in word:
         if letter in wildcards:
@@ -646,13 +652,13 @@ def edits_of(similarity: Decimal, length: int) -> int:
     return min(edits, MOST_EDITS)
 
 
-def distance(one: str, other: str) -> int:
+def edit_distance(one: str, other: str) -> int:
     """Return the edit distance of two words.
 
     An edit inserts, deletes or replaces a letter, or swaps two neighbouring letters. As in Lucene's automata, no letter
     is edited twice.
 
-    >>> distance("roam", "foams"), distance("form", "from")
+    >>> edit_distance("roam", "foams"), edit_distance("form", "from")
     (2, 1)
     """
     rows = [list(range(len(other) + 1))]
@@ -685,25 +691,25 @@ def bind(
     """
     warnings: list[str] = []
 
-    def bound(leaf: ResolvedLeaf) -> BoundLeaf:
+    def bind_leaf(leaf: ResolvedLeaf) -> BoundLeaf:
         if not isinstance(leaf, FingerprintClause):
             return leaf
         signature = signatures.get(leaf.reference)
         if signature is not None and len(signature):
-            return _bound(leaf, signature)
+            return _bind_fingerprint(leaf, signature)
         warnings.append(
-            unknown_document(unknown(leaf.reference))
+            unknown_document_message(unknown(leaf.reference))
             if signature is None
-            else no_fingerprint(leaf.reference, signature.scheme, is_text=leaf.reference in texts)
+            else no_fingerprint_message(leaf.reference, signature.scheme, is_text=leaf.reference in texts)
         )
         return Nothing(warnings[-1])
 
-    root: BoundNode = mapped(plan, bound)
-    warnings += _inexact([leaf for leaf in leaves(plan) if isinstance(leaf, FingerprintClause)], signatures)
+    root: BoundNode = map_leaves(plan, bind_leaf)
+    warnings += _inexact_warnings([leaf for leaf in leaves(plan) if isinstance(leaf, FingerprintClause)], signatures)
     return BoundPlan(root, tuple(dict.fromkeys(warnings)))
 
 
-def _inexact(clauses: Sequence[FingerprintClause], signatures: Mapping[str, Signature]) -> Iterator[str]:
+def _inexact_warnings(clauses: Sequence[FingerprintClause], signatures: Mapping[str, Signature]) -> Iterator[str]:
     """Yield warnings if the index does not know the order or the repetitions of a source's tokens."""
     remedy = "name the field that stores the texts (content under [fields] in whorl.toml) to know"
     inexact = [
@@ -721,7 +727,7 @@ def _inexact(clauses: Sequence[FingerprintClause], signatures: Mapping[str, Sign
             yield f"the index does not tell {unknown.format(', '.join(sources))}; {remedy}"
 
 
-def _bound(clause: FingerprintClause, signature: Signature) -> BoundLeaf:
+def _bind_fingerprint(clause: FingerprintClause, signature: Signature) -> BoundLeaf:
     if clause.overlap is None:
         return SharedTokens(clause.reference, signature.integers, 1, clause.weight)
     if clause.probability is None:
@@ -731,19 +737,19 @@ def _bound(clause: FingerprintClause, signature: Signature) -> BoundLeaf:
     return SharedBands(clause.reference, wrapped_bands(signature.integers, rows), clause.weight)
 
 
-def unknown_document(error: UnknownDocumentError) -> str:
+def unknown_document_message(error: UnknownDocumentError) -> str:
     """Return the message for an unknown document. If numbers at the end of its id may be an overlap, add a hint."""
     literal = with_quoted_id(error.reference)
     hint = f"; if its end is an overlap, write {literal}" if literal else ""
     return f"{error}{hint}"
 
 
-def no_fingerprint(reference: str, scheme: Scheme, *, is_text: bool) -> str:
+def no_fingerprint_message(reference: str, scheme: Scheme, *, is_text: bool) -> str:
     """Explain why a document, or a text given with the query, has no fingerprint."""
     few = f"fewer than {scheme.shingle_size} words"
     if is_text:
-        return f"the text {quoted(reference)} has no fingerprint: it has {few}"
+        return f"the text {shorten_repr(reference)} has no fingerprint: it has {few}"
     return (
-        f"document {quoted(reference)} has no fingerprint: its text has {few}, or it was indexed before this store "
-        "made fingerprints"
+        f"document {shorten_repr(reference)} has no fingerprint: its text has {few}, or it was indexed before this "
+        "store made fingerprints"
     )

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import batches, chunks, ranges_of, run_starts, sorted_distinct, spread
+from whorl.arrays import batches, chunks, ranges_of, run_starts, sort_distinct, spread
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.compare_texts import Comparison, Passage, Passages, TextWords, words_of
 from whorl.fingerprint.fingerprint_texts import hashes_of_words
@@ -254,7 +254,7 @@ class CandidateReader:
         """Return the text's words in runs of `run` words that a document also has, compared by hashes."""
         if len(words.words) < self.run or not self._runs.size:
             return NO_RANGES
-        runs = sorted_distinct([hashes_of_runs(word_hashes([join(words.words)]), self.run)])
+        runs = sort_distinct([hashes_of_runs(word_hashes([join(words.words)]), self.run)])
         numbers = np.searchsorted(self._runs, runs)
         shared = numbers[self._runs[np.minimum(numbers, self._runs.size - 1)] == runs]
         starts = self._run_places[spread(self._run_starts[shared], self._run_counts[shared])]

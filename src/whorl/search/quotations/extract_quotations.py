@@ -16,7 +16,7 @@ from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 
-from whorl.errors import ParameterError, quoted
+from whorl.errors import ParameterError, shorten_repr
 from whorl.request_context import require_time, timely
 from whorl.search.attribution.excluded_parts import quotations_between_marks
 from whorl.search.quotations.results import GivenQuotation, Quotation
@@ -150,7 +150,8 @@ def named_quotations(listed: object) -> list[Quotation]:
     """Return quotations from objects with a `quote` and an optional `source`; raise ParameterError for other values."""
     if not isinstance(listed, Sequence) or isinstance(listed, str):
         raise ParameterError(
-            'quotations are a list such as [{"quote": "the words", "source": "a document"}], got ' + quoted(listed)
+            'quotations are a list such as [{"quote": "the words", "source": "a document"}], got '
+            + shorten_repr(listed)
         )
     quotations = []
     for number, given in enumerate(listed, 1):

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from whorl.engine.protocol import Engine, RecalledSketch
-from whorl.errors import ParameterError, UnknownDocumentError, quoted, require_text
+from whorl.errors import ParameterError, UnknownDocumentError, require_text, shorten_repr
 from whorl.fingerprint import fingerprint_texts
 from whorl.fingerprint.minhash.signature import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
-from whorl.query.plan.planner import no_fingerprint
+from whorl.query.plan.planner import no_fingerprint_message
 from whorl.search.references import References, listed
 
 #: Name in a query for a text given with the query.
@@ -26,7 +26,7 @@ class Source(NamedTuple):
     text: str | None = None
 
     def no_fingerprint(self, scheme: Scheme) -> str:
-        return no_fingerprint(self.name, scheme, is_text=self.text is not None)
+        return no_fingerprint_message(self.name, scheme, is_text=self.text is not None)
 
 
 class Sources:
@@ -70,7 +70,7 @@ class Sources:
             if name not in texts:
                 self.source(name)
                 raise ParameterError(
-                    f"document {quoted(name)} has no stored text: it is empty, or was stored without its text"
+                    f"document {shorten_repr(name)} has no stored text: it is empty, or was stored without its text"
                 )
         return {name: texts[name] for name in wanted}
 

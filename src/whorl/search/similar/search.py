@@ -20,9 +20,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import ascending_distinct, run_starts, sorted_distinct
+from whorl.arrays import ascending_distinct, run_starts, sort_distinct
 from whorl.engine.protocol import CandidatePage, Candidates, Costs, Engine, RecalledSketch
-from whorl.errors import ParameterError, UnknownDocumentError, quoted
+from whorl.errors import ParameterError, UnknownDocumentError, shorten_repr
 from whorl.fingerprint.compare_texts import TextWords, common_shingles, words_of
 from whorl.fingerprint.compiled.kernel import count_search
 from whorl.fingerprint.fingerprint_texts import hashes_of_words, text_hashes
@@ -47,9 +47,9 @@ from whorl.query.plan.nodes import (
     SharedTokens,
     SketchTokens,
     Words,
-    mapped,
+    map_leaves,
 )
-from whorl.query.plan.planner import unknown_document
+from whorl.query.plan.planner import unknown_document_message
 from whorl.request_context import require_time, trace
 from whorl.search.boilerplate import BoilerplateDetector
 from whorl.search.similar.fetch_query_sources import Source, Sources, text_of
@@ -378,9 +378,9 @@ def _hashes_without_common(
     """Return the sorted hashes of a text's uncommon shingles, and the number of all distinct shingles."""
     hashes = hashes_of_words(words.words, scheme)
     require_time()
-    common = sorted_distinct([hashes[common_shingles(detector.words(words), scheme.shingle_size)]])
+    common = sort_distinct([hashes[common_shingles(detector.words(words), scheme.shingle_size)]])
     require_time()
-    distinct = sorted_distinct([hashes])
+    distinct = sort_distinct([hashes])
     require_time()
     return np.setdiff1d(distinct, common, assume_unique=True), distinct.size
 
@@ -413,7 +413,7 @@ def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> S
     sketch = sources.sketch(source, scheme)
     if sketch is None:
         raise ParameterError(
-            f"document {quoted(reference)} has no sketch; 'whorl solr backfill', 'whorl opensearch backfill' or "
+            f"document {shorten_repr(reference)} has no sketch; 'whorl solr backfill', 'whorl opensearch backfill' or "
             "indexing it adds one"
         )
     return SketchSearch(engine, source, sketch, criteria)
@@ -526,7 +526,7 @@ class CalibratedFingerprints:
         def bound(leaf: ResolvedLeaf) -> BoundLeaf:
             return self._documents(leaf, warnings) if isinstance(leaf, FingerprintClause) else leaf
 
-        return BoundPlan(mapped(plan, bound), tuple(warnings))
+        return BoundPlan(map_leaves(plan, bound), tuple(warnings))
 
     def explain(
         self, clauses: Iterable[FingerprintClause]
@@ -589,7 +589,7 @@ class CalibratedFingerprints:
             try:
                 self._searches[key] = search_without(self._ignored, self._sources, clause.reference, criteria)
             except UnknownDocumentError as error:
-                self._searches[key] = unknown_document(error)
+                self._searches[key] = unknown_document_message(error)
             except ParameterError as error:
                 self._searches[key] = str(error)
         return self._searches[key]

@@ -29,7 +29,7 @@ from whorl.engine.protocol import (
 from whorl.errors import ParameterError, UnknownFieldError
 from whorl.query import ast
 from whorl.query.ast import Bound
-from whorl.query.plan.fields_and_values import UnreadableError, read_date, written
+from whorl.query.plan.fields_and_values import UnreadableError, format_date, read_date
 from whorl.query.plan.nodes import Bool, Exists, Kind, MatchAll, Value
 from whorl.query.unparse import unparse
 from whorl.search.prepared_search import Filter, PreparedQuery, bound_filter, engine_facets
@@ -97,7 +97,7 @@ Answer: TypeAlias = int | tuple[Bucket, ...] | FieldStatistics
 _Read: TypeAlias = Callable[[Iterator[FacetResult]], Answer]
 
 
-def faceted(
+def answer_facets(
     prepared: PreparedQuery, requests: Sequence[FacetRequest], without: Collection[int] = ()
 ) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
     """Return the answers to requests about all hits of a query, and warnings for the user.
@@ -171,7 +171,7 @@ class _FacetTranslator:
             counts = zip(places, results, strict=False)
             merged = _merge_kinds([(kind, values) for kind, values in counts if isinstance(values, tuple)])
             counted = [pair for pair in merged if pair[1].count >= facet.mincount]
-            counted.sort(key=_by_value if is_by_value else _by_count)
+            counted.sort(key=_value_sort_key if is_by_value else _count_sort_key)
             buckets = [bucket(*pair) for pair in counted[facet.offset : most]]
             if facet.missing:
                 buckets.append(Bucket(None, f'ISNULL:"{facet.field}"', _count(results)))
@@ -228,7 +228,7 @@ def range_query(field: str, low: ast.Bound | None, high: ast.Bound | None) -> st
 def _text(kind: Kind, value: Value) -> str:
     match kind:
         case Kind.DATE:
-            return written(int(value))
+            return format_date(int(value))
         case Kind.BOOLEAN:
             return "true" if value else "false"
         case _:
@@ -261,15 +261,15 @@ def _merge_kinds(results: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list
     return list(merged.values())
 
 
-def _by_value(pair: tuple[Kind, ValueCount]) -> tuple[int, bytes]:
+def _value_sort_key(pair: tuple[Kind, ValueCount]) -> tuple[int, bytes]:
     kind, counted = pair
     if kind in _NUMBERS:
         return 0, encode_sortable(Kind.FLOAT, float(counted.value)).encode()
     return 1 + list(Kind).index(kind), encode_sortable(kind, counted.value).encode()
 
 
-def _by_count(pair: tuple[Kind, ValueCount]) -> tuple[int, int, bytes]:
-    return -pair[1].count, *_by_value(pair)
+def _count_sort_key(pair: tuple[Kind, ValueCount]) -> tuple[int, int, bytes]:
+    return -pair[1].count, *_value_sort_key(pair)
 
 
 #: Maximum number of steps of one range; each is a separate query.
@@ -354,15 +354,15 @@ def _dates(facet: FacetRange) -> Iterator[str]:
     gap = facet.gap if facet.gap[:1] in "+-/" else f"+{facet.gap}"
     try:
         at, end = read_date(facet.start, now).first, read_date(facet.end, now).first
-        yield written(at)
+        yield format_date(at)
         while at < end:
-            following = read_date(written(at) + gap, now).first
+            following = read_date(format_date(at) + gap, now).first
             if following <= at:
                 raise ParameterError(
                     f"the gap of a range of dates leads forward, as +1YEAR does, got {facet.gap!r:.40}"
                 )
             at = min(following, end) if facet.hardend else following
-            yield written(at)
+            yield format_date(at)
     except UnreadableError as error:
         raise ParameterError(f"the range of {facet.field!r:.60} cannot be read: {error}") from error
 
@@ -388,7 +388,7 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
         by_filters.setdefault(frozenset(without), []).append(at)
     answers, warnings = dict[int, Answer](), list[str]()
     for filters, places in by_filters.items():
-        counted, more = faceted(prepared, [questions[at][0] for at in places], filters)
+        counted, more = answer_facets(prepared, [questions[at][0] for at in places], filters)
         answers |= zip(places, counted, strict=True)
         warnings += more
     return requested.context(answers[at] for at in range(len(questions))), tuple(dict.fromkeys(warnings))
@@ -446,11 +446,15 @@ class _RequestedFacets:
                 {"label": facet.name, "buckets": [_plain(bucket) for bucket in buckets]} for facet, buckets in fields
             ]
         facets += [
-            _facet("interval", interval.label or interval.field, [_in_set(interval, part, remaining) for part in sets])
+            _facet(
+                "interval",
+                interval.label or interval.field,
+                [_interval_bucket(interval, part, remaining) for part in sets],
+            )
             for interval, sets in self._intervals
         ]
         facets += [
-            _facet("range", facet.label or facet.field, [_in_step(facet, part, remaining) for part in parts])
+            _facet("range", facet.label or facet.field, [_range_bucket(facet, part, remaining) for part in parts])
             for facet, parts in self._ranges
         ]
         facets += [self._pivot(pivot.keys, _next(remaining, tuple)) for pivot in self._body.pivots]
@@ -499,7 +503,7 @@ def _interval_query(interval: Interval, interval_set: IntervalSet) -> str:
     return range_query(interval.field, low, high)
 
 
-def _in_set(interval: Interval, interval_set: IntervalSet, answers: Iterator[Answer]) -> _Json:
+def _interval_bucket(interval: Interval, interval_set: IntervalSet, answers: Iterator[Answer]) -> _Json:
     about = {
         "start": interval_set.start,
         "end": interval_set.end,
@@ -510,7 +514,7 @@ def _in_set(interval: Interval, interval_set: IntervalSet, answers: Iterator[Ans
     return {**_bucket(interval_set.label or query, query, _next(answers, int)), "bucketInfo": about}
 
 
-def _in_step(facet: FacetRange, part: Step, answers: Iterator[Answer]) -> _Json:
+def _range_bucket(facet: FacetRange, part: Step, answers: Iterator[Answer]) -> _Json:
     about: _Json = {}
     for name, end in (("start", part.low), ("end", part.high)):
         if end is not None:

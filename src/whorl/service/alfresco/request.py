@@ -73,30 +73,30 @@ def _may_be_null(part: dict[str, Any]) -> bool:
     return {"type": "null"} in part.get("anyOf", ())
 
 
-def listed(value: Any) -> Any:
+def wrap_in_list(value: Any) -> Any:
     return [value] if isinstance(value, dict | str) else value
 
 
-def folded(value: Any) -> Any:
+def to_upper_case(value: Any) -> Any:
     return value.upper() if isinstance(value, str) else value
 
 
-def _unasked(value: Any) -> Any:
+def _require_empty(value: Any) -> Any:
     if value in ([], {}, {"facets": []}):
         return None
     raise ValueError("whorl does not do this; leave it out")
 
 
-def _not(value: bool) -> bool:
+def _require_false(value: bool) -> bool:
     if value:
         raise ValueError("whorl does not do this; leave it out")
     return value
 
 
 #: Option of Alfresco that whorl does not support. Only an empty value is accepted.
-Unasked: TypeAlias = Annotated[Any, BeforeValidator(_unasked)]
+Unasked: TypeAlias = Annotated[Any, BeforeValidator(_require_empty)]
 #: Flag of Alfresco that whorl does not support. Only false is accepted.
-UnaskedFlag: TypeAlias = Annotated[bool, AfterValidator(_not)]
+UnaskedFlag: TypeAlias = Annotated[bool, AfterValidator(_require_false)]
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 
 
@@ -104,25 +104,25 @@ Text: TypeAlias = Annotated[str, Field(min_length=1)]
 MOST_FACETS, MOST_VALUES = 100, 10_000
 
 
-def _not_zero(limit: int) -> int:
+def _require_nonzero(limit: int) -> int:
     if limit == 0:
         raise ValueError("a limit is 1 or more, or -1 for as many as can be told")
     return limit
 
 
-def _spelled(value: Any) -> Any:
+def _number_to_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _plain(query: str) -> str:
+def _require_no_parameters(query: str) -> str:
     if query.lstrip().startswith("{!"):
         raise ValueError("write the query itself, without parameters of Solr in {! }")
     return query
 
 
 #: Bounds of a range, written as a number or as text.
-_Bound: TypeAlias = Annotated[str, BeforeValidator(_spelled, json_schema_input_type=str | float)]
-_Step: TypeAlias = Annotated[Text, BeforeValidator(_spelled, json_schema_input_type=Text | float)]
+_Bound: TypeAlias = Annotated[str, BeforeValidator(_number_to_text, json_schema_input_type=str | float)]
+_Step: TypeAlias = Annotated[Text, BeforeValidator(_number_to_text, json_schema_input_type=Text | float)]
 RangeOther: TypeAlias = Literal["before", "after", "between", "none", "all"]
 RangeInclude: TypeAlias = Literal["lower", "upper", "edge", "outer", "all"]
 
@@ -130,7 +130,7 @@ RangeInclude: TypeAlias = Literal["lower", "upper", "edge", "outer", "all"]
 class FacetQuery(AlfrescoModel):
     """Count of the hits that match a query."""
 
-    query: Annotated[str, AfterValidator(_plain)]
+    query: Annotated[str, AfterValidator(_require_no_parameters)]
     label: str = ""
     group: str | None = None
 
@@ -148,10 +148,10 @@ class FacetField(AlfrescoModel):
     field: Text
     label: Text | None = None
     prefix: str = ""
-    sort: Annotated[Literal["COUNT", "INDEX"], BeforeValidator(folded)] = "COUNT"
-    method: Annotated[Literal["ENUM", "FC"], BeforeValidator(folded)] | None = None
+    sort: Annotated[Literal["COUNT", "INDEX"], BeforeValidator(to_upper_case)] = "COUNT"
+    method: Annotated[Literal["ENUM", "FC"], BeforeValidator(to_upper_case)] | None = None
     missing: bool = False
-    limit: Annotated[int, Field(ge=-1, le=MOST_VALUES), AfterValidator(_not_zero)] = 100
+    limit: Annotated[int, Field(ge=-1, le=MOST_VALUES), AfterValidator(_require_nonzero)] = 100
     offset: Annotated[int, Field(ge=0, le=MOST_VALUES)] = 0
     mincount: Annotated[int, Field(ge=1)] = 1
     facet_enum_cache_min_df: int | None = None
@@ -208,8 +208,8 @@ class FacetRange(AlfrescoModel):
     end: _Step
     gap: _Step
     hardend: bool = False
-    other: Annotated[list[RangeOther], BeforeValidator(listed)] = []
-    include: Annotated[list[RangeInclude], BeforeValidator(listed)] = ["lower"]
+    other: Annotated[list[RangeOther], BeforeValidator(wrap_in_list)] = []
+    include: Annotated[list[RangeInclude], BeforeValidator(wrap_in_list)] = ["lower"]
     label: Text | None = None
     exclude_filters: list[Text] = []
 
@@ -285,7 +285,7 @@ def _namespace(name: str) -> str:
 
 SnippetCount: TypeAlias = Annotated[int, Field(ge=1, le=100)]
 FragmentSize: TypeAlias = Annotated[int, Field(ge=0, le=100_000)]
-OperatorName: TypeAlias = Annotated[Literal["AND", "OR"], BeforeValidator(folded)]
+OperatorName: TypeAlias = Annotated[Literal["AND", "OR"], BeforeValidator(to_upper_case)]
 Include: TypeAlias = Literal["allowableOperations", "aspectNames", "isLink", "isLocked", "path", "properties"]
 EntryField: TypeAlias = Literal[
     "id", "name", "nodeType", "isFolder", "isFile", "createdAt", "createdByUser", "modifiedAt", "modifiedByUser",
@@ -312,7 +312,7 @@ class RequestPagination(AlfrescoModel):
 class Sort(AlfrescoModel):
     """One sort key. DOCUMENT is the order of the ids."""
 
-    type: Annotated[Literal["FIELD", "DOCUMENT", "SCORE"], BeforeValidator(folded)] = "FIELD"
+    type: Annotated[Literal["FIELD", "DOCUMENT", "SCORE"], BeforeValidator(to_upper_case)] = "FIELD"
     field: Text | None = None
     ascending: bool = False
 
@@ -403,7 +403,7 @@ class Spellcheck(AlfrescoModel):
 class Scope(AlfrescoModel):
     """Locations to search. whorl only searches current nodes, not versions or deleted nodes."""
 
-    locations: Annotated[list[str], BeforeValidator(listed), AfterValidator(_nodes)] = ["nodes"]
+    locations: Annotated[list[str], BeforeValidator(wrap_in_list), AfterValidator(_nodes)] = ["nodes"]
 
 
 class Localization(AlfrescoModel):
@@ -431,18 +431,18 @@ class SearchRequest(AlfrescoModel):
     include: list[Include] = []
     include_request: bool = False
     fields: list[EntryField] = []
-    sort: Annotated[list[Sort], BeforeValidator(listed), Field(max_length=10)] = []
+    sort: Annotated[list[Sort], BeforeValidator(wrap_in_list), Field(max_length=10)] = []
     templates: Annotated[list[QueryTemplate], Field(max_length=100)] = []
     defaults: Defaults = Defaults()
     filter_queries: Annotated[list[FilterQuery], Field(max_length=MOST_FILTERS)] = []
     facet_queries: Annotated[list[FacetQuery], Field(max_length=MOST_FACETS)] = []
-    facet_format: Annotated[Literal["V1", "V2"], BeforeValidator(folded)] = "V1"
+    facet_format: Annotated[Literal["V1", "V2"], BeforeValidator(to_upper_case)] = "V1"
     scope: Scope = Scope()
     localization: Localization = Localization()
     facet_fields: FacetFields = FacetFields()
     facet_intervals: FacetIntervals = FacetIntervals()
-    ranges: Annotated[list[FacetRange], BeforeValidator(listed), Field(max_length=MOST_FACETS)] = []
-    stats: Annotated[list[Stats], BeforeValidator(listed), Field(max_length=MOST_FACETS)] = []
+    ranges: Annotated[list[FacetRange], BeforeValidator(wrap_in_list), Field(max_length=MOST_FACETS)] = []
+    stats: Annotated[list[Stats], BeforeValidator(wrap_in_list), Field(max_length=MOST_FACETS)] = []
     pivots: Annotated[list[Pivot], Field(max_length=MOST_FACETS)] = []
     limits: Unasked = None
     highlight: Highlight | None = None

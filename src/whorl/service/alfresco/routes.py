@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.model import Hit, Page, Stored
 from whorl.output.json_conversion import values
-from whorl.query.plan.fields_and_values import date_of, written
+from whorl.query.plan.fields_and_values import date_of, format_date
 from whorl.search.highlight import Highlights, corrected
 from whorl.search.prepared_search import PreparedQuery, highlighted
 from whorl.search.similar.results import Measured
@@ -121,7 +121,7 @@ class _Node:
         """Return the keys of every entry, and `parentId` and `content` if the document has them."""
         # Alfresco's clients expect Alfresco's node ids, so use them for documents from Alfresco.
         noderef = str(self._left.get("LID", ("",))[0])
-        node_type = _prefixed(self._text("type", NODE_TYPE))
+        node_type = _replace_namespaces(self._text("type", NODE_TYPE))
         created = _moment(self._text("created")) or NEVER
         creator = self._text("creator", NOBODY)
         keys: dict[str, Any] = {
@@ -153,7 +153,7 @@ class _Node:
             "allowableOperations": [],
             "isLocked": False,
             "isLink": False,
-            "aspectNames": [_prefixed(str(aspect)) for aspect in self._own.get("aspects", ())],
+            "aspectNames": [_replace_namespaces(str(aspect)) for aspect in self._own.get("aspects", ())],
             "path": {"name": path, "isComplete": bool(path), "elements": []},
             "properties": {
                 name: values[0] if len(values) == 1 else list(values) for name, values in sorted(self._left.items())
@@ -187,10 +187,10 @@ def _user(name: str) -> dict[str, str]:
 
 def _moment(text: str) -> str | None:
     moment = date_of(text)
-    return None if moment is None else written(moment).replace("Z", "+0000")
+    return None if moment is None else format_date(moment).replace("Z", "+0000")
 
 
-def _prefixed(name: str) -> str:
+def _replace_namespaces(name: str) -> str:
     for uri, prefix in _PREFIXES.items():
         name = name.replace(uri, prefix)
     return name

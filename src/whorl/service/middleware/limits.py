@@ -373,7 +373,7 @@ class Bodies:
         body = bytearray()
         try:
             await _read(limited, body, self._limit(scope), memory)
-            await self._app(scope, replayed(bytes(body), receive), send)
+            await self._app(scope, replay_body(bytes(body), receive), send)
         finally:
             memory.release(len(body))
 
@@ -491,7 +491,7 @@ def _require_media_type(scope: Scope) -> None:
         raise HTTPException(415, f"send it with Content-Type: {wanted[0]}{actual}")
 
 
-def replayed(body: bytes, receive: Receive) -> Receive:
+def replay_body(body: bytes, receive: Receive) -> Receive:
     """Return a `receive` function for the given body, then for the original messages."""
     parts = [body]
 

@@ -78,11 +78,11 @@ def _members(record: logging.LogRecord) -> dict[str, Any]:
     """Return a log record as members of a JSON object: its event and fields, and an exception's class and stack."""
     members: dict[str, Any] = {"event": record.getMessage(), **getattr(record, "fields", {})}
     if record.exc_info and record.exc_info[1] is not None:
-        members |= described(record.exc_info[1])
+        members |= describe_error(record.exc_info[1])
     return members
 
 
-def described(error: BaseException) -> dict[str, Any]:
+def describe_error(error: BaseException) -> dict[str, Any]:
     """Return the class and the stack of an error, innermost call last, without the message."""
     frames = traceback.extract_tb(error.__traceback__)
     return {"error": type(error).__name__, "at": [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]}

@@ -28,7 +28,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, create_model, field_validator, model_validator
 from typing_extensions import TypedDict
 
-from whorl.errors import quoted
+from whorl.errors import shorten_repr
 from whorl.operations import QUERY_SCHEMA, OptionField, options_of
 from whorl.output.json_conversion import CharRange, is_result, json_fields, without_none
 from whorl.search.boilerplate import common_limit
@@ -63,7 +63,7 @@ class RequestBody(BaseModel):
         if not isinstance(value, Mapping | cls):
             form = cls.forms or json.dumps(cls.example, ensure_ascii=False)
             such = f", such as {form}" if cls.forms or cls.example else ""
-            raise ValueError(f"this must be an object{such}, got {quoted(value)}")
+            raise ValueError(f"this must be an object{such}, got {shorten_repr(value)}")
         return value
 
     @field_validator("*", mode="before")

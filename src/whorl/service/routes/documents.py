@@ -167,7 +167,7 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
         distinct shingles, null if unknown. To list all documents, ask again with the answer's `next` as `after`, until
         it is null. Each document is listed once, and a document that exists throughout is never missed.
         """
-        wanted = _named(named, store) if named.strip() else None
+        wanted = _name_query(named, store) if named.strip() else None
         filters = [] if wanted is None else [wanted]
         further = filters if after is None else [*filters, ids_after(after)]
         page = store.search("*", filter=further, start=start, rows=rows)
@@ -261,29 +261,29 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
     return router
 
 
-def _named(typed: str, store: Store) -> str:
+def _name_query(typed: str, store: Store) -> str:
     """Return the query for documents whose name or id contains each typed word."""
-    places = {field: store.engine.fields().named(field, store.names) or {} for field in ("name", "id")}
+    places = {field: store.engine.fields().resolve_name(field, store.names) or {} for field in ("name", "id")}
     profile = store.engine.scheme.profile
     queries = []
     for piece in typed.split()[:_MOST_PIECES]:
         # A store may index only the words of names. Then search the words of the piece.
         is_whole = Kind.KEYWORD in places["name"]
         words = [(piece,)] if is_whole else words_of((piece,), profile)
-        in_name = [_all([_has(word, "name") for word in words])] if words and places["name"] else []
+        in_name = [_join_all([_contains_text(word, "name") for word in words])] if words and places["name"] else []
         # Ids are case-sensitive, so also try other cases.
         spelled = dict.fromkeys((piece, piece.lower(), piece.upper(), piece.capitalize()))
-        queries.append(_any([*in_name, *(_has((text,), "id") for text in spelled)]))
-    return unparse(_all(queries))
+        queries.append(_join_any([*in_name, *(_contains_text((text,), "id") for text in spelled)]))
+    return unparse(_join_all(queries))
 
 
-def _has(text: Pattern, field: str) -> ast.Node:
+def _contains_text(text: Pattern, field: str) -> ast.Node:
     return Wildcard((WildcardCharacter.ANY, *text, WildcardCharacter.ANY), field)
 
 
-def _all(nodes: Sequence[ast.Node]) -> ast.Node:
+def _join_all(nodes: Sequence[ast.Node]) -> ast.Node:
     return nodes[0] if len(nodes) == 1 else ast.And(tuple(nodes))
 
 
-def _any(nodes: Sequence[ast.Node]) -> ast.Node:
+def _join_any(nodes: Sequence[ast.Node]) -> ast.Node:
     return nodes[0] if len(nodes) == 1 else ast.Or(tuple(nodes))

@@ -18,7 +18,7 @@ from whorl.duplicates.run import require_few_documents
 from whorl.duplicates.write_cluster_labels import LabelCounts, write_ids
 from whorl.errors import NoSketchesError, WhorlError
 from whorl.operations import MAX_START, DuplicatesOperation
-from whorl.output.duplicates import DescribedCluster, MatchedPair, common_line, left_out, write_clusters
+from whorl.output.duplicates import DescribedCluster, MatchedPair, common_line, not_compared_lines, write_clusters
 from whorl.output.json_conversion import values
 from whorl.request_context import report_progress
 from whorl.service.errors import DEFECT, require_writable, status_of
@@ -71,7 +71,7 @@ class Found:
 
         `named` selects clusters with a document whose name or id contains this text.
         """
-        clusters = self._named(named.casefold())
+        clusters = self._select_by_name(named.casefold())
         if order != "size":
             clusters = sorted(clusters, key=_smallest_similarity, reverse=order == "alike")
         page = (
@@ -80,7 +80,7 @@ class Found:
         )
         return FoundPage(self, len(clusters), tuple(ClusterAndPairs(cluster) for cluster in page))
 
-    def _named(self, part: str) -> Sequence[Cluster]:
+    def _select_by_name(self, part: str) -> Sequence[Cluster]:
         def has(cluster: Cluster) -> bool:
             return any(part in match.b.name.casefold() or part in match.b.id.casefold() for match in cluster.matches)
 
@@ -182,15 +182,15 @@ class DuplicateSearches:
         search = DuplicatesOptions.from_options(options)
         _require_comparable(self._store, needs_sketches=search.common is None)
         require_property(search.keep)
-        return _described(self._jobs.start(partial(self._find, options, search)))
+        return _describe_job(self._jobs.start(partial(self._find, options, search)))
 
     def page(self, job_id: str, start: int, rows: int, order: Order, named: str) -> dict[str, Any]:
         """Return the JSON of a job, with a page of its clusters."""
-        return _described(self._jobs.of(job_id), start, rows, order, named)
+        return _describe_job(self._jobs.find(job_id), start, rows, order, named)
 
     def file(self, job_id: str, form: Literal["json", "csv"]) -> bytes:
         """Return all clusters of a job as a file; raise HTTPException 409 if the job is not done."""
-        job = self._jobs.of(job_id)
+        job = self._jobs.find(job_id)
         if job.result is None:
             raise HTTPException(409, f"the job is not done but {job.state}; ask again without format")
         return _file(job.result, form)
@@ -268,7 +268,7 @@ def _smallest_similarity(cluster: Cluster) -> float:
     return min(match.shares.jaccard for match in cluster.matches)
 
 
-def _described(
+def _describe_job(
     job: Job[Found], start: int = 0, rows: int = 0, order: Order = "size", named: str = ""
 ) -> dict[str, Any]:
     error = None
@@ -305,7 +305,7 @@ def _find(store: Store, options: DuplicatesOperation, search: DuplicatesOptions)
             documents=duplicates.documents,
             pairs=pairs,
             clusters=tuple(clusters),
-            warnings=(*search.pairs.notes, *common, *left_out(duplicates)),
+            warnings=(*search.pairs.notes, *common, *not_compared_lines(duplicates)),
             worded=partial(with_words, read=duplicates.read_texts, scheme=duplicates.scheme),
             marked=write_ids(store.engine, clusters) if options.write_ids else None,
         )

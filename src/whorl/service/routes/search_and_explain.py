@@ -10,7 +10,7 @@ from pydantic import Field
 
 from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.json_conversion import values
-from whorl.output.search import ExplainedQuery, MeasuredPage, measured_page
+from whorl.output.search import ExplainedQuery, MeasuredPage, make_measured_page
 from whorl.search.highlight import Snippet
 from whorl.service.json_response import Json
 from whorl.service.routes.base_models import (
@@ -108,7 +108,7 @@ def search_routes(store: Store) -> APIRouter:
         prepared = store.prepare(request.query, options, source=request.source)
         page = prepared.search(start=options.start, rows=options.rows, sort=options.sort, collapse=options.collapse)
         measured = prepared.measured([hit.id for hit in page.hits])
-        return Json(values(measured_page(request.query, page, prepared.references, measured)))
+        return Json(values(make_measured_page(request.query, page, prepared.references, measured)))
 
     @router.get("/explain", summary="Explain", response_model=response_type(ExplainedQuery))
     def explain_by_address(request: Annotated[ExplainParameters, Query()]) -> Json:

@@ -65,7 +65,7 @@ def health_routes(store: Store, metrics: Metrics) -> APIRouter:
         return {"status": "ok", "documents": documents}
 
     @router.get("/metrics", include_in_schema=False)
-    async def measured() -> Response:
+    async def read_metrics() -> Response:
         """Counts and times of the service, in Prometheus' text format."""
         return Response(metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
