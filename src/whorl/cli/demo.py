@@ -1,4 +1,4 @@
-"""Command `whorl demo`: indexes texts found on this machine, and shows near-copies and the sources of a letter.
+"""Command `whorl demo`: indexes texts of this machine, shows near-copies, and traces a sample letter to its sources.
 
 Every machine with Python has these texts: licences, readmes and metadata of the installed distributions, docstrings of
 the standard library's modules, and on Debian the common licences and copyright files. Many of them are copies and

@@ -1,4 +1,4 @@
-"""The command `whorl`: imports a subcommand's module only when the subcommand runs, and prints errors."""
+"""Entry point of `whorl`: loads each subcommand only when it is called, and prints errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens the store that a command searches, or with `--in` a temporary store of files, and finds named documents."""
+"""Opens the store of a command, or with `--in` a temporary store of files, and finds the documents that a user names."""
 
 from __future__ import annotations
 

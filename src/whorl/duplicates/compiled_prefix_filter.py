@@ -1,4 +1,4 @@
-"""Loops of the prefix filter, compiled by numba: they collect shared hashes, and mark each document's rarest hashes.
+"""Compiled (numba) loops of the prefix filter: collect shared hashes, and mark each document's rarest hashes.
 
 `prefix_filter` describes the algorithm. A member is a document that takes part in the comparison. Members are numbered
 in the order of their sizes. An entry is a 64-bit integer for one hash of one member: the hash is in the upper bits, the

@@ -1,4 +1,4 @@
-"""Compares the whole texts of two documents if their incomplete sketches cannot decide whether they are a pair."""
+"""Compares the full texts of a pair if their sketches are too incomplete to decide whether it is a duplicate."""
 
 from __future__ import annotations
 

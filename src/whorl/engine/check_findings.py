@@ -1,4 +1,4 @@
-"""Defines the findings of `whorl solr check` and `whorl opensearch check`, and the findings that both can report."""
+"""One result of `whorl solr check` or `whorl opensearch check` (`Finding`), and the results that both can report."""
 
 from __future__ import annotations
 

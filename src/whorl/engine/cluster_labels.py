@@ -1,4 +1,4 @@
-"""Reads and writes the cluster labels of documents: the cluster of a document, and whether it is the principal.
+"""Reads and writes cluster labels: the cluster that a document belongs to, and whether it represents the cluster.
 
 `write_ids` of `whorl.duplicates` writes the labels; searches with `collapse` and facets read them.
 """

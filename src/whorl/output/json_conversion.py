@@ -1,4 +1,4 @@
-"""Converts result objects to JSON, by the fields that each result class declares for it (`JSON_FIELDS`).
+"""Converts result objects to JSON, using the fields that each result class lists in `JSON_FIELDS`.
 
 The OpenAPI description of the service uses the same declarations. If a class declares nothing, its JSON has the fields
 of the dataclass. An entry of JSON_FIELDS is one of

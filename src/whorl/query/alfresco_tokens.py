@@ -1,4 +1,4 @@
-"""Token readers and error messages for the strict parser of Alfresco's own grammar (`alfresco.lark`)."""
+"""Reads tokens and words errors for the strict parser, which follows Alfresco's own grammar (`alfresco.lark`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds duplicate pairs and clusters of a Spark data frame, with the same results as on one machine."""
+"""Finds duplicate pairs and clusters in a Spark data frame; the results equal those of a search on one machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks and locks the folder of an embedded store, opens its SQLite database, and translates errors of the disk."""
+"""Checks and locks an embedded store's folder, opens its SQLite database, and explains errors of the disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the documents that have given fingerprint tokens, in an index of files (segments).
+"""On-disk index from fingerprint tokens to the documents that have them, kept in several immutable files (segments).
 
 A write adds a segment, as in a log-structured merge tree. A tombstone records that a document was deleted. For each
 document, the youngest segment with the document or its tombstone overrides all older segments. Every look-up reads all

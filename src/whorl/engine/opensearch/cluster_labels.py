@@ -1,4 +1,4 @@
-"""Writes labels of near-duplicate clusters into two fields of an OpenSearch index; `collapse` groups hits by them.
+"""Writes cluster labels into two fields of an OpenSearch index, so that `collapse` shows one hit per cluster.
 
 In a partial update, the cluster rebuilds the whole document from its source. In an index made by whorl, the source
 lacks whorl's fields, so whorl computes them again for the update.

@@ -1,4 +1,4 @@
-"""Turns query plans and facets into OpenSearch search bodies as JSON; user text never becomes syntax.
+"""Turns query plans and facets into JSON bodies for OpenSearch; text from the user is never parsed as query syntax.
 
 Scores do not depend on the cluster's statistics: each token scores its weight. If a query exceeds Lucene's limit on
 leaf clauses, fingerprints become functions of a function_score query with a minimum score, because functions do not

@@ -1,4 +1,4 @@
-"""Compiled loops that find passages shared by two texts, and select few texts that together cover a text (set cover).
+"""Compiled loops that find the passages of two texts, and that choose few texts covering another text (set cover).
 
 The loops give the same results as the numpy code in `fingerprint.compare_texts` and `search.attribution.cover`. They
 are faster for short texts, because a call of numpy takes many times as long as the arithmetic.

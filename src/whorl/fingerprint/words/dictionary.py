@@ -1,4 +1,4 @@
-"""Splits text in scripts without spaces into words by dictionaries, as ICU4J does.
+"""Splits text in scripts without spaces (Thai, Chinese, Japanese) into words with dictionaries, as ICU4J does.
 
 Chinese and Japanese text is split at minimum cost. In Thai, Lao, Khmer and Burmese text, the next word is the longest
 word that two more words can follow. The dictionaries are ICU's files, compressed.

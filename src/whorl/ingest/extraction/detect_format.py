@@ -1,4 +1,4 @@
-"""Detects the format of a file that is one document, and decodes text files in any encoding."""
+"""Detects the format of a file that is one document (PDF, DOCX, e-mail), and decodes text files of any encoding."""
 
 from __future__ import annotations
 

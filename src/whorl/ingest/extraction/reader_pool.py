@@ -1,4 +1,4 @@
-"""Extracts text from files in worker processes: starts them, ends them at their limits, and replaces them."""
+"""Extracts text in worker processes: starts them, kills them at limits of time and memory, and replaces them."""
 
 from __future__ import annotations
 

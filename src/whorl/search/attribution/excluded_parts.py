@@ -1,4 +1,4 @@
-"""Finds excluded parts of a text: quotations and the list of references.
+"""Finds the parts of a text that a search for sources can skip: quotations and the list of references.
 
 They are recognised by their notation, so quotations without marks are not found. The members of `Exclusion` state the
 rules.

@@ -1,4 +1,4 @@
-r"""Reduces a text to canonical words, which are the same in an exact quotation and its source.
+r"""Normalises the words of a text, so that a faithful quotation and its source compare equal.
 
 Some differences are ignored: case, line breaks, hyphenation, quotation marks, loose punctuation, footnote marks and the
 targets of links. Others are not: digits with their signs and units, operators, and apostrophes inside words.

@@ -1,4 +1,4 @@
-"""Results of `verify`: a verdict on each quotation, and its places in documents."""
+"""Results of `verify`: a verdict on each quotation, and where it occurs in documents."""
 
 from __future__ import annotations
 

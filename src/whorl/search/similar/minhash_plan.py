@@ -1,4 +1,4 @@
-"""Plans which MinHash tokens to look up for a stated recall, on an index that has no sketches.
+"""Chooses which MinHash tokens to look up to reach a given recall, for an index without sketches.
 
 A source has a shingles, a document has b shingles, and they share I. The search looks up m tokens of the source; G ~
 Hypergeometric(a, I, m) of them come from shared shingles. The document has each of these G tokens, unless one of its b

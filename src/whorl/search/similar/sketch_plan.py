@@ -1,4 +1,4 @@
-"""Plans a search by sketches with a stated recall: which tokens to look up, and how many must match.
+"""Chooses, for a search by sketches, which tokens to look up and how many must match to reach a given recall.
 
 The query of a plan is an OR of branches. Each branch covers a range of document sizes, and looks up the m smallest
 hashes of the source's sketch. The index has these hashes for all documents of these sizes. The m tokens are a uniform

@@ -1,4 +1,4 @@
-"""Reads the texts of hits, to verify hits that sketches cannot decide, and to compute exact shares and passages."""
+"""Reads the texts of hits when sketches cannot decide, or when exact shares and passages are wanted."""
 
 from __future__ import annotations
 
