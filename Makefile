@@ -30,7 +30,7 @@ quick-tests:
 compiled: .venv/developing
 	@# Compile the loops once, before several test processes do so at the same time; the tests also run without them.
 	@$(BIN)/python -c "from whorl.fingerprint.compiled.kernel import Kernel; Kernel()" 2> /dev/null || true
-	@$(BIN)/python -c "from whorl.hamming.codes import loops; loops(60)" 2> /dev/null || true
+	@$(BIN)/python -c "from whorl.hamming.codes_and_groups import loops; loops(60)" 2> /dev/null || true
 
 compiled-tests: compiled
 	@$(BIN)/python -m pytest --collect-only -q > /dev/null
@@ -64,7 +64,7 @@ test-lowest: .venv/lowest/bin/python ## Run the quick tests with the lowest vers
 		polars datasets langchain-core llama-index-core haystack-ai
 
 test-frames: .venv/frames/bin/python ## Test deduplication with polars, Hugging Face, LangChain, LlamaIndex and Haystack
-	.venv/frames/bin/python -m pytest -W ignore tests/duplicates/test_deduplicate.py tests/test_rag_examples.py
+	.venv/frames/bin/python -m pytest -W ignore tests/duplicates/test_deduplicate_in_memory.py tests/test_rag_examples.py
 
 coverage: .venv/developing compiled ## Run the whole suite and list uncovered lines and branches
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --cov --cov-report=term-missing:skip-covered

@@ -14,7 +14,7 @@ from accuracy_truth import Hashed, Postings
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.minhash.bucket_estimates import buckets_of, compare_buckets, judge_buckets
-from whorl.fingerprint.minhash.signature import band_rows, min_should_match, wrapped_bands
+from whorl.fingerprint.minhash.signature_and_tokens import band_rows, min_should_match, wrapped_bands
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.statistics.overlap_estimates import Estimate
 from whorl.search.similar.minhash_plan import make_minhash_plan

@@ -29,7 +29,7 @@ from accuracy_measures import Pair, errors_of, score_of
 from accuracy_methods import Answer, Question
 from accuracy_truth import Postings
 from corpus import DEFAULT_DIRECTORY, CorpusError
-from whorl.arrays import ascending_distinct
+from whorl.arrays_and_batches import ascending_distinct
 from whorl.fingerprint.sketch.frac_minhash import (
     Sketch,
     SketchScheme,

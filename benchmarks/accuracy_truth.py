@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl import Document
-from whorl.fingerprint.minhash.signature import minima_of
+from whorl.fingerprint.minhash.signature_and_tokens import minima_of
 from whorl.fingerprint.shingling import Scheme, murmur_pieces, numbered_hashes, pieces
 from whorl.fingerprint.statistics.metric import Metric, Percent, least_overlap
 from whorl.search.similar.options import make_criteria

@@ -28,8 +28,8 @@ from engine_solr import own_solr
 from whorl import Document, Store, open_store
 from whorl.duplicates import ask_pairs, duplicates_among, duplicates_in
 from whorl.duplicates.options import DuplicatesOptions, PairOptions
-from whorl.duplicates.result import Duplicates
-from whorl.ingest.files import documents_in
+from whorl.duplicates.results_and_retention import Duplicates
+from whorl.ingest.find_and_read_files import documents_in
 
 HERE = Path(__file__).resolve().parent
 CORPORA = ("spdx", "rfc", "man", "main")

@@ -12,7 +12,7 @@ from urllib.parse import urljoin
 import requests
 import urllib3
 
-from whorl.engine.server_access import ServerAccess, ServerConnections
+from whorl.engine.server_engine import ServerAccess, ServerConnections
 from whorl.engine.solr.request_body import joined
 
 #: Result of a query: the total, and the ids and scores on the page.

@@ -40,7 +40,7 @@ from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled import unicode_tables as kernel_tables
 from whorl.fingerprint.compiled.kernel import Kernel
 from whorl.fingerprint.fingerprint_texts import signatures_of
-from whorl.fingerprint.minhash.signature import text_minima
+from whorl.fingerprint.minhash.signature_and_tokens import text_minima
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words import tokenizer as plain_text
 from whorl.fingerprint.words.tokenizer import tokens
@@ -377,7 +377,7 @@ print(f"a text of {{len(text) / 1e9:.2f}} GB: {{(after - before) / 1024:.0f}} MB
 """
     plain = "\n".join(
         [
-            "from whorl.fingerprint.minhash.signature import text_minima",
+            "from whorl.fingerprint.minhash.signature_and_tokens import text_minima",
             "from whorl.fingerprint.shingling import Scheme",
             "work = lambda text: text_minima(text, Scheme())",
         ]

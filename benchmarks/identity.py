@@ -28,9 +28,9 @@ from analysed import analysed
 from corpus_texts import texts
 from hostile import TEXTS
 from whorl import Store
-from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.local.solr import configset_directory, start_standalone
-from whorl.engine.server_access import ServerAccess
+from whorl.engine.server_engine import ServerAccess
 from whorl.engine.solr.client import SolrClient, term_vectors
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import definitions

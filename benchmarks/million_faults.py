@@ -30,7 +30,7 @@ from corpus_texts import texts
 from duplicates_processes import WHORL, say
 from million_stores import NAME, started
 from whorl import Document, Store, open_store
-from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.solr.backfill import prepare
 from whorl.engine.solr.client import SolrClient
 from writers import Writer, lost, lost_by_now, write

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from corpus_texts import texts
 from duplicates_truth import SHINGLE, Hashes, Numbers, mixed
-from whorl.arrays import spread
+from whorl.arrays_and_batches import spread
 from whorl.fingerprint.words.tokenizer import tokens
 
 #: Sources are among the first documents, so that they exist at every size.

@@ -38,11 +38,11 @@ from corpus_texts import texts
 from engine_requests import ByHand, recorded
 from engine_solr import MeasuredSolr, own_solr
 from whorl import Document, Store, open_store
-from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.local.opensearch import start_cluster
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_or_extend_index import create
-from whorl.engine.server_access import ServerAccess
+from whorl.engine.server_engine import ServerAccess
 from whorl.fingerprint.fingerprint_texts import text_hashes
 from whorl.fingerprint.shingling import Scheme
 from whorl.search.similar import search as similar_search

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from whorl.fingerprint.shingling import join, murmur
 from whorl.fingerprint.words.tokenizer import tokens
-from whorl.hamming.codes import elect, tally
+from whorl.hamming.codes_and_groups import elect, tally
 from whorl.hamming.simhash import DEFAULT_SCHEME, SCHEMES, simhash
 
 #: Hash functions for each design, to even out chance.

@@ -43,7 +43,7 @@ from engine_solr import MeasuredSolr, own_solr
 from engine_timing import compared, interleaved
 from million_stores import NAME, started
 from whorl import Document, Store, open_store
-from whorl.engine.server_access import ServerAccess
+from whorl.engine.server_engine import ServerAccess
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.request_body import joined
 from whorl.fingerprint.fingerprint_texts import sign, text_hashes

@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 
 from load_servers import free_port
 from spark import asking, clusters_in, events, in_one_process, session, write_texts
-from whorl.duplicates.spark.job import run
+from whorl.duplicates.spark.run import run
 from whorl.operations import DuplicatesOperation
 
 DEPLOY = "org.apache.spark.deploy"

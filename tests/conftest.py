@@ -151,7 +151,7 @@ def _shared_folder(request: pytest.FixtureRequest) -> Path:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Fake clock of request deadlines and of pauses between attempts."""
     made = Clock()
-    for module in ("whorl.request_context", "whorl.engine.server_access"):
+    for module in ("whorl.request_context", "whorl.engine.server_engine"):
         monkeypatch.setattr(f"{module}.time", made)
     return made
 

@@ -19,7 +19,7 @@ import requests
 from tests import shared_server
 from tests.opensearch_versions import VERSION, chosen
 from tests.solr_runtime import docker_answers
-from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.local.jars import Server, fetch_jars, find_java
 from whorl.engine.local.opensearch import OPENSEARCH
 from whorl.engine.opensearch.client import IndexClient

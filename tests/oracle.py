@@ -12,7 +12,7 @@ from typing import cast
 
 from tests.plain_clauses import PlainStore
 from whorl.fingerprint.fingerprint_texts import sign
-from whorl.fingerprint.minhash.signature import Signature, Spelling
+from whorl.fingerprint.minhash.signature_and_tokens import Signature, Spelling
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import Document

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmh3
 import numpy as np
 
-from whorl.fingerprint.minhash.signature import Signature, minima_of
+from whorl.fingerprint.minhash.signature_and_tokens import Signature, minima_of
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.words.tokenizer import tokens

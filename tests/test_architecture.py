@@ -14,11 +14,18 @@ SOURCE = Path(__file__).parents[1] / "src" / "whorl"
 
 #: The packages, from the ground up. A module imports from its own package and from those earlier in this list.
 ROOMS = (
-    *("errors", "redaction", "request_context", "arrays", "lazy_exports"),
+    *("errors", "redaction", "request_context", "arrays_and_batches", "lazy_exports"),
     *("fingerprint", "hamming", "query", "query.plan", "model", "operations"),
     *("engine", "ingest.extraction", "settings", "ingest"),
-    *("search.boilerplate", "search.references", "search.similar", "search.attribution", "duplicates", "search"),
-    *("store", "search.find_earlier_copies", "simhash_compat"),
+    *(
+        "search.boilerplate",
+        "search.document_references",
+        "search.similar",
+        "search.attribution",
+        "duplicates",
+        "search",
+    ),
+    *("store", "search.repeats_of_new_documents", "simhash_compat"),
     *("output", "service", "mcp", "cli"),
 )
 #: Packages that must not import each other, although one is lower.

@@ -62,9 +62,9 @@ from typing import TYPE_CHECKING, Any
 from whorl.lazy_exports import lazily
 
 if TYPE_CHECKING:
-    from whorl.duplicates.deduplicate import Deduplication as Deduplication
-    from whorl.duplicates.deduplicate import DeduplicationSummary as DeduplicationSummary
-    from whorl.duplicates.deduplicate import deduplicate as deduplicate
+    from whorl.duplicates.deduplicate_in_memory import Deduplication as Deduplication
+    from whorl.duplicates.deduplicate_in_memory import DeduplicationSummary as DeduplicationSummary
+    from whorl.duplicates.deduplicate_in_memory import deduplicate as deduplicate
     from whorl.duplicates.options import DuplicatesOptions as DuplicatesOptions
     from whorl.duplicates.options import Granularity as Granularity
     from whorl.duplicates.options import Keep as Keep
@@ -72,21 +72,21 @@ if TYPE_CHECKING:
     from whorl.duplicates.options import ask_pairs as ask_pairs
     from whorl.duplicates.remove_common_shingles import BoilerplateOptions as BoilerplateOptions
     from whorl.duplicates.remove_common_shingles import ask_common as ask_common
-    from whorl.duplicates.result import Cluster as Cluster
-    from whorl.duplicates.result import ClusterColumns as ClusterColumns
-    from whorl.duplicates.result import Duplicates as Duplicates
-    from whorl.duplicates.result import Member as Member
-    from whorl.duplicates.result import OwnText as OwnText
-    from whorl.duplicates.result import Pair as Pair
-    from whorl.duplicates.result import PairColumns as PairColumns
-    from whorl.duplicates.result import Version as Version
-    from whorl.duplicates.result import superfluous as superfluous
-    from whorl.duplicates.result import with_words as with_words
+    from whorl.duplicates.results_and_retention import Cluster as Cluster
+    from whorl.duplicates.results_and_retention import ClusterColumns as ClusterColumns
+    from whorl.duplicates.results_and_retention import Duplicates as Duplicates
+    from whorl.duplicates.results_and_retention import Member as Member
+    from whorl.duplicates.results_and_retention import OwnText as OwnText
+    from whorl.duplicates.results_and_retention import Pair as Pair
+    from whorl.duplicates.results_and_retention import PairColumns as PairColumns
+    from whorl.duplicates.results_and_retention import Version as Version
+    from whorl.duplicates.results_and_retention import superfluous as superfluous
+    from whorl.duplicates.results_and_retention import with_words as with_words
     from whorl.duplicates.run import duplicates_among as duplicates_among
     from whorl.duplicates.run import duplicates_in as duplicates_in
     from whorl.duplicates.write_cluster_labels import LabelCounts as LabelCounts
     from whorl.duplicates.write_cluster_labels import write_ids as write_ids
-    from whorl.engine.configured_field_names import FieldNames as FieldNames
+    from whorl.engine.configured_and_guessed_fields import FieldNames as FieldNames
     from whorl.errors import CodeRangeError as CodeRangeError
     from whorl.errors import CodeTypeError as CodeTypeError
     from whorl.errors import DocumentError as DocumentError
@@ -113,8 +113,8 @@ if TYPE_CHECKING:
     from whorl.fingerprint.compare_texts import ResidualOverlap as ResidualOverlap
     from whorl.fingerprint.compare_texts import Size as Size
     from whorl.fingerprint.compare_texts import compare as compare
-    from whorl.fingerprint.minhash.signature import Signature as Signature
-    from whorl.fingerprint.minhash.signature import Spelling as Spelling
+    from whorl.fingerprint.minhash.signature_and_tokens import Signature as Signature
+    from whorl.fingerprint.minhash.signature_and_tokens import Spelling as Spelling
     from whorl.fingerprint.shingling import Scheme as Scheme
     from whorl.fingerprint.sketch.frac_minhash import Sketch as Sketch
     from whorl.fingerprint.sketch.frac_minhash import SketchScheme as SketchScheme
@@ -153,10 +153,7 @@ if TYPE_CHECKING:
     from whorl.search.attribution.results import Promise as Promise
     from whorl.search.attribution.results import TextSource as TextSource
     from whorl.search.boilerplate import CompareOptions as CompareOptions
-    from whorl.search.find_earlier_copies import Repeated as Repeated
-    from whorl.search.find_earlier_copies import Repeats as Repeats
-    from whorl.search.find_earlier_copies import RepeatSearch as RepeatSearch
-    from whorl.search.highlight import Snippet as Snippet
+    from whorl.search.highlight_and_spelling import Snippet as Snippet
     from whorl.search.prepared_search import PreparedQuery as PreparedQuery
     from whorl.search.prepared_search import QueryOptions as QueryOptions
     from whorl.search.prepared_search import SearchOptions as SearchOptions
@@ -170,6 +167,9 @@ if TYPE_CHECKING:
     from whorl.search.quotations.results import Verification as Verification
     from whorl.search.quotations.results import VerifiedQuotation as VerifiedQuotation
     from whorl.search.quotations.results import VerifyOptions as VerifyOptions
+    from whorl.search.repeats_of_new_documents import Repeated as Repeated
+    from whorl.search.repeats_of_new_documents import Repeats as Repeats
+    from whorl.search.repeats_of_new_documents import RepeatSearch as RepeatSearch
     from whorl.search.similar.minhash_plan import MinHashPlan as MinHashPlan
     from whorl.search.similar.options import SimilarOptions as SimilarOptions
     from whorl.search.similar.results import Explanation as Explanation

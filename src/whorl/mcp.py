@@ -27,7 +27,7 @@ from pydantic import Field, ValidationError
 
 from whorl.duplicates import DuplicatesOptions, duplicates_in
 from whorl.duplicates.options import require_property
-from whorl.duplicates.result import with_words
+from whorl.duplicates.results_and_retention import with_words
 from whorl.duplicates.run import require_few_documents
 from whorl.errors import ParameterError, WhorlError, suggestion
 from whorl.model import Document
@@ -44,7 +44,7 @@ from whorl.operations import (
     options_of,
 )
 from whorl.output.checked_quotations import verification_values
-from whorl.output.comparison import Read, compare_texts, read_texts
+from whorl.output.compare_documents import Read, compare_texts, read_texts
 from whorl.output.duplicates import DescribedCluster, not_compared_lines
 from whorl.output.json_conversion import values as json_values
 from whorl.output.search import ExplainedQuery, make_measured_page

@@ -17,9 +17,9 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from whorl.arrays import run_starts
+from whorl.arrays_and_batches import run_starts
 from whorl.errors import ParameterError
-from whorl.hamming.codes import (
+from whorl.hamming.codes_and_groups import (
     BITS,
     LARGEST,
     Codes,

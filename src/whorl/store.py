@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from whorl.engine.protocol import Engine, gap_warnings, require_current_index
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError
-from whorl.fingerprint.minhash.signature import Signature
+from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document, Hit, Indexed, Page, Stored
@@ -35,8 +35,8 @@ from whorl.query.plan.nodes import Bool, BoundPlan, references
 from whorl.query.plan.planner import QueryDefaults
 from whorl.query.unparse import unparse
 from whorl.request_context import require_time, trace
+from whorl.search.document_references import References, listed
 from whorl.search.prepared_search import PreparedQuery, QueryOptions, QueryReader, SearchOptions
-from whorl.search.references import References, listed
 from whorl.search.similar.fetch_query_sources import SOURCE, Sources, require_source
 from whorl.search.similar.options import METRICS, SimilarOptions, make_criteria
 from whorl.settings.settings import Settings

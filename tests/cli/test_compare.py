@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from whorl import Document, ParameterError, Scheme, StoreError, UnknownDocumentError, open_store
 from whorl.cli.compare import read
 from whorl.cli.main import main
-from whorl.output.comparison import Read
+from whorl.output.compare_documents import Read
 
 WHORL = Path(sys.executable).parent / "whorl"
 #: Nine words with five shingles; the second text has the first two.

@@ -21,8 +21,8 @@ from tests.families import family_documents, true_components, true_pairs
 from whorl import Document, open_store
 from whorl.cli.duplicates import is_too_much_lost
 from whorl.cli.main import main
-from whorl.duplicates.result import Member
-from whorl.ingest.files import Problem, Problems
+from whorl.duplicates.results_and_retention import Member
+from whorl.ingest.find_and_read_files import Problem, Problems
 
 DOCUMENTS = family_documents(30, seed=3, longest=300)
 

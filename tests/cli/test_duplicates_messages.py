@@ -11,7 +11,7 @@ from whorl.cli.duplicates import (
     write_pairs_to,
 )
 from whorl.duplicates import Keep
-from whorl.duplicates.result import Cluster, Member, Pair
+from whorl.duplicates.results_and_retention import Cluster, Member, Pair
 
 A, B, C = (Member(document_id, "", size) for document_id, size in (("a", 5), ("b", 9), ("c", 7)))
 CLUSTER = Cluster((Pair.of_counts(A, A, 5, 5, 5), Pair.of_counts(A, B, 5, 5, 5), Pair.of_counts(A, C, 5, 5, 5)))

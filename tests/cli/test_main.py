@@ -72,7 +72,7 @@ def test_the_list_says_what_each_command_says() -> None:
         (["--help"], {"main"}),
         (["--version"], {"main"}),
         (["serach"], {"main"}),
-        (["delete", "--help"], {"main", "manage_store", "flags", "open_store"}),
+        (["delete", "--help"], {"main", "status_list_delete_upgrade", "flags", "open_store"}),
         (["explain", "--help"], {"main", "search_and_explain", "flags", "open_store", "render", "render.console"}),
         (
             ["similar", "--help"],
@@ -124,7 +124,7 @@ NEVER_IMPORTED = {
 PARSER, STORE, PASSAGES, SIMILAR = (
     {"lark", "whorl.query.parser"},
     {"sqlite3", "tantivy", "whorl.store"},
-    {"whorl.output.comparison"},
+    {"whorl.output.compare_documents"},
     {"whorl.search.boilerplate", "whorl.search.prepared_similar", "whorl.search.similar.sketch_plan"},
 )
 

@@ -8,7 +8,7 @@ from tests.conformance.collection import documents
 from tests.oracle import Oracle, bind_unresolved
 from tests.plain import plain_signature
 from whorl import Document, parse
-from whorl.fingerprint.minhash.signature import Signature
+from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.query.plan.nodes import references
 from whorl.query.plan.planner import make_plan

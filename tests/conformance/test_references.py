@@ -10,7 +10,7 @@ import pytest
 
 from whorl import Document, Store, UnknownDocumentError
 from whorl.cli.open_store import file_documents, file_text
-from whorl.ingest.files import Problems
+from whorl.ingest.find_and_read_files import Problems
 from whorl.ingest.rows.row_format import RowColumns
 from whorl.search.similar.verify import comparisons
 

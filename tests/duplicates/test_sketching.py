@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from whorl.arrays import batches
+from whorl.arrays_and_batches import batches
 from whorl.duplicates.options import Keep
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketch_arrays import Sketches

@@ -16,11 +16,11 @@ import urllib3
 
 from tests.accidents import value_changed
 from whorl import Document, Settings, Store, open_store
-from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.opensearch import check_index
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.protocol import ClusterLabel, MatchCount, StatisticsFacet, ValueFacet
-from whorl.engine.server_access import ServerConnections
+from whorl.engine.server_engine import ServerConnections
 from whorl.engine.solr import check_collection
 from whorl.engine.solr.client import SolrClient
 from whorl.errors import WhorlError

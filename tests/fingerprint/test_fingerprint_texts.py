@@ -27,7 +27,7 @@ from whorl.fingerprint.fingerprint_texts import (
     signatures_of,
     sized_signatures_of,
 )
-from whorl.fingerprint.minhash.signature import Spelling
+from whorl.fingerprint.minhash.signature_and_tokens import Spelling
 from whorl.fingerprint.shingling import Scheme, numbered_hashes, well_formed
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.words.tokenizer import shingles, tokens

@@ -13,7 +13,7 @@ from tests.checks import Checks
 from tests.plain import full_minima, murmur_halves
 from tests.sampling import thorough
 from whorl.fingerprint.fingerprint_texts import hashes_of_words
-from whorl.fingerprint.minhash.signature import text_minima
+from whorl.fingerprint.minhash.signature_and_tokens import text_minima
 from whorl.fingerprint.shingling import JoinedWords, Scheme, join, joined_words, murmur_pieces, pieces, well_formed
 from whorl.fingerprint.words.tokenizer import CHARACTERS, PROFILES, tokens
 from whorl.request_context import new_request

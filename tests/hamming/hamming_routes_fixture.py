@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from whorl.hamming import codes as hamming_codes
+from whorl.hamming import codes_and_groups as hamming_codes
 
 ROUTES = ["plain", pytest.param("compiled", marks=pytest.mark.skipif(find_spec("numba") is None, reason="no numba"))]
 

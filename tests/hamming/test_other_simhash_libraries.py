@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.errors import ParameterError
-from whorl.hamming.codes import Hashes
+from whorl.hamming.codes_and_groups import Hashes
 from whorl.hamming.other_simhash_libraries import (
     hash_fp,
     lookup3,

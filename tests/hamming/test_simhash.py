@@ -22,7 +22,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.sampling import thorough
-from whorl.arrays import chunks
+from whorl.arrays_and_batches import chunks
 from whorl.errors import ParameterError
 from whorl.fingerprint import fingerprint_texts
 from whorl.fingerprint.compiled import kernel

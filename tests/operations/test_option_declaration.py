@@ -38,10 +38,10 @@ from whorl.cli.compare import compare
 from whorl.cli.duplicates import duplicates
 from whorl.cli.fingerprint_and_simhash import simhash as simhash_command
 from whorl.cli.index import index
-from whorl.cli.manage_store import delete
 from whorl.cli.search_and_explain import explain, search
 from whorl.cli.similar import similar
 from whorl.cli.sources import sources
+from whorl.cli.status_list_delete_upgrade import delete
 from whorl.cli.verify import verify
 from whorl.duplicates import passages_among
 from whorl.errors import ParameterError

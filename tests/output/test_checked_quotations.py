@@ -9,7 +9,7 @@ import pytest
 
 from whorl import Document, Store, open_store
 from whorl.output.checked_quotations import quotations_report
-from whorl.output.comparison import Read
+from whorl.output.compare_documents import Read
 
 SCRIPT = "<script>alert(1)</script>"
 LEASE = f"The landlord keeps the structure & the roof in good repair. {SCRIPT}"

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.families import family_documents
-from whorl.duplicates import result
+from whorl.duplicates import results_and_retention
 from whorl.duplicates.options import ask_pairs
-from whorl.duplicates.result import Cluster, Member, OwnText, Pair, Version
+from whorl.duplicates.results_and_retention import Cluster, Member, OwnText, Pair, Version
 from whorl.duplicates.run import duplicates_among
 from whorl.model import Document
 from whorl.output.duplicates import (
@@ -283,8 +283,8 @@ def test_lines_are_the_same_to_the_byte(new: bool, at_once: int, monkeypatch: py
     """
     Pairs and clusters are the same to the byte, with equal documents, all or only new ones, for any portion size.
     """
-    monkeypatch.setattr(result, "_PAIRS_AT_ONCE", at_once)
-    monkeypatch.setattr(result, "_MEMBERS_AT_ONCE", at_once)
+    monkeypatch.setattr(results_and_retention, "_PAIRS_AT_ONCE", at_once)
+    monkeypatch.setattr(results_and_retention, "_MEMBERS_AT_ONCE", at_once)
     collection = documents(at_once)
     with duplicates_among(collection[40:], ask_pairs("jaccard", 40, 100), reference=collection[:40]) as duplicates:
         assert duplicates.is_counted

@@ -25,7 +25,7 @@ from whorl.output.search import (
     promise,
     repeats_lines,
 )
-from whorl.search.find_earlier_copies import Repeated, Repeats
+from whorl.search.repeats_of_new_documents import Repeated, Repeats
 from whorl.search.similar.minhash_plan import make_minhash_plan
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import Explanation, Measured, Similar, exact_estimate, scored

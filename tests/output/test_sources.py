@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from whorl.fingerprint.compare_texts import CommonWords, compare, compare_words, words_of
-from whorl.output.comparison import Read
+from whorl.output.compare_documents import Read
 from whorl.output.sources import COLUMNS, common_line, notes, recall_line, sources_values, write_sources
 from whorl.search.attribution.results import Attribution, Common, Promise, TextSource
 

@@ -15,7 +15,7 @@ from tests.service.accessibility import CONTRAST, PROBLEMS
 from whorl.fingerprint.compare_texts import compare
 from whorl.fingerprint.shingling import Scheme
 from whorl.output import sources_report
-from whorl.output.comparison import Read
+from whorl.output.compare_documents import Read
 from whorl.output.sources_report import report
 from whorl.search.attribution.results import Attribution, Promise, TextSource
 

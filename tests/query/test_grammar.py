@@ -12,8 +12,8 @@ import pytest
 from lark import Lark, Tree
 from lark.exceptions import UnexpectedInput
 
-from whorl.query.alfresco_tokens import Splitter
 from whorl.query.parser import parser_of
+from whorl.query.strict_alfresco_syntax import Splitter
 
 WORDS = "query: WORD+\nWORD: /[a-z]+/\n%ignore / +/\n"
 NUMBERS = WORDS.replace("a-z", "0-9")

@@ -11,11 +11,11 @@ import pytest
 
 from tests.query import (
     fuzz_queries,
-    test_alfresco_tokens,
     test_ast_builder,
     test_literals,
     test_messages,
     test_parser,
+    test_strict_alfresco_syntax,
 )
 from tests.query.differences import ALL
 
@@ -26,10 +26,10 @@ PAIRS = (
     len(test_parser.GOLDEN)
     + len(test_ast_builder.GOLDEN)
     + len(test_ast_builder.AND_MODE)
-    + len(test_alfresco_tokens.READ)
+    + len(test_strict_alfresco_syntax.READ)
 )
 REFUSALS: list[Sequence[object]] = [
-    *(test_messages.SYNTAX, test_messages.CONSTRUCTS, test_alfresco_tokens.REFUSED),
+    *(test_messages.SYNTAX, test_messages.CONSTRUCTS, test_strict_alfresco_syntax.REFUSED),
     *(test_ast_builder.REFUSED_TEMPLATES, test_literals.MISTAKES),
 ]
 COUNTS = [

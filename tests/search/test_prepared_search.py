@@ -12,7 +12,7 @@ from whorl import Store, open_store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.protocol import Candidates, MatchCount
 from whorl.errors import ParameterError
-from whorl.fingerprint.minhash.signature import Signature
+from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.sketch.frac_minhash import Sketch
 from whorl.model import Document, Order
 from whorl.operations import QueryPlan

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from whorl import Document, Store, open_store
-from whorl.search.highlight import corrected
+from whorl.search.highlight_and_spelling import corrected
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,9 @@ from whorl.cli.render.console import console
 from whorl.errors import EngineError, ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.compare_texts import Comparison, rejoined_pair, words_of
 from whorl.fingerprint.shingling import Scheme
-from whorl.ingest.files import source_text
+from whorl.ingest.find_and_read_files import source_text
 from whorl.operations import CompareOperation
-from whorl.output.comparison import Read, comparison_values, warnings
+from whorl.output.compare_documents import Read, comparison_values, warnings
 from whorl.output.formatting import as_json as json_text
 from whorl.search.boilerplate import Comparer, detector_for_comparison, detector_of_texts
 

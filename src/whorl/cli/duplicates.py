@@ -24,12 +24,12 @@ from whorl.request_context import report_progress, reporting
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from whorl.cli.duplicates_command import DuplicatesCommand
+    from whorl.cli.duplicates_flags import DuplicatesCommand
     from whorl.duplicates.input import InputReader
     from whorl.duplicates.options import DuplicatesOptions, Keep
-    from whorl.duplicates.result import Cluster, Duplicates, Pair
+    from whorl.duplicates.results_and_retention import Cluster, Duplicates, Pair
     from whorl.fingerprint.statistics.metric import Metric
-    from whorl.ingest.files import Problems
+    from whorl.ingest.find_and_read_files import Problems
     from whorl.output.duplicates import ClusterPreview
 
 #: Exit code of a command that SIGTERM has ended, as in shells.
@@ -53,7 +53,7 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
     more than one in a hundred documents, or a whole file of many documents, could not be read. If documents have
     the same id, only the last one is compared, and a note names the id; with --strict, the exit status is then 1.
     """
-    from whorl.cli.duplicates_command import DuplicatesCommand
+    from whorl.cli.duplicates_flags import DuplicatesCommand
 
     command = DuplicatesCommand(**vars(options), paths=paths, store=store)
     command.require_consistent()
@@ -75,8 +75,8 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
 
 
 def _on_spark(command: DuplicatesCommand) -> None:
-    from whorl.duplicates.spark.job import run, summary_lines
-    from whorl.ingest.files import Problem, Problems
+    from whorl.duplicates.spark.run import run, summary_lines
+    from whorl.ingest.find_and_read_files import Problem, Problems
 
     output = command.output_of_spark()
     summary = run(command.paths, command)
@@ -185,7 +185,7 @@ def _find_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
 
 def _write(result: Duplicates, command: DuplicatesCommand, reading: InputReader) -> list[str]:
     """Write clusters or pairs to the output; return lines to print, a summary first."""
-    from whorl.duplicates.result import with_words
+    from whorl.duplicates.results_and_retention import with_words
     from whorl.output.duplicates import ClusterPreview, redundancy_line
     from whorl.output.formatting import plural
 
@@ -256,7 +256,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     """Find passages that documents share, write them as requested, and return the number of compared documents."""
     from whorl.cli.render.console import problem_lines, reading_bar
     from whorl.duplicates import passages_among
-    from whorl.duplicates.passages import WORDS
+    from whorl.duplicates.repeated_passages import WORDS
     from whorl.output.duplicates import ClusterPreview, not_compared_line
     from whorl.output.formatting import plural
 

@@ -14,14 +14,14 @@ from whorl.cli.open_store import file_documents, file_text, print_notes, table_n
 from whorl.cli.render.console import problem_lines, progress_bar, reported_progress
 from whorl.errors import DocumentError, WhorlError, shorten_repr
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named
-from whorl.ingest.files import Problem, Problems, places
+from whorl.ingest.find_and_read_files import Problem, Problems, places
 from whorl.ingest.rows.row_format import RowColumns
 from whorl.ingest.store_documents import SeenIds
 from whorl.model import Document, Indexed
 from whorl.operations import IndexOperation
 from whorl.output.formatting import percent, plural
 from whorl.output.search import repeats_lines
-from whorl.search.find_earlier_copies import RepeatSearch
+from whorl.search.repeats_of_new_documents import RepeatSearch
 from whorl.search.similar.options import METRICS
 from whorl.store import open_store
 

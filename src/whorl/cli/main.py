@@ -44,16 +44,16 @@ _COMMANDS: Mapping[str, str] = {
 }
 #: Modules that do not have the name of their command.
 _MODULES = {
-    "delete": "manage_store",
+    "delete": "status_list_delete_upgrade",
     "explain": "search_and_explain",
     "fingerprint": "fingerprint_and_simhash",
-    "list": "manage_store",
+    "list": "status_list_delete_upgrade",
     "mcp": "serve_and_mcp",
     "search": "search_and_explain",
     "serve": "serve_and_mcp",
     "simhash": "fingerprint_and_simhash",
-    "status": "manage_store",
-    "upgrade": "manage_store",
+    "status": "status_list_delete_upgrade",
+    "upgrade": "status_list_delete_upgrade",
 }
 #: Functions of commands whose names are keywords or builtin names in Python.
 _FUNCTIONS = {"list": "list_documents"}

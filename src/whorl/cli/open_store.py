@@ -1,4 +1,4 @@
-"""Opens the store of a command, or with `--in` a temporary store of files, and finds the documents that a user names."""
+"""Opens the store of a command, or with `--in` a temporary store of files, and finds the documents that users name."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from whorl.output.formatting import printable
 
 # Importing these modules takes longer than comparing two files, so they are imported when needed.
 if TYPE_CHECKING:
-    from whorl.ingest.files import Problem
+    from whorl.ingest.find_and_read_files import Problem
     from whorl.ingest.rows.row_format import File, RowColumns
     from whorl.model import Document
-    from whorl.search.references import Referent
+    from whorl.search.document_references import Referent
     from whorl.store import Store
 
 _IN = click.option(
@@ -91,7 +91,7 @@ def opened_for(searched: Searched) -> Iterator[Store]:
     if searched.store is not None:
         raise ParameterError("--in and --store exclude each other: --in reads files, and keeps no store")
     from whorl.cli.render.console import problem_lines, progress_bar
-    from whorl.ingest.files import Problem, Problems, places
+    from whorl.ingest.find_and_read_files import Problem, Problems, places
     from whorl.ingest.rows.row_format import RowColumns
     from whorl.store import open_store
 
@@ -128,8 +128,8 @@ def file_documents(
     A table is one document unless the user named the text column; `on_text_table` is called with the name of such a
     table.
     """
-    from whorl.ingest.files import documents_in
-    from whorl.search.references import file_id
+    from whorl.ingest.find_and_read_files import documents_in
+    from whorl.search.document_references import file_id
 
     noted = None if columns.is_text_named else on_text_table
     for file in files:
@@ -155,7 +155,7 @@ def file_text(path: str) -> str | None:
     """Return the text of a file; None if it is missing. Raise ParameterError if it is unreadable or not text."""
     if path == STANDARD_INPUT or not is_file(path):
         return None
-    from whorl.ingest.files import source_text
+    from whorl.ingest.find_and_read_files import source_text
 
     return source_text(path)
 
@@ -170,7 +170,7 @@ def referent(store: Store, name: str, *, is_file_expected: bool = False, finds_c
         ParameterError: The name is a folder, or the file is unreadable or not text.
     """
     if name == STANDARD_INPUT:
-        from whorl.ingest.files import source_text
+        from whorl.ingest.find_and_read_files import source_text
 
         meant = store.references.of_text(source_text(name), "standard input", finds_copy=finds_copy)
     else:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO
 from whorl.errors import ParameterError
 
 if TYPE_CHECKING:
-    from whorl.hamming.codes import Codes, Groups
+    from whorl.hamming.codes_and_groups import Codes, Groups
 
 _MOST_BLOCKS, _DIGITS = 64, 19
 #: Exit code of a command that SIGPIPE has ended, as in shells.
@@ -78,7 +78,7 @@ def find_clusters(arguments: Sequence[str] | None = None) -> int:
 def _pairs(codes: Codes, distance: int) -> Iterator[Groups]:
     import numpy as np
 
-    from whorl.hamming.codes import Groups
+    from whorl.hamming.codes_and_groups import Groups
     from whorl.hamming.pairs import stream_pairs
 
     for pairs in stream_pairs(codes, distance):
@@ -155,7 +155,7 @@ def _standard(stream: TextIO | None) -> BinaryIO:
 
 def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
     """Return the codes, and the ids of each code, if any."""
-    from whorl.hamming import codes as hamming_codes
+    from whorl.hamming import codes_and_groups as hamming_codes
     from whorl.hamming.simhash_files import is_labelled, prepend_lines, read_codes, read_labelled
 
     try:

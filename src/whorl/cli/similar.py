@@ -67,7 +67,7 @@ def similar(
     read = "-" if text == "-" else file
     options = with_boilerplate_texts(options, [read, document])
     if read is not None and document is None:
-        from whorl.ingest.files import source_text
+        from whorl.ingest.find_and_read_files import source_text
 
         text = source_text(read)
     with opened_for(searched) as opened:

@@ -19,7 +19,7 @@ from whorl.operations import IndexOperation
 if TYPE_CHECKING:
     from whorl.engine.backfill import BackfillReport
     from whorl.engine.check_findings import Finding
-    from whorl.engine.configured_field_names import FieldNames
+    from whorl.engine.configured_and_guessed_fields import FieldNames
     from whorl.engine.local.server import RunningServer
     from whorl.fingerprint.winnowing import PassageScheme
 

@@ -13,7 +13,7 @@ from whorl.cli.output_files import report_file, written_file
 from whorl.cli.render.console import console, reported_progress
 from whorl.cli.render.tables import closing_line, sources_table, totals_line
 from whorl.operations import SourcesOperation
-from whorl.output.comparison import Read
+from whorl.output.compare_documents import Read
 from whorl.output.formatting import as_json as json_text
 from whorl.output.sources import common_line, excluded_line, notes, sources_values, write_sources
 from whorl.output.sources_report import report

@@ -17,7 +17,7 @@ from whorl.cli.output_files import report_file, written_file
 from whorl.cli.render.comparison import place_text, shorten
 from whorl.cli.render.console import console, reported_progress
 from whorl.errors import ParameterError
-from whorl.ingest.files import source_text
+from whorl.ingest.find_and_read_files import source_text
 from whorl.operations import VerifyOperation
 from whorl.output.checked_quotations import (
     COLOURS,
@@ -28,7 +28,7 @@ from whorl.output.checked_quotations import (
     verification_values,
     write_quotations,
 )
-from whorl.output.comparison import Lines, Read
+from whorl.output.compare_documents import Lines, Read
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import plural, printable, title_of
 from whorl.search.quotations.extract_quotations import quotations_in_json

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from whorl.duplicates.options import DuplicatesOptions as DuplicatesOptions
     from whorl.duplicates.options import Keep as Keep
     from whorl.duplicates.options import ask_pairs as ask_pairs
-    from whorl.duplicates.passages import passages_among as passages_among
     from whorl.duplicates.remove_common_shingles import ask_common as ask_common
-    from whorl.duplicates.result import superfluous as superfluous
-    from whorl.duplicates.result import with_words as with_words
+    from whorl.duplicates.repeated_passages import passages_among as passages_among
+    from whorl.duplicates.results_and_retention import superfluous as superfluous
+    from whorl.duplicates.results_and_retention import with_words as with_words
     from whorl.duplicates.run import duplicates_among as duplicates_among
     from whorl.duplicates.run import duplicates_in as duplicates_in
     from whorl.duplicates.write_cluster_labels import write_ids as write_ids

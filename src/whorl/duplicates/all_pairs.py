@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import run_starts
+from whorl.arrays_and_batches import run_starts
 from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.prefix_filter import AT_ONCE, HashBlock, find_candidates

@@ -16,7 +16,16 @@ from functools import cached_property, partial
 from whorl.duplicates.options import DuplicatesOptions, Granularity, seconds_of
 from whorl.duplicates.sketching import no_date
 from whorl.errors import DocumentError, ParameterError
-from whorl.ingest.files import Place, Problem, Problems, StandardInput, documents_in, file_text, places, spans_in
+from whorl.ingest.find_and_read_files import (
+    Place,
+    Problem,
+    Problems,
+    StandardInput,
+    documents_in,
+    file_text,
+    places,
+    spans_in,
+)
 from whorl.ingest.rows.row_format import File, FileSpan, RowColumns
 from whorl.model import Document, documents_of
 

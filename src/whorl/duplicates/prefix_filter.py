@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import run_starts, spread
+from whorl.arrays_and_batches import run_starts, spread
 from whorl.duplicates.prefix_lengths import JoinOptions, PrefixLengths, Round, rounds
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.token_index import (

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import chunks, run_starts, sort_distinct
+from whorl.arrays_and_batches import chunks, run_starts, sort_distinct
 from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches, map_hashes
 from whorl.errors import ParameterError
 from whorl.fingerprint.fingerprint_texts import hash_texts

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import batches
+from whorl.arrays_and_batches import batches
 from whorl.duplicates.all_pairs import find_pairs, first_of_equals
 from whorl.duplicates.options import DuplicatesOptions, Granularity, PairOptions, seconds_of
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.remove_common_shingles import remove_boilerplate
-from whorl.duplicates.result import Duplicates, ReadProperties, ReadTexts
+from whorl.duplicates.results_and_retention import Duplicates, ReadProperties, ReadTexts
 from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore, sketch_digest
 from whorl.duplicates.sketching import SketchEntry, Sketching, SketchMaker, no_date, part_of
 from whorl.duplicates.verify_sketches import Pairs

@@ -21,7 +21,7 @@ from typing import Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import chunks
+from whorl.arrays_and_batches import chunks
 from whorl.duplicates.sketch_arrays import HASH, MAPPED_BYTES, Numbers, Sketches, map_hashes
 from whorl.duplicates.sketching import SketchBatch, SketchEntry, number_or_none
 from whorl.duplicates.verify_sketches import Pairs

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import with_made
+from whorl.arrays_and_batches import with_made
 from whorl.duplicates.options import Keep, seconds_of
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.fingerprint.fingerprint_texts import Together, hashed_together

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import run_starts
+from whorl.arrays_and_batches import run_starts
 from whorl.duplicates.prefix_lengths import PrefixLengths
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.verify_sketches import is_fast, run_in_threads, split_evenly

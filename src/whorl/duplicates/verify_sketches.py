@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import run_starts
+from whorl.arrays_and_batches import run_starts
 from whorl.duplicates.options import PairOptions
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.fingerprint.compiled import kernel
@@ -71,7 +71,7 @@ def is_fast(amount: int) -> bool:
 def _shared_by_merging(
     sketches: Sketches, a: Numbers, b: Numbers, counts_a: Numbers, counts_b: Numbers, least: Numbers, workers: int
 ) -> Numbers:
-    from whorl.fingerprint.compiled.sketch_comparison import count_shared
+    from whorl.fingerprint.compiled.sketch_loops import count_shared
 
     shared = np.empty(a.size, np.int64)
 

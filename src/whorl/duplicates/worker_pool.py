@@ -16,7 +16,7 @@ from itertools import islice
 from multiprocessing.connection import wait
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from whorl.arrays import batches
+from whorl.arrays_and_batches import batches
 from whorl.duplicates.input import ReadReport
 from whorl.duplicates.sketch_store import TemporarySketchStore, write_all
 from whorl.duplicates.sketching import SketchBatch, SketchMaker

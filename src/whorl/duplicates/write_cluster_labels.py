@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from whorl.arrays import batches
-from whorl.duplicates.result import Cluster
+from whorl.arrays_and_batches import batches
+from whorl.duplicates.results_and_retention import Cluster
 from whorl.engine.protocol import ClusterLabel, Engine, require_current_index
 from whorl.request_context import report_progress, require_time
 

@@ -12,12 +12,12 @@ from typing import IO
 
 from whorl.duplicates.input import InputReader, by_document, require_free_columns, without, without_ranges
 from whorl.duplicates.options import Granularity
-from whorl.duplicates.result import Cluster
+from whorl.duplicates.results_and_retention import Cluster
 from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.ingest.extraction.detect_format import decode
-from whorl.ingest.extraction.detect_format import format_of as format_of_file
-from whorl.ingest.files import Place, file_text, without_metadata
+from whorl.ingest.extraction.detect_format_and_encoding import decode
+from whorl.ingest.extraction.detect_format_and_encoding import format_of as format_of_file
+from whorl.ingest.find_and_read_files import Place, file_text, without_metadata
 from whorl.ingest.rows.detect_row_format import format_of
 from whorl.ingest.rows.row_format import Added, Row, RowFormat, UnreadRowsError
 

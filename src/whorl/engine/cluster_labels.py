@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from whorl.arrays import batches
+from whorl.arrays_and_batches import batches
 from whorl.engine.protocol import ClusterLabel
 from whorl.errors import EngineResponseError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document, PropertyValue

@@ -23,7 +23,7 @@ from itertools import chain
 
 import numpy as np
 
-from whorl.arrays import batches, chunks
+from whorl.arrays_and_batches import batches, chunks
 from whorl.engine.protocol import PassageHolders
 from whorl.errors import EngineResponseError, ParameterError, Span, UnsupportedQueryError
 from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketches

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import StoreError
-from whorl.fingerprint.minhash.signature import Signature
+from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, SketchScheme, compare
 from whorl.fingerprint.winnowing import PassageScheme

@@ -35,7 +35,7 @@ from typing import ClassVar, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import ranges_of, sort_distinct, spread
+from whorl.arrays_and_batches import ranges_of, sort_distinct, spread
 from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
 from whorl.fingerprint.fingerprint_texts import words_and_spans
 from whorl.fingerprint.shingling import Scheme
@@ -484,7 +484,7 @@ class RunIndex:
         require_time()
         runs = np.empty(max(0, items.size - self._size + 1), np.int64)
         slots = np.full(2 << runs.size.bit_length(), -1)
-        number_runs = self._loops.text_comparison.number_runs
+        number_runs = self._loops.text_loops.number_runs
         return runs, number_runs(items, self._size, known, known_runs, known_slots, kinds, slots, runs), slots
 
 
@@ -559,7 +559,7 @@ class Matcher:
             first, places = np.zeros(self.kinds + 1, np.int64), np.empty_like(self.b)
             found = np.empty((len(self.a), 3), np.int64)
             arrays = for_loops(self.a), for_loops(self._positions), for_loops(self.b)
-            count = loops.text_comparison.matches(*arrays, CANDIDATES, first, places, found)
+            count = loops.text_loops.matches(*arrays, CANDIDATES, first, places, found)
             return found[np.argsort(found[:count, 0], kind="stable")]
         anchored = self.find_anchored()
         require_time()

@@ -21,11 +21,18 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import chunks, sort_distinct
+from whorl.arrays_and_batches import chunks, sort_distinct
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME, Kernel, give_back, is_compiling, kernel_if_ready
-from whorl.fingerprint.minhash.signature import Signature, Spelling, minima_of, signature_of, spell, text_minima
+from whorl.fingerprint.minhash.signature_and_tokens import (
+    Signature,
+    Spelling,
+    minima_of,
+    signature_of,
+    spell,
+    text_minima,
+)
 from whorl.fingerprint.shingling import JoinedWords, Scheme, join, murmur, murmur_pieces, numbered_hashes, pieces
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans

@@ -18,7 +18,7 @@ from typing import Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import chunks, sort_distinct
+from whorl.arrays_and_batches import chunks, sort_distinct
 from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.fingerprint_texts import Parts, hash_texts
 from whorl.fingerprint.shingling import JoinedWords, Scheme

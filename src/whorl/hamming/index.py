@@ -10,7 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whorl.errors import StoreError
-from whorl.hamming.codes import BITS, LARGEST, Codes, CodesLike, Groups, as_code, as_codes, as_distance, without
+from whorl.hamming.codes_and_groups import (
+    BITS,
+    LARGEST,
+    Codes,
+    CodesLike,
+    Groups,
+    as_code,
+    as_codes,
+    as_distance,
+    without,
+)
 from whorl.hamming.lookup_tables import Layout, Tables, sort_codes
 
 #: The lookup tables are rebuilt after `_FEWEST_RECENT` single insertions or removals; in a large set of n codes, after

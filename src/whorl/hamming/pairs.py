@@ -19,7 +19,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from whorl.hamming.codes import (
+from whorl.hamming.codes_and_groups import (
     LARGEST,
     Codes,
     CodesLike,

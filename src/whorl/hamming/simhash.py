@@ -21,14 +21,14 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import chunks
+from whorl.arrays_and_batches import chunks
 from whorl.errors import ParameterError, require_text
 from whorl.fingerprint.compiled.kernel import Kernel, give_back
 from whorl.fingerprint.fingerprint_texts import kernel_for
 from whorl.fingerprint.shingling import JoinedWords, Scheme, murmur_pieces, pieces
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
 from whorl.hamming import other_simhash_libraries
-from whorl.hamming.codes import BITS, CodesLike, Hashes, Tally, as_code, as_codes, elect, tally
+from whorl.hamming.codes_and_groups import BITS, CodesLike, Hashes, Tally, as_code, as_codes, elect, tally
 
 DEFAULT_SCHEME = f"simhash1-{DEFAULT_PROFILE}"
 #: Votes of a feature that occurs once. This number is high enough to keep weights distinct after rounding.

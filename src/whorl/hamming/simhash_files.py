@@ -11,7 +11,7 @@ from typing import BinaryIO
 import numpy as np
 
 from whorl.errors import ParameterError
-from whorl.hamming.codes import LARGEST, Codes, Groups, loops, without_garbage_collection
+from whorl.hamming.codes_and_groups import LARGEST, Codes, Groups, loops, without_garbage_collection
 
 _CHUNK = 1 << 22
 #: Number of groups written at a time.

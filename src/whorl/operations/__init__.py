@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from whorl.operations.option_declaration import operation_of as operation_of
     from whorl.operations.option_declaration import options_of as options_of
     from whorl.operations.option_declaration import require_choices as require_choices
-    from whorl.operations.search_options import Boilerplate as Boilerplate
-    from whorl.operations.search_options import Columns as Columns
-    from whorl.operations.search_options import CommonOptions as CommonOptions
-    from whorl.operations.search_options import CompareOperation as CompareOperation
-    from whorl.operations.search_options import ExplainOperation as ExplainOperation
-    from whorl.operations.search_options import IgnorableBoilerplate as IgnorableBoilerplate
-    from whorl.operations.search_options import Paging as Paging
-    from whorl.operations.search_options import QueryPlan as QueryPlan
-    from whorl.operations.search_options import Reading as Reading
-    from whorl.operations.search_options import SearchOperation as SearchOperation
-    from whorl.operations.search_options import SimilarOperation as SimilarOperation
+    from whorl.operations.search_similar_compare_options import Boilerplate as Boilerplate
+    from whorl.operations.search_similar_compare_options import Columns as Columns
+    from whorl.operations.search_similar_compare_options import CommonOptions as CommonOptions
+    from whorl.operations.search_similar_compare_options import CompareOperation as CompareOperation
+    from whorl.operations.search_similar_compare_options import ExplainOperation as ExplainOperation
+    from whorl.operations.search_similar_compare_options import IgnorableBoilerplate as IgnorableBoilerplate
+    from whorl.operations.search_similar_compare_options import Paging as Paging
+    from whorl.operations.search_similar_compare_options import QueryPlan as QueryPlan
+    from whorl.operations.search_similar_compare_options import Reading as Reading
+    from whorl.operations.search_similar_compare_options import SearchOperation as SearchOperation
+    from whorl.operations.search_similar_compare_options import SimilarOperation as SimilarOperation
     from whorl.operations.sources_and_verify_options import SourcesOperation as SourcesOperation
     from whorl.operations.sources_and_verify_options import VerifyOperation as VerifyOperation
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
 from whorl.operations.option_declaration import Bounds, Share, only, option
-from whorl.operations.search_options import FILES, RESULT_FILES, Columns, IgnorableBoilerplate
+from whorl.operations.search_similar_compare_options import FILES, RESULT_FILES, Columns, IgnorableBoilerplate
 
 PairMetric: TypeAlias = Literal["jaccard", "containment", "similarity"]
 _SPARK = only("cli", because="Python's SparkDuplicates is a class of its own, and the service does without Spark")

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from whorl.fingerprint.statistics.metric import Percent
 from whorl.operations.option_declaration import QUERY_SCHEMA, Bounds, SimilarMetric, only, option
-from whorl.operations.search_options import RESULT_FILES, Columns
+from whorl.operations.search_similar_compare_options import RESULT_FILES, Columns
 
 _SET_UP = only("cli", "python", because="the store is set up before it is served")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from whorl.operations.option_declaration import ALL_RETURNED, QUERY_SCHEMA, Bounds, Rows, Share, Start, only, option
-from whorl.operations.search_options import IgnorableBoilerplate
+from whorl.operations.search_similar_compare_options import IgnorableBoilerplate
 
 
 @dataclass(frozen=True, kw_only=True)

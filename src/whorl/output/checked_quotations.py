@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, Any, ClassVar
 
-from whorl.output.comparison import LinedRange, Lines, Read
+from whorl.output.compare_documents import LinedRange, Lines, Read
 from whorl.output.formatting import cell, plural
 from whorl.output.json_conversion import values
 from whorl.output.sources_report import html_name, html_text, lines_named, report_page

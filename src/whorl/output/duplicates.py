@@ -18,7 +18,7 @@ from whorl.duplicates.contamination import ReferenceItem, ReferenceMatches
 from whorl.duplicates.input import span_of
 from whorl.duplicates.options import Keep
 from whorl.duplicates.remove_common_shingles import Residual
-from whorl.duplicates.result import (
+from whorl.duplicates.results_and_retention import (
     Cluster,
     ClusterColumns,
     Duplicates,

@@ -21,7 +21,7 @@ from whorl.search.similar.sketch_plan import (
 )
 
 if TYPE_CHECKING:
-    from whorl.search.find_earlier_copies import Repeats
+    from whorl.search.repeats_of_new_documents import Repeats
 
 _WANTED = {
     Metric.CONTAINMENT: "with at least {0} of the source in the document, or the reverse (containment)",

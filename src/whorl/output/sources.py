@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import IO, Any, ClassVar, Literal, NamedTuple
 
 from whorl.fingerprint.statistics.metric import Share, Shares
-from whorl.output.comparison import LinedRange, Lines, Read
+from whorl.output.compare_documents import LinedRange, Lines, Read
 from whorl.output.formatting import cell, percent, plural
 from whorl.output.json_conversion import values
 from whorl.request_context import timely

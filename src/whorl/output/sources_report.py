@@ -14,7 +14,7 @@ from importlib.resources import files
 import numpy as np
 
 from whorl.fingerprint.compare_texts import Passage
-from whorl.output.comparison import Lines, Read
+from whorl.output.compare_documents import Lines, Read
 from whorl.output.formatting import percent, plural
 from whorl.output.sources import common_line, excluded_line, notes, recall_line
 from whorl.search.attribution.results import Attribution, TextSource

@@ -32,8 +32,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 from lark.lexer import ContextualLexer
 
 from whorl.errors import ParameterError, Span, UnsupportedQueryError
-from whorl.query import alfresco_tokens, ast
-from whorl.query.alfresco_tokens import Splitter
+from whorl.query import ast, strict_alfresco_syntax
 from whorl.query.ast import Operator, ParseOptions, QueryLimits
 from whorl.query.ast_builder import Builder, TokenReaders, expand_templates
 from whorl.query.literals import read_boost, read_bound, read_field, read_similarity, read_slop, read_word
@@ -48,6 +47,7 @@ from whorl.query.messages import (
     too_many_clauses_error,
     unfinished_query_error,
 )
+from whorl.query.strict_alfresco_syntax import Splitter
 
 _OPTIONS = {"parser": "lalr", "start": "query", "maybe_placeholders": False}
 _DIGEST_SIZE = sha256().digest_size
@@ -244,16 +244,16 @@ _WHORL = _Language(
 _ALFRESCO = _Language(
     "alfresco.lark",
     TokenReaders(
-        alfresco_tokens.read_word,
-        alfresco_tokens.read_bound,
-        alfresco_tokens.read_name,
-        alfresco_tokens.read_number,
-        alfresco_tokens.read_number,
-        alfresco_tokens.read_slop,
+        strict_alfresco_syntax.read_word,
+        strict_alfresco_syntax.read_bound,
+        strict_alfresco_syntax.read_name,
+        strict_alfresco_syntax.read_number,
+        strict_alfresco_syntax.read_number,
+        strict_alfresco_syntax.read_slop,
     ),
-    alfresco_tokens.bad_character_error,
-    alfresco_tokens.refused_token_error,
-    alfresco_tokens.early_end_error,
+    strict_alfresco_syntax.bad_character_error,
+    strict_alfresco_syntax.refused_token_error,
+    strict_alfresco_syntax.early_end_error,
 )
 
 
@@ -270,7 +270,7 @@ def build_grammars() -> None:
 
 @cache
 def _cached_parser(grammar: str) -> Lark:
-    splitter = alfresco_tokens.Splitter() if grammar == _ALFRESCO.grammar else None
+    splitter = strict_alfresco_syntax.Splitter() if grammar == _ALFRESCO.grammar else None
     return parser_of(Path(__file__).with_name(grammar).read_text(encoding="utf-8"), splitter)
 
 

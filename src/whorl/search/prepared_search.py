@@ -12,11 +12,11 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from whorl.arrays import batches
+from whorl.arrays_and_batches import batches
 from whorl.engine.protocol import Engine, Facet, FacetResult, LookUp, gap_warnings
 from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError, require_text
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets
-from whorl.fingerprint.minhash.signature import Signature, buckets_from, shared_tokens
+from whorl.fingerprint.minhash.signature_and_tokens import Signature, buckets_from, shared_tokens
 from whorl.fingerprint.sketch.frac_minhash import Sketch
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.statistics.overlap_estimates import Estimate, estimate
@@ -42,13 +42,13 @@ from whorl.query.plan.nodes import (
 from whorl.query.plan.planner import QueryDefaults, bind, resolve
 from whorl.query.unparse import write_quoted
 from whorl.request_context import require_time, trace
-from whorl.search.references import References
+from whorl.search.document_references import References
 from whorl.search.similar.fetch_query_sources import Source, Sources
 
 # These modules are imported when needed, so that searches start faster.
 if TYPE_CHECKING:
     from whorl.search.boilerplate import BoilerplateDetector
-    from whorl.search.highlight import Highlights, Marking, Snippet
+    from whorl.search.highlight_and_spelling import Highlights, Marking, Snippet
     from whorl.search.similar.results import Explanation, Measured
     from whorl.search.similar.search import CalibratedFingerprints
 
@@ -323,7 +323,7 @@ class PreparedQuery:
 
         Hits without a stored text are left out, and also the last hits if the texts are too long in total.
         """
-        from whorl.search.highlight import snippet, word_clauses
+        from whorl.search.highlight_and_spelling import snippet, word_clauses
         from whorl.search.similar.verify import MOST_PAGE_CHARACTERS
 
         clauses = word_clauses(self._plan, self.reader.content_places())
@@ -417,7 +417,7 @@ def collapsed_page(engine: Engine, plan: BoundPlan, *, start: int, rows: int, or
 
 def highlighted(prepared: PreparedQuery, documents: Mapping[str, Stored], fields: Mapping[str, Marking]) -> Highlights:
     """Return fragments of hits with the query's words marked, but not the words of its filters."""
-    from whorl.search.highlight import highlights
+    from whorl.search.highlight_and_spelling import highlights
 
     reader = prepared.reader
     return highlights(prepared.engine, prepared.resolved, reader.places, documents, fields, reader.names)

@@ -21,7 +21,7 @@ from whorl.ingest.rows.json_and_csv import json_document
 from whorl.ingest.store_documents import SeenIds
 from whorl.model import Document, Indexed
 from whorl.request_context import cancellation, require_time, uninterrupted
-from whorl.search.find_earlier_copies import Repeats, RepeatSearch
+from whorl.search.repeats_of_new_documents import Repeats, RepeatSearch
 from whorl.service.middleware.limits import BodyMemory, JsonMeter, RequestSemaphore
 from whorl.settings.settings import Settings
 from whorl.store import Store

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import platformdirs
 
-from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.errors import ParameterError, suggestion, without_login
 from whorl.ingest.extraction import FileLimits
 from whorl.model import PropertyLimits
@@ -27,7 +27,7 @@ from whorl.query import ast
 from whorl.query.ast import DEFAULT_CLAUSES, DEFAULT_LENGTH, MAX_CLAUSES, MAX_LENGTH, QueryLimits
 
 if TYPE_CHECKING:
-    from whorl.engine.server_access import ServerAccess
+    from whorl.engine.server_engine import ServerAccess
 
 #: Smallest permitted `max_rows`: by default, requests may return 100 rows.
 _LEAST_MAX_ROWS = 100
@@ -476,7 +476,7 @@ class Settings:
         self, *, auth: tuple[str, str] | None, api_key: str | None = None, ca: Path | None, verify: bool
     ) -> ServerAccess:
         # Stores on disk need no HTTP client, so import it here.
-        from whorl.engine.server_access import ServerAccess
+        from whorl.engine.server_engine import ServerAccess
 
         return ServerAccess(
             timeout_seconds=self.timeout_seconds,

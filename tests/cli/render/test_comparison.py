@@ -13,7 +13,7 @@ from whorl.cli.render.comparison import shorten, summary_lines
 from whorl.fingerprint.compare_texts import compare
 from whorl.fingerprint.shingling import Scheme
 from whorl.operations import CompareOperation
-from whorl.output.comparison import Read
+from whorl.output.compare_documents import Read
 
 
 @pytest.mark.parametrize(

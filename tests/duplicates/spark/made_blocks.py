@@ -48,7 +48,7 @@ def alike_sets(chance: random.Random) -> list[set[int]]:
 
 def members_in(rows: Any) -> set[Any]:
     """Return id, name, size and key of each document in blocks."""
-    from whorl.duplicates.spark.arrow_blocks import BlockMembers, sizes_in
+    from whorl.duplicates.spark.partitions_and_blocks import BlockMembers, sizes_in
 
     members, times = BlockMembers.from_rows(rows)
     assert times.tolist() == [1] * len(members.ids)
@@ -58,14 +58,14 @@ def members_in(rows: Any) -> set[Any]:
 
 def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchScheme, count: int) -> LoadedDocuments:
     """Return sketches, given by their keys, divided over `count` parts."""
-    from whorl.duplicates.spark.arrow_blocks import (
+    from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
+    from whorl.duplicates.spark.partitions_and_blocks import (
         SKETCHES,
         MaterialisedRows,
         Partitioning,
         pack_hashes,
         partition_by_part,
     )
-    from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
 
     parts = Partitioning.into(count)
     rows = []

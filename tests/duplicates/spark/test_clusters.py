@@ -82,8 +82,8 @@ def test_clusters_equal_a_plain_implementation(rows: list[Member], keep: Keep, b
     Clusters equal those of plain loops: members sorted by run and bytes of the id, first and retained member, and the
     part of the retained member's key.
     """
-    from whorl.duplicates.spark.arrow_blocks import Partitioning, arrow_schema
     from whorl.duplicates.spark.clusters import MEMBERS, _cluster_partition
+    from whorl.duplicates.spark.partitions_and_blocks import Partitioning, arrow_schema
 
     names = ("id", "size", "key", "root", "worth", "run")
     named = [{"name": row[0] * 2, "stays": row[5] < before, **dict(zip(names, row, strict=True))} for row in rows]
@@ -111,8 +111,8 @@ def test_components_equal_a_plain_implementation(spark: SparkSession, most: int)
     Components are right for a long shuffled chain, stars, trees, cliques and random links, with negative numbers, both
     on one worker and by large-star and small-star.
     """
-    from whorl.duplicates.spark.arrow_blocks import MaterialisedRows
     from whorl.duplicates.spark.clusters import components
+    from whorl.duplicates.spark.partitions_and_blocks import MaterialisedRows
 
     chance = random.Random(9)
     # Each round of Spark halves the distance of a chain's ends.
@@ -133,7 +133,7 @@ def test_no_links(spark: SparkSession) -> None:
     """
     Without links, or with links of a node to itself only, there are no components.
     """
-    from whorl.duplicates.spark.arrow_blocks import MaterialisedRows
     from whorl.duplicates.spark.clusters import components
+    from whorl.duplicates.spark.partitions_and_blocks import MaterialisedRows
 
     assert components(spark.createDataFrame([(1, 1)], "a long, b long"), MaterialisedRows()).isEmpty()

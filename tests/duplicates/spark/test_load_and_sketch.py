@@ -21,9 +21,9 @@ def test_rows_become_sketches_or_problems() -> None:
     """
     Each row appears once: as a member of a block, with a sketch if it is long enough, or with its problem.
     """
-    from whorl.duplicates.spark.arrow_blocks import Partitioning
     from whorl.duplicates.spark.documents import documents_in
     from whorl.duplicates.spark.load_and_sketch import RunNumber, _sketch_rows
+    from whorl.duplicates.spark.partitions_and_blocks import Partitioning
 
     text = "one two three four five six"
     rows = [
@@ -58,8 +58,8 @@ def test_problems_beyond_the_limit_are_counted(monkeypatch: pytest.MonkeyPatch) 
     Each partition lists the first problems of rows, and counts the others.
     """
     from whorl.duplicates.spark import load_and_sketch
-    from whorl.duplicates.spark.arrow_blocks import Partitioning
     from whorl.duplicates.spark.documents import documents_in
+    from whorl.duplicates.spark.partitions_and_blocks import Partitioning
 
     monkeypatch.setattr(load_and_sketch, "PROBLEMS_LISTED", 2)
     kinds = [("id", pa.string()), ("name", pa.string()), ("text", pa.string()), ("content", pa.binary())]
@@ -163,7 +163,6 @@ def run_of(
     Returns:
         All blocks by part; the blocks without replaced members; the totals; and the removed keys.
     """
-    from whorl.duplicates.spark.arrow_blocks import Partitioning
     from whorl.duplicates.spark.load_and_sketch import (
         RunNumber,
         _divide_again,
@@ -173,6 +172,7 @@ def run_of(
         _sketch_rows,
         _without_replaced,
     )
+    from whorl.duplicates.spark.partitions_and_blocks import Partitioning
 
     parts, since = Partitioning.into(number + 1), since or number
 
@@ -210,7 +210,7 @@ def run_of(
 
 def runs_in(blocks: dict[int, Any]) -> dict[str, tuple[str, int, bool | None]]:
     """Return the name and run of each document, and whether its sketch is new; None without a sketch."""
-    from whorl.duplicates.spark.arrow_blocks import Block, BlockMembers
+    from whorl.duplicates.spark.partitions_and_blocks import Block, BlockMembers
 
     actual = {}
     for rows in blocks.values():

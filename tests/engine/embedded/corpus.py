@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.engine.embedded.store_process import SCHEME
 from whorl.fingerprint.fingerprint_texts import sign
-from whorl.fingerprint.minhash.signature import wrapped_bands
+from whorl.fingerprint.minhash.signature_and_tokens import wrapped_bands
 from whorl.model import Document
 from whorl.query.plan.nodes import (
     Bool,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.embedded.stores import fill
-from whorl.engine.embedded.folder import INDEX, IndexBrokenError
+from whorl.engine.embedded.folder_and_sqlite import INDEX, IndexBrokenError
 from whorl.engine.embedded.text_index import META, SegmentFiles, require_sound, segment_files
 
 

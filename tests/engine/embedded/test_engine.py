@@ -14,7 +14,7 @@ from tests.oracle import Oracle
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import SchemeMismatchError
 from whorl.fingerprint.fingerprint_texts import sign
-from whorl.fingerprint.minhash.signature import Spelling, integers, read_tokens
+from whorl.fingerprint.minhash.signature_and_tokens import Spelling, integers, read_tokens
 from whorl.fingerprint.shingling import Scheme
 from whorl.model import Document, Hit, PropertyValue
 from whorl.query.plan.nodes import (

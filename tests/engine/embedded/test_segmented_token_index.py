@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from whorl.engine.embedded import segmented_token_index, segments
-from whorl.engine.embedded.folder import IndexBrokenError
+from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
 from whorl.engine.embedded.segmented_token_index import DocumentTokens, TokenIndex
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.checks import Checks
 from tests.sampling import thorough
 from whorl.engine.embedded import segments
-from whorl.engine.embedded.folder import IndexBrokenError
+from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.segments import (
     BLOCK,

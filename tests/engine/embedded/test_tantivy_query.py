@@ -10,7 +10,7 @@ from tests.engine.embedded.store_process import SCHEME
 from tests.oracle import Oracle
 from whorl.engine.embedded.tantivy_query import TantivyQuery, translate
 from whorl.fingerprint.fingerprint_texts import sign
-from whorl.fingerprint.minhash.signature import wrapped_bands
+from whorl.fingerprint.minhash.signature_and_tokens import wrapped_bands
 from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from whorl.engine import server_access
+from whorl.engine import server_engine
 from whorl.engine.local import jars
 from whorl.engine.local.jars import Jar, Server, fetch_jars, find_java, of_version, read_lock
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
@@ -272,7 +272,7 @@ def test_a_failed_download_is_tried_again(one_jar, monkeypatch, tmp_path):
     """
     A network that fails now and then does not abort the download; a network that is down is an error.
     """
-    monkeypatch.setattr(server_access, "_FIRST_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(server_engine, "_FIRST_PAUSE_SECONDS", 0)
     monkeypatch.setitem(sys.modules, "jgo.maven", FlakyRepository(2))
     (jar,) = fetch_jars(one_jar, tmp_path / "cache")
     assert jar.read_bytes() == b"jar"

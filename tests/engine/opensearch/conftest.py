@@ -12,7 +12,7 @@ from tests.engine.opensearch.foreign import BESIDE, WORDS, filled
 from whorl import Store, open_store
 from whorl.engine.opensearch import foreign_minhash as min_hash
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.server_access import ServerAccess
+from whorl.engine.server_engine import ServerAccess
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ import pytest
 
 from whorl import Document, Store, open_store
 from whorl.engine.backfill import BackfillReport
-from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.opensearch.backfill import backfill, prepare
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_or_extend_index import initialise, source_trap
-from whorl.engine.opensearch.document_fields import OWN, SIZE
+from whorl.engine.opensearch.mapping_and_fields import OWN, SIZE
 from whorl.errors import EngineUnavailableError, ParameterError, SchemaError
 from whorl.settings.settings import Settings
 

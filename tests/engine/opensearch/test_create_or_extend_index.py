@@ -10,10 +10,10 @@ import pytest
 from tests import opensearch_runtime
 from tests.engine.opensearch.test_client import between
 from whorl import Document, open_store
-from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_or_extend_index import create, described, differences, initialise, keeps_own
-from whorl.engine.opensearch.document_fields import MAPPING, OWN
+from whorl.engine.opensearch.mapping_and_fields import MAPPING, OWN
 from whorl.errors import EngineResponseError, SchemaError
 
 TEXT = "one two three four five six seven"

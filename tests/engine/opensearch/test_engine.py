@@ -14,14 +14,14 @@ from tests.candidate_pages import candidate_page
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.duplicates import ask_pairs, duplicates_in
-from whorl.engine import server_access
-from whorl.engine.configured_field_names import FieldNames
+from whorl.engine import server_engine
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.check_index import check
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_or_extend_index import initialise
-from whorl.engine.opensearch.document_fields import DIGEST, SKETCH, index_body
 from whorl.engine.opensearch.engine import OpenSearchEngine
+from whorl.engine.opensearch.mapping_and_fields import DIGEST, SKETCH, index_body
 from whorl.engine.protocol import ScanBatch
 from whorl.errors import FieldError, ParameterError, SchemaError, UnknownDocumentError, UnknownFieldError
 from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketch
@@ -243,7 +243,7 @@ def test_a_field_that_another_process_has_filled(url: str, monkeypatch: pytest.M
     """
     Before a name is refused, the cluster is asked again, unless the cached list of fields is fresh.
     """
-    monkeypatch.setattr(server_access, "_LATEST_SECONDS", -1.0)
+    monkeypatch.setattr(server_engine, "_LATEST_SECONDS", -1.0)
     with open_store(url) as reader, open_store(url) as writer:
         reader.index([Document("a", "", properties={"first": "x"})])
         assert [hit.id for hit in reader.search("first:x").hits] == ["a"]

@@ -14,7 +14,7 @@ from tests.engine.opensearch.test_client import between
 from whorl import Document, Store, open_store
 from whorl.duplicates import ask_pairs, duplicates_in
 from whorl.engine.check_findings import Severity
-from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.opensearch import foreign_minhash as min_hash
 from whorl.engine.opensearch.backfill import backfill
 from whorl.engine.opensearch.check_index import check
@@ -24,7 +24,7 @@ from whorl.engine.opensearch.engine import OpenSearchEngine
 from whorl.engine.opensearch.foreign_minhash import choose_field, foreign_tokens, minhash_fields, probe_field
 from whorl.errors import NoSketchesError, SchemaError
 from whorl.fingerprint.fingerprint_texts import sign
-from whorl.fingerprint.minhash.signature import Spelling
+from whorl.fingerprint.minhash.signature_and_tokens import Spelling
 from whorl.fingerprint.shingling import Scheme
 from whorl.model import Order
 from whorl.query.plan.nodes import Kind

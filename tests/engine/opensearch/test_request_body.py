@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from whorl import Document, Store
 from whorl.engine.index_terms import MAX_CLAUSES
-from whorl.engine.opensearch.document_fields import word_term
+from whorl.engine.opensearch.mapping_and_fields import word_term
 from whorl.engine.opensearch.request_body import clause, leaf_clauses, sorted_by, translate
 from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import Scheme

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from whorl.engine.opensearch.client import IndexClient, guard_response, guard_responses
-from whorl.engine.server_access import ServerAccess
+from whorl.engine.server_engine import ServerAccess
 from whorl.errors import EngineError, EngineResponseError, ParameterError
 
 ANSWER = b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 8\r\n\r\n{"a": 1}'

@@ -8,7 +8,7 @@ from pathlib import Path
 import requests
 
 from whorl.engine.check_findings import Severity
-from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.local.solr import create_collection
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient

@@ -17,7 +17,7 @@ from tests.plain import plain_minima, plain_tokens
 from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.engine.check_findings import Severity
-from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.local.solr import create_collection, delete_collection
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.backfill import backfill

@@ -21,13 +21,13 @@ from tests.plain import plain_filter
 from tests.sampling import FULL, sample, thorough
 from whorl import Store
 from whorl.engine.check_findings import Severity
-from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.solr.check_collection import check, compare_sample
 from whorl.engine.solr.client import SolrClient, SolrResponse
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.inspect_collection import inspect, profile_of, seen_profile
 from whorl.fingerprint.fingerprint_texts import sign
-from whorl.fingerprint.minhash.signature import Spelling
+from whorl.fingerprint.minhash.signature_and_tokens import Spelling
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.words.tokenizer import PROFILES, tokens
 

@@ -10,7 +10,7 @@ import pytest
 from tests.engine.solr.indexed import (
     stored,
 )
-from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.backfill import backfill, prepare, require_safe
 from whorl.engine.solr.client import SolrClient

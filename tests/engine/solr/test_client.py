@@ -38,7 +38,7 @@ from whorl import Document, open_store
 from whorl.cli.main import main
 from whorl.engine.local.server import RunningServer
 from whorl.engine.local.solr import start_standalone
-from whorl.engine.server_access import ServerAccess, ServerConnections
+from whorl.engine.server_engine import ServerAccess, ServerConnections
 from whorl.engine.solr.client import SolrClient
 from whorl.errors import EngineError, EngineResponseError, EngineUnavailableError
 

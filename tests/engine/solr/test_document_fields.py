@@ -9,8 +9,8 @@ import pytest
 
 from tests import solr_runtime
 from whorl import Document, Order, open_store
-from whorl.engine import server_access
-from whorl.engine.configured_field_names import FieldNames
+from whorl.engine import server_engine
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
@@ -159,7 +159,7 @@ def test_a_field_that_another_process_has_filled(client: SolrClient, monkeypatch
     """
     Before a name is refused, Solr is asked again, unless the cached list of fields is fresh.
     """
-    monkeypatch.setattr(server_access, "_LATEST_SECONDS", -1.0)
+    monkeypatch.setattr(server_engine, "_LATEST_SECONDS", -1.0)
     with open_store(client.url) as reader, open_store(client.url) as writer:
         reader.index([Document("a", "", properties={"first": "x"})])
         assert ids(reader, "first:x") == ["a"]

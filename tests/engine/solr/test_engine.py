@@ -14,12 +14,12 @@ import pytest
 from tests import solr_runtime
 from tests.engine.solr.indexed import DOCUMENTS as INDEXED
 from whorl import Document, Store, open_store
-from whorl.engine.server_access import json_bytes
+from whorl.engine.server_engine import json_bytes
 from whorl.engine.solr.engine import BATCH_SIZE, CONNECTIONS, send_parallel
 from whorl.engine.solr.request_body import SolrFields, search_request
 from whorl.errors import DocumentError, EngineUnavailableError
 from whorl.fingerprint.fingerprint_texts import sign, text_sketch
-from whorl.fingerprint.minhash.signature import Spelling
+from whorl.fingerprint.minhash.signature_and_tokens import Spelling
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.statistics.metric import Metric

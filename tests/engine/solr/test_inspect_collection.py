@@ -11,13 +11,13 @@ from tests import solr_runtime
 from tests.plain import full_minima, plain_minima
 from whorl import Store
 from whorl.engine.check_findings import Severity
-from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.solr.check_collection import compare_sample
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.inspect_collection import TokenSource
 from whorl.errors import SchemaError
-from whorl.fingerprint.minhash.signature import Spelling, spell
+from whorl.fingerprint.minhash.signature_and_tokens import Spelling, spell
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import tokens
 

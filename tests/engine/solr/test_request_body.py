@@ -18,7 +18,7 @@ from whorl.engine.solr.request_body import (
     search_request,
 )
 from whorl.errors import ParameterError
-from whorl.fingerprint.minhash.signature import integers, read_tokens
+from whorl.fingerprint.minhash.signature_and_tokens import integers, read_tokens
 from whorl.query.ast import Pattern, WildcardCharacter
 from whorl.query.plan.nodes import (
     Between,

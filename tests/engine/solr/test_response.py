@@ -179,7 +179,7 @@ def test_changes_of_a_collection_are_noticed(url: str, monkeypatch: pytest.Monke
         engine = store.engine
         assert isinstance(engine, SolrEngine)
         clock = [1000.0]
-        monkeypatch.setattr("whorl.engine.server_access.time.monotonic", lambda: clock[0])
+        monkeypatch.setattr("whorl.engine.server_engine.time.monotonic", lambda: clock[0])
         engine._collection.forget()
         assert engine.collection.has_sketches
         definition = client.get("schema/fields/whorl_sketch")["field"]

@@ -19,7 +19,7 @@ from tests import solr_runtime
 from tests.clock import Clock
 from tests.sampling import thorough
 from whorl import Document, open_store
-from whorl.engine.server_access import ServerAccess
+from whorl.engine.server_engine import ServerAccess
 from whorl.engine.solr.client import SolrClient
 from whorl.errors import EngineResponseError, EngineUnavailableError
 from whorl.request_context import Trace, deadline, new_request, seconds_left

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.plain import murmur_halves
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import Kernel
-from whorl.fingerprint.minhash.signature import minima_of
+from whorl.fingerprint.minhash.signature_and_tokens import minima_of
 from whorl.fingerprint.shingling import Scheme, java_utf16, numbered_hashes
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, shingles, tokens
 

@@ -30,7 +30,7 @@ from tests.plain import full_minima
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import Kernel
-from whorl.fingerprint.minhash.signature import text_minima
+from whorl.fingerprint.minhash.signature_and_tokens import text_minima
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, PROFILES, SURROGATE_OR_PAIR, tokens, tokens_and_spans
 

@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.errors import ParameterError
-from whorl.fingerprint.minhash.signature import band_match_probability, band_rows, min_should_match, wrapped_bands
+from whorl.fingerprint.minhash.signature_and_tokens import (
+    band_match_probability,
+    band_rows,
+    min_should_match,
+    wrapped_bands,
+)
 
 fractions = st.fractions(min_value=Fraction(1, 1000), max_value=1, max_denominator=1000)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plain import plain_token
-from whorl.fingerprint.minhash.signature import (
+from whorl.fingerprint.minhash.signature_and_tokens import (
     Spelling,
     as_indexed,
     integers,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.made_files import mail, pdf, sheet, with_addition, with_member, word
 from whorl.errors import DocumentError
-from whorl.ingest.extraction.detect_format import DOCX, XLSX, FileFormat
+from whorl.ingest.extraction.detect_format_and_encoding import DOCX, XLSX, FileFormat
 from whorl.ingest.extraction.extract_text import TextBuffer, html_text, read_mail, read_office, read_pdf
 
 

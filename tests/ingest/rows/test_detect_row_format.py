@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from tests.ingest.test_files import read
+from tests.ingest.test_find_and_read_files import read
 from whorl import Document
 from whorl.errors import DocumentError
-from whorl.ingest.files import Problem, documents_in, file_text
+from whorl.ingest.find_and_read_files import Problem, documents_in, file_text
 from whorl.ingest.rows.detect_row_format import detect, format_of
 from whorl.ingest.rows.row_format import Row, RowColumns, RowFormat, UnreadRowsError
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.oracle import bind_unresolved
 from whorl import parse
-from whorl.fingerprint.minhash.signature import Signature
+from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.query import ast
 from whorl.query.plan.describe import describe

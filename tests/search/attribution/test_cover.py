@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.checks import Checks
 from tests.fingerprint.compiled.scripts import ROUTES, routed
 from tests.sampling import thorough
-from whorl.arrays import ranges_of
+from whorl.arrays_and_batches import ranges_of
 from whorl.request_context import new_request
 from whorl.search.attribution.cover import (
     Numbers,

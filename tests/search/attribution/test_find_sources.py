@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.search.attribution.made import words
 from tests.search.similar.copies import Watched
 from whorl import Document, ParameterError, Shares, Store
-from whorl.arrays import ranges_of
+from whorl.arrays_and_batches import ranges_of
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import StoppedError
 from whorl.fingerprint.compare_texts import Passage, words_of

@@ -11,7 +11,7 @@ import pytest
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.fingerprint.fingerprint_texts import sign, text_sketch
-from whorl.fingerprint.minhash.signature import Signature
+from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.sketch.frac_minhash import Sketch
 from whorl.model import Document
 from whorl.search.similar.fetch_query_sources import Source, Sources

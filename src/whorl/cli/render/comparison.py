@@ -12,7 +12,7 @@ from whorl.cli.render.console import share_bar
 from whorl.fingerprint.compare_texts import Comparison, ResidualOverlap, Size
 from whorl.fingerprint.shingling import Scheme
 from whorl.operations import CompareOperation
-from whorl.output.comparison import Lines, Read
+from whorl.output.compare_documents import Lines, Read
 from whorl.output.formatting import percent, plural, printable
 
 #: Number of characters to show at the beginning, and at the end, of a long passage.

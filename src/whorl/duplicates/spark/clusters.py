@@ -26,11 +26,12 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from whorl.arrays import run_starts
+from whorl.arrays_and_batches import run_starts
 from whorl.duplicates.clusters import UnionFind
 from whorl.duplicates.options import Keep
 from whorl.duplicates.sketch_arrays import Numbers
-from whorl.duplicates.spark.arrow_blocks import (
+from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
+from whorl.duplicates.spark.partitions_and_blocks import (
     Batches,
     MaterialisedRows,
     Partitioning,
@@ -46,7 +47,6 @@ from whorl.duplicates.spark.arrow_blocks import (
     rows_by_part,
     whole_numbers,
 )
-from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
 from whorl.duplicates.spark.verify import measure_overlaps
 
 #: Columns of a member of a cluster. Each copy of a document is a member. `key` identifies the member's text, `root` its

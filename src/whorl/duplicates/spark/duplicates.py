@@ -15,7 +15,11 @@ from whorl.duplicates.options import DuplicatesOptions, PairOptions
 from whorl.duplicates.prefix_lengths import MOST_PAIRS, JoinOptions
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching, no_date
-from whorl.duplicates.spark.arrow_blocks import (
+from whorl.duplicates.spark.clusters import MEMBERS, cluster_members, components, loss_of, member_by_member, with_shares
+from whorl.duplicates.spark.documents import documents_in, parts_of
+from whorl.duplicates.spark.incremental_state import SearchState, drop_removed
+from whorl.duplicates.spark.load_and_sketch import STAYS, RunNumber, load_documents
+from whorl.duplicates.spark.partitions_and_blocks import (
     Batches,
     BlockMembers,
     arrow_schema,
@@ -27,10 +31,6 @@ from whorl.duplicates.spark.arrow_blocks import (
     sizes_in,
     whole_numbers,
 )
-from whorl.duplicates.spark.clusters import MEMBERS, cluster_members, components, loss_of, member_by_member, with_shares
-from whorl.duplicates.spark.documents import documents_in, parts_of
-from whorl.duplicates.spark.incremental_state import SearchState, drop_removed
-from whorl.duplicates.spark.load_and_sketch import STAYS, RunNumber, load_documents
 from whorl.duplicates.spark.prefix_filter import MOST_AT_ONCE, find_candidates
 from whorl.duplicates.spark.verify import PAIRS, measure_overlaps, verify_candidates
 from whorl.duplicates.verify_sketches import Pairs

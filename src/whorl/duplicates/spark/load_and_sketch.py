@@ -19,10 +19,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from whorl.arrays import run_starts
+from whorl.arrays_and_batches import run_starts
 from whorl.duplicates.sketch_arrays import Sketches
 from whorl.duplicates.sketching import SketchBatch, Sketching
-from whorl.duplicates.spark.arrow_blocks import (
+from whorl.duplicates.spark.partitions_and_blocks import (
     BLOCKS,
     MEMBERS,
     SKETCHES,

@@ -26,12 +26,25 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from whorl.arrays import run_starts, spread
+from whorl.arrays_and_batches import run_starts, spread
 from whorl.duplicates.all_pairs import find_pairs
 from whorl.duplicates.prefix_filter import oversized_groups
 from whorl.duplicates.prefix_lengths import JoinOptions, Round, rounds
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
-from whorl.duplicates.spark.arrow_blocks import (
+from whorl.duplicates.spark.frequencies_and_prefixes import (
+    COUNTS,
+    FREQUENCIES,
+    HAS_MORE_HASHES,
+    IS_INDEXED,
+    IS_NEW,
+    IS_PROBED,
+    RAREST,
+    SCATTERED,
+    FrequencyCounter,
+    frequencies_of,
+)
+from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
+from whorl.duplicates.spark.partitions_and_blocks import (
     SKETCHES,
     Batches,
     Block,
@@ -49,19 +62,6 @@ from whorl.duplicates.spark.arrow_blocks import (
     unpack_hashes,
     whole_numbers,
 )
-from whorl.duplicates.spark.document_frequencies import (
-    COUNTS,
-    FREQUENCIES,
-    HAS_MORE_HASHES,
-    IS_INDEXED,
-    IS_NEW,
-    IS_PROBED,
-    RAREST,
-    SCATTERED,
-    FrequencyCounter,
-    frequencies_of,
-)
-from whorl.duplicates.spark.load_and_sketch import LoadedDocuments
 from whorl.duplicates.spark.verify import PAIRS, pair_rows
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme

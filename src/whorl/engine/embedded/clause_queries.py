@@ -17,10 +17,10 @@ from typing import TypeAlias
 from tantivy import Occur, Query
 
 from whorl.engine.embedded.database import Records
-from whorl.engine.embedded.inverted_index import InvertedIndex
 from whorl.engine.embedded.prepare_documents import SCHEMA, words_field
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.shared_tokens import ScoredDocuments, match_tokens
+from whorl.engine.embedded.text_and_token_index import InvertedIndex
 from whorl.engine.index_terms import (
     OWN_FIELDS,
     compile_pattern,

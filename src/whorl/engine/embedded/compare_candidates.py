@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import batches
+from whorl.arrays_and_batches import batches
 from whorl.engine.embedded.database import Records
-from whorl.engine.embedded.folder import IndexBrokenError
+from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.segments import SKETCH, Numbers
 from whorl.engine.embedded.shared_tokens import ScoredDocuments, shared_counts

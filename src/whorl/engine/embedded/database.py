@@ -23,8 +23,15 @@ import numpy as np
 import orjson
 import zstandard
 
-from whorl.arrays import batches
-from whorl.engine.embedded.folder import RECORDS, connect, connect_read_only, damaged_message, file_state, sqlite_errors
+from whorl.arrays_and_batches import batches
+from whorl.engine.embedded.folder_and_sqlite import (
+    RECORDS,
+    connect,
+    connect_read_only,
+    damaged_message,
+    file_state,
+    sqlite_errors,
+)
 from whorl.errors import SchemeMismatchError, StoreError
 from whorl.fingerprint.fingerprint_texts import text_sketches
 from whorl.fingerprint.shingling import Scheme, well_formed

@@ -22,11 +22,11 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from whorl.arrays import batches, chunks
+from whorl.arrays_and_batches import batches, chunks
 from whorl.engine.cluster_labels import READ_AT_ONCE, cluster_labels, with_cluster_label
 from whorl.engine.embedded.database import OptionalPart, Records
 from whorl.engine.embedded.facets import count_facets
-from whorl.engine.embedded.folder import (
+from whorl.engine.embedded.folder_and_sqlite import (
     INDEX,
     LOCK,
     RECORDS,
@@ -41,12 +41,12 @@ from whorl.engine.embedded.folder import (
     mirror,
     prepare_folder,
 )
-from whorl.engine.embedded.inverted_index import IndexWriter, InvertedIndex
 from whorl.engine.embedded.prepare_documents import Change, DocumentPreparation
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.embedded.segments import PASSAGES
 from whorl.engine.embedded.shared_tokens import document_frequencies
 from whorl.engine.embedded.tantivy_query import translate
+from whorl.engine.embedded.text_and_token_index import IndexWriter, InvertedIndex
 from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
     Candidates,
@@ -59,7 +59,7 @@ from whorl.engine.protocol import (
 )
 from whorl.errors import DocumentError, SchemaError, StoreError
 from whorl.fingerprint.fingerprint_texts import sign, signatures_by_id
-from whorl.fingerprint.minhash.signature import Signature
+from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme

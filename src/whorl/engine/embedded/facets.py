@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from whorl.arrays import batches
+from whorl.arrays_and_batches import batches
 from whorl.engine.embedded.database import Records
 from whorl.engine.embedded.search import PlanRunner
 from whorl.engine.index_terms import encode_sortable

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import tantivy
 
-from whorl.arrays import chunks, sort_distinct
+from whorl.arrays_and_batches import chunks, sort_distinct
 from whorl.engine.embedded.database import NumberedDocument, Record
 from whorl.engine.embedded.segmented_token_index import DocumentTokens
 from whorl.engine.index_terms import (
@@ -27,7 +27,7 @@ from whorl.fingerprint.fingerprint_texts import (
     hash_texts,
     least_stored_size,
 )
-from whorl.fingerprint.minhash.signature import distinct_minima
+from whorl.fingerprint.minhash.signature_and_tokens import distinct_minima
 from whorl.fingerprint.shingling import Scheme, joined_words
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_numbers_together
 from whorl.fingerprint.winnowing import Numbers, PassageScheme, passage_numbers

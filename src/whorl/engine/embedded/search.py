@@ -13,17 +13,17 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 import numpy as np
 from tantivy import Query
 
-from whorl.arrays import batches, sort_distinct
+from whorl.arrays_and_batches import batches, sort_distinct
 from whorl.engine.embedded.clause_queries import IndexReader, any_of, phrase_query
 from whorl.engine.embedded.compare_candidates import FEW, StoredCandidates
 from whorl.engine.embedded.database import Records
-from whorl.engine.embedded.folder import IndexBrokenError
-from whorl.engine.embedded.inverted_index import InvertedIndex
+from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
 from whorl.engine.embedded.prepare_documents import SCHEMA
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.segments import PASSAGES
 from whorl.engine.embedded.shared_tokens import ScoredDocuments, best_page, has_only_tokens, match_tokens, token_holders
 from whorl.engine.embedded.tantivy_query import translate
+from whorl.engine.embedded.text_and_token_index import InvertedIndex
 from whorl.engine.embedded.text_index import ScoredId
 from whorl.engine.protocol import CandidatePage, Candidates, PassageHolders, Role, reference_meanings
 from whorl.fingerprint.shingling import well_formed

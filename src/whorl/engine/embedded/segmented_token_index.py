@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.engine.embedded.folder import IndexBrokenError, OtherIndexError
+from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError, OtherIndexError
 from whorl.engine.embedded.segments import Segment, Tokens, merge_segments, write_documents
 
 #: Merge `FANOUT` segments of fewer than `SMALLEST_SEGMENT` documents (64), then `FANOUT` segments of fewer than four

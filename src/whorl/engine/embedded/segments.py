@@ -43,8 +43,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import counts_in_groups, run_starts, spread
-from whorl.engine.embedded.folder import IndexBrokenError
+from whorl.arrays_and_batches import counts_in_groups, run_starts, spread
+from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
 from whorl.request_context import require_time
 
 Packed = npt.NDArray[np.uint64]

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import batches, run_starts, sort_distinct, spread
+from whorl.arrays_and_batches import batches, run_starts, sort_distinct, spread
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
 from whorl.engine.embedded.segments import MINHASH, PASSAGES, SKETCH, Numbers, Segment, Tokens
 from whorl.query.plan.nodes import (

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 import tantivy
 from tantivy import Occur, Query
 
-from whorl.engine.embedded.folder import HEAP_BYTES, IndexBrokenError, OtherIndexError, index_errors
+from whorl.engine.embedded.folder_and_sqlite import HEAP_BYTES, IndexBrokenError, OtherIndexError, index_errors
 from whorl.engine.embedded.prepare_documents import SCHEMA, Change, fill, words_analyzer
 from whorl.request_context import require_time, timely
 

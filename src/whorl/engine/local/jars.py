@@ -23,7 +23,7 @@ from typing import Any
 
 import platformdirs
 
-from whorl.engine.server_access import with_retries
+from whorl.engine.server_engine import with_retries
 from whorl.errors import EngineUnavailableError, ParameterError
 
 _SYSTEM_JAVAS = Path("/usr/lib/jvm")

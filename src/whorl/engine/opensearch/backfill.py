@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
-from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.opensearch.client import IndexClient, guard_response
 from whorl.engine.opensearch.create_or_extend_index import require_fields, source_trap
-from whorl.engine.opensearch.document_fields import (
+from whorl.engine.opensearch.mapping_and_fields import (
     OWN,
     PASSAGES,
     SCHEME,

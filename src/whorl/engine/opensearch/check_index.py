@@ -18,7 +18,7 @@ from whorl.engine.check_findings import (
     without_name,
     without_passages,
 )
-from whorl.engine.configured_field_names import (
+from whorl.engine.configured_and_guessed_fields import (
     FieldNames,
     TextField,
     init_command,
@@ -39,7 +39,6 @@ from whorl.engine.opensearch.create_or_extend_index import (
     splits_names,
     stored_texts,
 )
-from whorl.engine.opensearch.document_fields import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, passage_scheme
 from whorl.engine.opensearch.foreign_minhash import (
     LONG_PROBE,
     MinHashField,
@@ -48,6 +47,7 @@ from whorl.engine.opensearch.foreign_minhash import (
     probe_field,
     token_count,
 )
+from whorl.engine.opensearch.mapping_and_fields import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, passage_scheme
 from whorl.engine.opensearch.request_body import sorted_by
 from whorl.errors import EngineError, EngineResponseError, SchemaError
 from whorl.model import Order

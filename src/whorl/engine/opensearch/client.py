@@ -21,9 +21,9 @@ from urllib.parse import quote, unquote, urlencode, urlsplit, urlunsplit
 import opensearchpy
 from opensearchpy.exceptions import OpenSearchException, TransportError
 
-from whorl.arrays import batches
-from whorl.engine.opensearch.document_fields import Json
-from whorl.engine.server_access import ServerAccess, ServerConnections, json_bytes, redirect_message, with_retries
+from whorl.arrays_and_batches import batches
+from whorl.engine.opensearch.mapping_and_fields import Json
+from whorl.engine.server_engine import ServerAccess, ServerConnections, json_bytes, redirect_message, with_retries
 from whorl.errors import (
     EngineError,
     EngineResponseError,

@@ -17,12 +17,20 @@ from whorl.engine.cluster_labels import (
     cluster_labels,
     with_cluster_label,
 )
-from whorl.engine.configured_field_names import FieldNames
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.index_terms import explain_refusals
 from whorl.engine.opensearch.backfill import updates
 from whorl.engine.opensearch.client import IndexClient, guard_responses
 from whorl.engine.opensearch.create_or_extend_index import keeps_own, require_fields
-from whorl.engine.opensearch.document_fields import OF_CLUSTERS, OWN, PROPERTIES, Json, name_in, properties_in, text_in
+from whorl.engine.opensearch.mapping_and_fields import (
+    OF_CLUSTERS,
+    OWN,
+    PROPERTIES,
+    Json,
+    name_in,
+    properties_in,
+    text_in,
+)
 from whorl.engine.protocol import ClusterLabel
 from whorl.errors import DocumentError, SchemaError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document

@@ -11,8 +11,8 @@ from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
-from whorl.arrays import batches
-from whorl.engine.configured_field_names import (
+from whorl.arrays_and_batches import batches
+from whorl.engine.configured_and_guessed_fields import (
     SAMPLED,
     FieldNames,
     TextField,
@@ -21,7 +21,7 @@ from whorl.engine.configured_field_names import (
     require_named_text,
 )
 from whorl.engine.opensearch.client import IndexClient, guard_response
-from whorl.engine.opensearch.document_fields import (
+from whorl.engine.opensearch.mapping_and_fields import (
     ID,
     MAPPING,
     OF_CLUSTERS,

@@ -11,8 +11,8 @@ from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
-from whorl.arrays import batches
-from whorl.engine.configured_field_names import FieldNames
+from whorl.arrays_and_batches import batches
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.index_terms import (
     decoded_sketches,
     explain_refusals,
@@ -29,7 +29,8 @@ from whorl.engine.opensearch.create_or_extend_index import (
     splits_names,
     without_passage_field,
 )
-from whorl.engine.opensearch.document_fields import (
+from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens
+from whorl.engine.opensearch.mapping_and_fields import (
     DIGEST,
     FIELDS,
     HANDLE,
@@ -50,7 +51,6 @@ from whorl.engine.opensearch.document_fields import (
     text_in,
     without_text,
 )
-from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens
 from whorl.engine.opensearch.request_body import (
     Translation,
     everything,
@@ -70,10 +70,10 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.server_access import CACHE_SECONDS, Holders, ServerEngine, TtlCache
+from whorl.engine.server_engine import CACHE_SECONDS, Holders, ServerEngine, TtlCache
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
 from whorl.fingerprint.fingerprint_texts import Parts, hash_texts, sign, signatures_by_id
-from whorl.fingerprint.minhash.signature import Signature
+from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme

@@ -11,15 +11,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from whorl.arrays import batches
-from whorl.engine.configured_field_names import FieldNames
+from whorl.arrays_and_batches import batches
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.index_terms import PROBE
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.create_or_extend_index import described
-from whorl.engine.opensearch.document_fields import ID, OWN, Json, text_in
+from whorl.engine.opensearch.mapping_and_fields import ID, OWN, Json, text_in
 from whorl.errors import EngineResponseError, ParameterError, SchemaError
 from whorl.fingerprint.fingerprint_texts import sign
-from whorl.fingerprint.minhash.signature import Signature, Spelling, from_distinct, smallest_in_buckets
+from whorl.fingerprint.minhash.signature_and_tokens import Signature, Spelling, from_distinct, smallest_in_buckets
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
 from whorl.query.plan.fields_and_values import Fields

@@ -26,7 +26,8 @@ from whorl.engine.index_terms import (
     value_prefix,
     value_term,
 )
-from whorl.engine.opensearch.document_fields import (
+from whorl.engine.opensearch.foreign_minhash import TokenField
+from whorl.engine.opensearch.mapping_and_fields import (
     FIELDS,
     ID,
     MINHASH,
@@ -44,10 +45,9 @@ from whorl.engine.opensearch.document_fields import (
     stored_name,
     word_term,
 )
-from whorl.engine.opensearch.foreign_minhash import TokenField
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.errors import ParameterError, SchemaError
-from whorl.fingerprint.minhash.signature import spell_integers
+from whorl.fingerprint.minhash.signature_and_tokens import spell_integers
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.sketch.frac_minhash import encode_tokens
 from whorl.fingerprint.words.tokenizer import tokens

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
 
-from whorl.engine.configured_field_names import FieldNames, TextField, likely_name, require_named_text
+from whorl.engine.configured_and_guessed_fields import FieldNames, TextField, likely_name, require_named_text
 from whorl.engine.solr.client import Json, SolrClient, guard_response
 from whorl.engine.solr.field_definitions import (
     NEEDED,

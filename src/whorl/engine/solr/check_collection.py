@@ -18,7 +18,7 @@ from whorl.engine.check_findings import (
     without_name,
     without_passages,
 )
-from whorl.engine.configured_field_names import (
+from whorl.engine.configured_and_guessed_fields import (
     FieldNames,
     TextField,
     init_command,

@@ -23,7 +23,7 @@ from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
-from whorl.engine.server_access import ServerAccess, ServerConnections, json_bytes, redirect_message, with_retries
+from whorl.engine.server_engine import ServerAccess, ServerConnections, json_bytes, redirect_message, with_retries
 from whorl.errors import (
     EngineError,
     EngineResponseError,

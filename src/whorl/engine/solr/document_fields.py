@@ -18,8 +18,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from whorl.arrays import batches
-from whorl.engine.configured_field_names import FieldNames
+from whorl.arrays_and_batches import batches
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.index_terms import decoded_sketches, encoded_sketch
 from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
 from whorl.engine.solr.field_definitions import SAMPLE, SAMPLED, SCHEME, SIZE, SKETCH, WHOLE_PREFIXES, stored_name

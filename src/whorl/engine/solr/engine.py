@@ -17,8 +17,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-from whorl.arrays import batches, chunks
-from whorl.engine.configured_field_names import FieldNames
+from whorl.arrays_and_batches import batches, chunks
+from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.index_terms import explain_refusals, finds_only_short, passage_terms
 from whorl.engine.protocol import (
     CandidatePage,
@@ -32,7 +32,7 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.server_access import CACHE_SECONDS, Holders, LimitedCache, ServerEngine, TtlCache
+from whorl.engine.server_engine import CACHE_SECONDS, Holders, LimitedCache, ServerEngine, TtlCache
 from whorl.engine.solr.add_missing_fields import file_base
 from whorl.engine.solr.client import (
     BEGINNING,
@@ -77,7 +77,13 @@ from whorl.engine.solr.request_body import (
 )
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
 from whorl.fingerprint.fingerprint_texts import Parts, hash_texts, sign, signatures_by_id
-from whorl.fingerprint.minhash.signature import Signature, from_distinct, read_tokens, signature_of, smallest_in_buckets
+from whorl.fingerprint.minhash.signature_and_tokens import (
+    Signature,
+    from_distinct,
+    read_tokens,
+    signature_of,
+    smallest_in_buckets,
+)
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme

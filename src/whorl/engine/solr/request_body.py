@@ -29,7 +29,12 @@ from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, St
 from whorl.engine.solr.client import Json, SolrResponse, guard_response
 from whorl.engine.solr.field_definitions import PASSAGES, SAMPLE, SAMPLED, SCHEME, SIZE, WHOLE_PREFIXES, stored_name
 from whorl.errors import ParameterError
-from whorl.fingerprint.minhash.signature import Spelling, band_match_probability, spell_integers, spelled_in_one
+from whorl.fingerprint.minhash.signature_and_tokens import (
+    Spelling,
+    band_match_probability,
+    spell_integers,
+    spelled_in_one,
+)
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import encode_tokens
 from whorl.fingerprint.winnowing import PassageScheme

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import sort_distinct, spread
+from whorl.arrays_and_batches import sort_distinct, spread
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.unicode_tables import PADDING, tables_for_loops
 from whorl.fingerprint.shingling import JoinedWords, Scheme, hash_of_number, java_utf16, join
@@ -150,21 +150,19 @@ class Kernel:
         self.distinct_hashes([words])
         [*_] = self.murmur_firsts([words])
         one = np.ones(1, np.int64)
-        self._loops.sketch_comparison.upper_tails(one, one, one, one, np.empty(1))
-        self._loops.sketch_comparison.overlap_intervals(one, one, one, one, one, 0.5, one.copy(), one.copy())
-        self._loops.sketch_comparison.likeliest(one, one, one, one, one, one, one, np.ones(1), one.copy())
+        self._loops.sketch_loops.upper_tails(one, one, one, one, np.empty(1))
+        self._loops.sketch_loops.overlap_intervals(one, one, one, one, one, 0.5, one.copy(), one.copy())
+        self._loops.sketch_loops.likeliest(one, one, one, one, one, one, one, np.ones(1), one.copy())
         none = np.zeros(1, np.int64)
-        self._loops.sketch_comparison.decode(
+        self._loops.sketch_loops.decode(
             np.frombuffer(bytes(24), np.uint8), np.array([0, 16]), none, none, none, _NOTHING
         )
-        self._loops.sketch_comparison.count_shared(_NOTHING, none, none, none, none, none, none)
-        self._loops.text_comparison.number_runs(none, 1, none[1:], none[1:], none - 1, 0, none - 1, none.copy())
-        self._loops.text_comparison.matches(
+        self._loops.sketch_loops.count_shared(_NOTHING, none, none, none, none, none, none)
+        self._loops.text_loops.number_runs(none, 1, none[1:], none[1:], none - 1, 0, none - 1, none.copy())
+        self._loops.text_loops.matches(
             none, none, none, 1, np.zeros(2, np.int64), none.copy(), np.empty((1, 3), np.int64)
         )
-        self._loops.text_comparison.greedy_cover(
-            np.zeros((1, 2), np.int64), none, none, np.ones(1, np.bool_), none, none
-        )
+        self._loops.text_loops.greedy_cover(np.zeros((1, 2), np.int64), none, none, np.ones(1, np.bool_), none, none)
 
     def many(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the bucket minima of texts, and the number of shingles of each text.
@@ -519,8 +517,8 @@ class Loops(NamedTuple):
     words: Any
     cjk_words: Any
     hashes: Any
-    sketch_comparison: Any
-    text_comparison: Any
+    sketch_loops: Any
+    text_loops: Any
     jit: Any
 
 
@@ -534,9 +532,9 @@ def load_loops() -> Loops:
     except OSError as error:
         # llvmlite raises this error if it cannot map its library.
         raise MemoryError("the compiled loops cannot be loaded: there is too little memory for LLVM") from error
-    from whorl.fingerprint.compiled import cjk_words, hashes, jit, sketch_comparison, text_comparison, words
+    from whorl.fingerprint.compiled import cjk_words, hashes, jit, sketch_loops, text_loops, words
 
-    return Loops(words, cjk_words, hashes, sketch_comparison, text_comparison, jit)
+    return Loops(words, cjk_words, hashes, sketch_loops, text_loops, jit)
 
 
 #: Maximum number of idle kernels in memory; each takes some megabytes.

@@ -47,7 +47,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import ascending_distinct, batches, counts_in_groups, is_first_of_group
+from whorl.arrays_and_batches import ascending_distinct, batches, counts_in_groups, is_first_of_group
 from whorl.errors import ParameterError, SchemeMismatchError, StoreError
 from whorl.fingerprint.compiled.kernel import Loops, loops_at_hand
 from whorl.fingerprint.shingling import differing_fields
@@ -349,7 +349,7 @@ def _count_shared_in_loops(
         arrays = [source, *(hit.hashes for hit in hits[part])]
         starts = np.cumsum([len(own) for own in arrays])[:-1]
         pairs = np.zeros_like(starts), source_counts[part], starts, counts[part]
-        loops.sketch_comparison.count_shared(np.concatenate(arrays), *pairs, np.zeros_like(starts), shared[part])
+        loops.sketch_loops.count_shared(np.concatenate(arrays), *pairs, np.zeros_like(starts), shared[part])
     return shared
 
 
@@ -457,7 +457,7 @@ def _decode_in_loops(raws: Sequence[bytes], scheme: SketchScheme, loops: Loops) 
         return None
     ends = counts.cumsum()
     hashes = np.empty(ends[-1], np.uint64)
-    if loops.sketch_comparison.decode(joined, starts, low_bits, counts, ends - counts, hashes) < len(raws):
+    if loops.sketch_loops.decode(joined, starts, low_bits, counts, ends - counts, hashes) < len(raws):
         return None
     hashes.flags.writeable = False
     ranges = zip(sizes.tolist(), (ends - counts).tolist(), ends.tolist(), strict=True)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whorl.arrays import ranges_of
+from whorl.arrays_and_batches import ranges_of
 
 CODE_POINTS, FIRST_PLANE = 0x110000, 0x10000
 #: From ICU4J's UScript: COMMON is 0 and INHERITED is 1; neither begins a script run. JAPANESE means Han, Hiragana and

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from whorl.errors import DocumentError, StoppedError
 from whorl.ingest.extraction import FileLimits
-from whorl.ingest.extraction.detect_format import FileFormat
+from whorl.ingest.extraction.detect_format_and_encoding import FileFormat
 from whorl.request_context import cancellation, require_time, seconds_left
 
 #: A file that takes longer than this time in seconds is slow. Slow files may not occupy all processes while other files

@@ -29,7 +29,7 @@ from whorl.errors import (
     format_names,
     shorten_repr,
 )
-from whorl.fingerprint.minhash.signature import Signature, band_rows, min_should_match, wrapped_bands
+from whorl.fingerprint.minhash.signature_and_tokens import Signature, band_rows, min_should_match, wrapped_bands
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.query import ast

@@ -27,7 +27,7 @@ from itertools import groupby, islice, pairwise
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import order_of, ranges_of, run_starts, spread
+from whorl.arrays_and_batches import order_of, ranges_of, run_starts, spread
 from whorl.engine.protocol import Engine, PassageHolders
 from whorl.fingerprint.compare_texts import TextWords, words_of
 from whorl.fingerprint.shingling import join

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import ranges_of, spread
+from whorl.arrays_and_batches import ranges_of, spread
 from whorl.fingerprint.compiled.kernel import loops_at_hand
 from whorl.request_context import require_time
 
@@ -127,7 +127,7 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
         require_time()
         gains = np.bincount(owners, counts, len(covers)).astype(np.int64)
         ends, order = np.cumsum(np.fromiter(map(len, covers), np.int64, len(covers))), np.empty(len(covers), np.int64)
-        order = order[: loops.text_comparison.greedy_cover(ranges, ends, totals, is_open, gains, order)]
+        order = order[: loops.text_loops.greedy_cover(ranges, ends, totals, is_open, gains, order)]
         return [*zip(order.tolist(), (-gains[order]).tolist(), strict=True)]
     # Combine gain and total into one number, to order the documents by the gain and then by the total.
     scale = int(totals.max()) + 1

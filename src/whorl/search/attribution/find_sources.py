@@ -19,7 +19,7 @@ from operator import itemgetter
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import batches, ranges_of
+from whorl.arrays_and_batches import batches, ranges_of
 from whorl.engine.protocol import Engine, MatchCount
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare_texts import TextWords, words_of

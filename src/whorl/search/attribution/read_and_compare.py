@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import batches, chunks, ranges_of, run_starts, sort_distinct, spread
+from whorl.arrays_and_batches import batches, chunks, ranges_of, run_starts, sort_distinct, spread
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.compare_texts import Comparison, Passage, Passages, TextWords, words_of
 from whorl.fingerprint.fingerprint_texts import hashes_of_words

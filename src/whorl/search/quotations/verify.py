@@ -51,7 +51,7 @@ from whorl.search.quotations.results import (
 )
 
 if TYPE_CHECKING:
-    from whorl.search.references import References
+    from whorl.search.document_references import References
 
 #: Minimum number of words of a run that counts as taken from a document, and number of words of a looked-up run.
 RUN_WORDS, _LOOKED_UP_WORDS = 5, 4

@@ -8,11 +8,11 @@ from typing import NamedTuple
 from whorl.engine.protocol import Engine, RecalledSketch
 from whorl.errors import ParameterError, UnknownDocumentError, require_text, shorten_repr
 from whorl.fingerprint import fingerprint_texts
-from whorl.fingerprint.minhash.signature import Signature
+from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.query.plan.planner import no_fingerprint_message
-from whorl.search.references import References, listed
+from whorl.search.document_references import References, listed
 
 #: Name in a query for a text given with the query.
 SOURCE = "source"

@@ -20,14 +20,14 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import ascending_distinct, run_starts, sort_distinct
+from whorl.arrays_and_batches import ascending_distinct, run_starts, sort_distinct
 from whorl.engine.protocol import CandidatePage, Candidates, Costs, Engine, RecalledSketch
 from whorl.errors import ParameterError, UnknownDocumentError, shorten_repr
 from whorl.fingerprint.compare_texts import TextWords, common_shingles, words_of
 from whorl.fingerprint.compiled.kernel import count_search
 from whorl.fingerprint.fingerprint_texts import hashes_of_words, text_hashes
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets, judge_buckets
-from whorl.fingerprint.minhash.signature import Signature, bucket_of_each, buckets_from, integers
+from whorl.fingerprint.minhash.signature_and_tokens import Signature, bucket_of_each, buckets_from, integers
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, sketch_of_distinct
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, metric_named

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays import batches, chunks
+from whorl.arrays_and_batches import batches, chunks
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.compare_texts import Comparison, ResidualOverlap, compare, words_of
 from whorl.fingerprint.fingerprint_texts import hash_texts

@@ -18,7 +18,7 @@ from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.model import Hit, Page, Stored
 from whorl.output.json_conversion import values
 from whorl.query.plan.fields_and_values import date_of, format_date
-from whorl.search.highlight import Highlights, corrected
+from whorl.search.highlight_and_spelling import Highlights, corrected
 from whorl.search.prepared_search import PreparedQuery, highlighted
 from whorl.search.similar.results import Measured
 from whorl.service.alfresco.facets import facets_of

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from whorl.errors import DocumentError, ParameterError, UnknownDocumentError
 from whorl.ingest.extraction.reader_pool import BusyError, Reader
-from whorl.ingest.files import file_text
+from whorl.ingest.find_and_read_files import file_text
 from whorl.model import MAX_ID_LENGTH, Hit, Page, PropertyValue, Stored
 from whorl.operations import MAX_ROWS, MAX_START, DeleteOperation, IndexOperation
 from whorl.output.json_conversion import values
@@ -25,7 +25,7 @@ from whorl.query.plan.nodes import Kind
 from whorl.query.plan.planner import words_of
 from whorl.query.unparse import unparse
 from whorl.request_context import seconds_left
-from whorl.search.find_earlier_copies import RepeatSearch
+from whorl.search.repeats_of_new_documents import RepeatSearch
 from whorl.service.bulk_upload import BrokenOffError, Report, Uploads
 from whorl.service.errors import Failure, failure_of, require_writable
 from whorl.service.json_response import Json

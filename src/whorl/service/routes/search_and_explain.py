@@ -11,7 +11,7 @@ from pydantic import Field
 from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.json_conversion import values
 from whorl.output.search import ExplainedQuery, MeasuredPage, make_measured_page
-from whorl.search.highlight import Snippet
+from whorl.search.highlight_and_spelling import Snippet
 from whorl.service.json_response import Json
 from whorl.service.routes.base_models import (
     Example,

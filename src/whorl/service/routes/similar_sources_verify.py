@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from whorl.operations import Boilerplate, CompareOperation, SimilarOperation, SourcesOperation, VerifyOperation
 from whorl.output.checked_quotations import ListedVerification, quotations_report, verification_values
-from whorl.output.comparison import (
+from whorl.output.compare_documents import (
     ComparedTexts,
     DocumentPassages,
     Read,

@@ -1,0 +1,298 @@
+"""Finds near-duplicates among texts in memory: lists, pandas or polars frames, Arrow tables, Hugging Face datasets."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.duplicates.clusters import groups_by_label, labels_around_kept
+from whorl.duplicates.options import DEFAULT_RECALL, DEFAULT_THRESHOLD, DuplicatesOptions, Keep, PairOptions, ask_pairs
+from whorl.duplicates.results_and_retention import arrays_of
+from whorl.duplicates.run import duplicates_among
+from whorl.duplicates.sketch_arrays import Numbers
+from whorl.duplicates.verify_sketches import Pairs
+from whorl.duplicates.worker_pool import worthwhile_workers
+from whorl.errors import ParameterError
+from whorl.fingerprint.shingling import Scheme, well_formed
+from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, notes_on, require_fraction
+from whorl.model import Document
+
+#: Methods that convert a column to a list: pyarrow, pandas and polars.
+_TO_LIST = ("to_pylist", "to_list")
+_LISTED_COLUMNS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class DeduplicationSummary:
+    """Numbers of texts before and after deduplication.
+
+    Args:
+        too_short: Texts with fewer words than a shingle. They are kept without comparison.
+        clusters: Groups of two or more near-duplicates.
+        removed: Near-duplicates of a kept text.
+        text_bytes: Size of all texts in UTF-8.
+        removed_bytes: Size of the removed texts in UTF-8.
+    """
+
+    texts: int
+    too_short: int
+    clusters: int
+    removed: int
+    text_bytes: int
+    removed_bytes: int
+
+    @property
+    def removed_share(self) -> float:
+        return self.removed / max(self.texts, 1)
+
+    def __str__(self) -> str:
+        clusters = f"{self.clusters:,} cluster{'' if self.clusters == 1 else 's'}"
+        unit, name = (1e6, "MB") if self.text_bytes >= 1e6 else (1e3, "kB")
+        left = (self.text_bytes - self.removed_bytes) / unit
+        return (
+            f"{self.texts:,} texts; {self.removed:,} of them ({self.removed_share:.1%}) repeat others, in {clusters}; "
+            f"{left:,.1f} of {self.text_bytes / unit:,.1f} {name} are left"
+        )
+
+
+class Deduplication:
+    """Near-duplicates among texts. A text is identified by its row number, from 0.
+
+    Args:
+        pairs: Pairs of different texts. If texts are equal, only the first one is in pairs.
+        firsts: For each text, the row of the first equal text, which may be its own row; int64 array of shape (texts,).
+        keep: Retention policy.
+        losses: Rank of each text by the policy, where smaller is better, and infinity means no date or number; float64
+            array of shape (texts,).
+        sizes, lengths: Number of distinct shingles of each text, and its length in UTF-8 bytes.
+
+    Raises:
+        ParameterError: The policy needs a date or a number, and no text of a cluster has one.
+    """
+
+    def __init__(
+        self,
+        options: PairOptions,
+        pairs: Pairs,
+        firsts: Numbers,
+        keep: Keep,
+        losses: npt.NDArray[np.float64],
+        sizes: Numbers,
+        lengths: Numbers,
+    ) -> None:
+        self.options, self._pairs, self._firsts = options, pairs, firsts
+        self._keep, self._losses, self._sizes, self._lengths = keep, losses, sizes, lengths
+        self._order = np.argsort(losses, kind="stable")
+        if np.isinf(losses).any():
+            retained = self.labels[~self.keep]
+            if (unranked := retained[np.isinf(losses[retained])]).size:
+                count = int(np.count_nonzero(self.labels == unranked[0]))
+                raise ParameterError(f"row {unranked[0]:,} and {count - 1:,} more have {_no_rank(keep)}")
+
+    def __repr__(self) -> str:
+        return f"<Deduplication of {self.summary}>"
+
+    @cached_property
+    def labels(self) -> Numbers:
+        """Row of the text kept in place of each text (its own row if it stays); int64 array of shape (texts,)."""
+        _, at = np.unique(self._firsts[self._order], return_index=True)
+        preferred = self._order[np.sort(at)]
+        # Equal texts get the rank of the best of them, which is kept.
+        best = np.empty(self._sizes.size, np.int64)
+        best[self._firsts[preferred]] = preferred
+        firsts = self._firsts[preferred]
+        labels = labels_around_kept(self._sizes.size, self._pairs, firsts, np.zeros(self._sizes.size, np.bool_))
+        return best[labels[self._firsts]]
+
+    @cached_property
+    def keep(self) -> npt.NDArray[np.bool_]:
+        """Mask of the texts to keep: no two are near-duplicates, and every other text duplicates a kept text."""
+        return np.asarray(self.labels == np.arange(self.labels.size))
+
+    @property
+    def clusters(self) -> list[list[int]]:
+        """Rows of each cluster, starting with the row to keep. The largest cluster comes first."""
+        return [sorted(group.tolist(), key=lambda row: not self.keep[row]) for group in groups_by_label(self.labels)]
+
+    def pairs(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all pairs as columns: the rows a < b, and the shares jaccard, a_in_b and b_in_a as fractions.
+
+        pandas, polars and pyarrow can convert the columns to a table. Two equal texts are also a pair, so many copies
+        of a text give many pairs.
+        """
+        order = np.argsort(self._firsts, kind="stable")
+        counts = np.bincount(self._firsts, minlength=self._sizes.size)
+        begins = np.cumsum(counts) - counts
+        # A pair of a copied text with itself stands for the pairs among its copies.
+        copied = np.flatnonzero(counts > 1)
+        one, other = np.concatenate([self._pairs.a, copied]), np.concatenate([self._pairs.b, copied])
+        shared = np.concatenate([self._pairs.shared, self._sizes[copied]])
+        totals = counts[one] * counts[other]
+        pair = np.repeat(np.arange(one.size), totals)
+        number = np.arange(pair.size) - (np.cumsum(totals) - totals)[pair]
+        rows_a = order[begins[one[pair]] + number // counts[other[pair]]]
+        rows_b = order[begins[other[pair]] + number % counts[other[pair]]]
+        is_once = (one[pair] != other[pair]) | (rows_a < rows_b)
+        rows_a, rows_b, common = rows_a[is_once], rows_b[is_once], shared[pair][is_once]
+        rows_a, rows_b = np.minimum(rows_a, rows_b), np.maximum(rows_a, rows_b)
+        sizes_a, sizes_b = self._sizes[rows_a], self._sizes[rows_b]
+        jaccard = common / (sizes_a + sizes_b - common)
+        by_similarity = np.lexsort((rows_b, rows_a, -jaccard))
+        columns = {"a": rows_a, "b": rows_b, "jaccard": jaccard, "a_in_b": common / sizes_a, "b_in_a": common / sizes_b}
+        return {name: column[by_similarity] for name, column in columns.items()}
+
+    @cached_property
+    def summary(self) -> DeduplicationSummary:
+        is_removed = ~self.keep
+        return DeduplicationSummary(
+            texts=self._sizes.size,
+            too_short=int(np.count_nonzero(self._sizes == 0)),
+            clusters=np.unique(self.labels[is_removed]).size,
+            removed=int(np.count_nonzero(is_removed)),
+            text_bytes=int(self._lengths.sum()),
+            removed_bytes=int(self._lengths[is_removed].sum()),
+        )
+
+    def at(self, threshold: Percent) -> Deduplication:
+        """Return the result for a higher threshold, without a new search: the pairs are selected from the known pairs.
+
+        Args:
+            threshold: Percentage; a number up to 1 is a fraction.
+
+        Raises:
+            ParameterError: The threshold is lower than in the run, so not all pairs are known; or the policy needs a
+                date or number, and no text of a cluster has one.
+        """
+        wanted = fraction_of("threshold", threshold)
+        require_fraction("threshold", wanted)
+        _warn_of(notes_on(threshold=threshold))
+        if wanted < self.options.threshold:
+            raise ParameterError(
+                f"pairs were searched for from {float(self.options.threshold):.6g} on, so that those from "
+                f"{float(wanted):.6g} on are not known; deduplicate the texts again with threshold={threshold}"
+            )
+        options = replace(self.options, threshold=wanted)
+        # Shares of very long texts are estimates. Keep a pair that may reach the threshold.
+        is_pair = self._pairs.high >= options.least_overlap(self._pairs.sizes_a, self._pairs.sizes_b)
+        pairs = self._pairs.only(is_pair)
+        return Deduplication(options, pairs, self._firsts, self._keep, self._losses, self._sizes, self._lengths)
+
+
+def deduplicate(
+    texts: Any,
+    *,
+    text_column: str = "text",
+    threshold: Percent = float(DEFAULT_THRESHOLD),
+    metric: Metric | str = Metric.JACCARD,
+    recall: Percent = float(DEFAULT_RECALL),
+    keep: Keep | str = "first",
+    shingle: int = 5,
+) -> Deduplication:
+    """Find near-duplicates among texts in memory.
+
+    Args:
+        texts: An iterable of texts, a column of pandas, polars or pyarrow, or a table with such a column: a frame of
+            pandas or polars, an Arrow table, a Hugging Face dataset. A missing text counts as an empty text.
+        text_column: Column of the texts in a table.
+        threshold: Minimum share of common shingles that makes two texts near-duplicates, in percent; a number up to 1
+            is a fraction.
+        metric: Common shingles as a share of all shingles of both texts ("jaccard"), or of the smaller text's shingles
+            ("containment").
+        recall: Minimum percentage of the pairs just at the threshold that the search finds; a number up to 1 is a
+            fraction.
+        keep: Text of a cluster to keep: "first", "longest", or according to another column of the table,
+            "newest:COLUMN", "oldest:COLUMN", "largest:COLUMN" or "smallest:COLUMN". Ties go to the first text. A text
+            without a date or number is kept only if its cluster has no other text.
+        shingle: Number of words per shingle. Texts with fewer words are kept without comparison.
+
+    A number of exactly 1 means 100 %; a UserWarning says so.
+
+    Raises:
+        ParameterError: An option is invalid, a column is missing, a value is not a text, or no text of a cluster has a
+            date or number in the column of `keep`.
+
+    >>> found = deduplicate(["one two three four five six", "a b c d e", "One two three four five six!"])
+    >>> found.keep.tolist(), found.clusters
+    ([True, True, False], [[0, 2]])
+    """
+    policy = keep if isinstance(keep, Keep) else Keep.parse(keep)
+    pair_options = ask_pairs(metric, threshold, recall)
+    _warn_of(pair_options.notes)
+    values = _column(texts, text_column)
+    if policy.is_by_value and not policy.column:
+        raise ParameterError(f"keep {policy} needs a column: keep={f'{policy}:COLUMN'!r}")
+    ranks = None
+    if policy.column:
+        if _column_names(texts) is None:
+            raise ParameterError(f"keep {policy} needs a table with a column {policy.column!r}, not texts alone")
+        ranks = _column(texts, policy.column)
+    read = [_text(row, value) for row, value in enumerate(values)]
+    lengths = np.fromiter((len(text.encode()) for text in read), np.int64, len(read))
+    options = DuplicatesOptions(
+        pair_options, scheme=Scheme(shingle_size=shingle), workers=worthwhile_workers(int(lengths.sum()))
+    )
+    documents = (Document(str(row), text) for row, text in enumerate(read))
+    with duplicates_among(documents, options) as duplicates:
+        pairs, firsts, sizes = arrays_of(duplicates)
+    losses = np.zeros(len(read)) if policy.by == "first" else -sizes.astype(np.float64)
+    if ranks is not None:
+        worths = np.array([policy.worth(value) for value in ranks], np.float64)
+        losses = np.where(np.isnan(worths), np.inf, -worths)
+        if read and np.isinf(losses).all():
+            raise ParameterError(f"the {len(read):,} texts have {_no_rank(policy)}")
+    return Deduplication(pair_options, pairs, firsts, policy, losses, sizes, lengths)
+
+
+def _warn_of(notes: Iterable[str]) -> None:
+    """Warn the caller of the calling function about ambiguous numbers."""
+    for note in notes:
+        warnings.warn(note, UserWarning, stacklevel=3)
+
+
+def _no_rank(keep: Keep) -> str:
+    return (
+        f"no {keep.sought} in the column {keep.column!r}, so the {keep.by} is unknown; name another column, or keep "
+        "the first or the longest"
+    )
+
+
+def _column(data: Any, name: str) -> list[Any]:
+    """Return a column of a table as a list, or the texts of any other iterable."""
+    if isinstance(data, str | bytes | Mapping):
+        raise ParameterError(f"texts is one {type(data).__name__}, not several texts; give a list of them")
+    known = _column_names(data)
+    if known is not None:
+        if name not in known:
+            listed = ", ".join(map(repr, known[:_LISTED_COLUMNS])) or "none"
+            raise ParameterError(f"there is no column {name!r}; name one of {listed}")
+        data = data[name]
+    for method in _TO_LIST:
+        if hasattr(data, method):
+            return list(getattr(data, method)())
+    if not isinstance(data, Iterable):
+        raise ParameterError(f"texts must be a list of texts, a column or a table, got {data!r:.80}")
+    return list(data)
+
+
+def _column_names(data: Any) -> list[Any] | None:
+    """Return the column names of a table; None for texts."""
+    # Arrow and Hugging Face call it column_names, pandas and polars columns.
+    names = getattr(data, "column_names", None)
+    if names is None:
+        names = getattr(data, "columns", None)
+    return None if names is None else list(names)
+
+
+def _text(row: int, value: object) -> str:
+    if isinstance(value, str):
+        return value if value.isascii() else well_formed(value)
+    # pandas has NaN and NA for missing texts. NaN is the only value that differs from itself.
+    if value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value):
+        return ""
+    raise ParameterError(f"row {row:,} has no text, but {value!r:.80}; name another column (text_column)")

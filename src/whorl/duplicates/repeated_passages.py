@@ -1,0 +1,371 @@
+"""Finds passages that are repeated word for word: runs of words that occur more than once in a collection.
+
+A window is N consecutive words of one text. It repeats another window if the same words occur earlier, in the same text
+or in an earlier text. A passage is a maximal run of consecutive windows whose earlier occurrences are also consecutive.
+Its source is the first occurrence of its words. So passages cover exactly the repeated words.
+
+Winnowing (`fingerprint.winnowing`) hashes runs of N/2 words, and keeps at least one hash in any N consecutive words. It
+keeps the same hash wherever the same N words occur, so a repeated window contains a kept hash that occurs more than
+once. The search hashes and sorts only the windows around these hashes. Then it compares the words of each passage with
+the words of its source.
+
+A `TemporarySketchStore` holds the texts. For each document it has the hashes of all words in their order, the length of
+the text in bytes, and the text itself, to look up the characters of passages.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.arrays_and_batches import batches, chunks, run_starts, with_made
+from whorl.duplicates.input import passage_id
+from whorl.duplicates.options import DuplicatesOptions
+from whorl.duplicates.results_and_retention import Cluster, Member, Pair
+from whorl.duplicates.run import FILES_SCHEME, load_documents
+from whorl.duplicates.sketch_arrays import HASH, Numbers
+from whorl.duplicates.sketch_store import DocumentInfo, StoredSketches, TemporarySketchStore
+from whorl.duplicates.sketching import SketchBatch, bits_of, part_of
+from whorl.duplicates.worker_pool import AT_ONCE
+from whorl.errors import ParameterError
+from whorl.fingerprint.fingerprint_texts import Parts, hash_texts
+from whorl.fingerprint.shingling import Scheme
+from whorl.fingerprint.winnowing import hashes_of_runs, kept_of, mix_bits, word_hashes
+from whorl.fingerprint.words.tokenizer import spans
+from whorl.model import Document
+from whorl.request_context import report_progress, require_time
+
+#: Default, smallest and largest value of the option for the minimum length of a passage, in words.
+WORDS, LEAST_WORDS, MOST_WORDS = 50, 2, 999
+#: Maximum number of words to hash at a time, and of windows to sort at a time.
+_WORDS_AT_ONCE, _WINDOWS_AT_ONCE = 1 << 20, 1 << 23
+_YIELDED_AT_ONCE = 4096
+_HALVES_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+_Hashes = npt.NDArray[np.uint64]
+_Bools = npt.NDArray[np.bool_]
+
+
+@contextmanager
+def passages_among(
+    documents: Iterable[Document],
+    words: int = WORDS,
+    options: DuplicatesOptions = DuplicatesOptions(),  # noqa: B008 - frozen
+    *,
+    reference: Iterable[Document] = (),
+    on_repeated: Callable[[str], None] = lambda document_id: None,
+) -> Iterator[Passages]:
+    """Find the passages that documents repeat.
+
+    Args:
+        documents: Documents, read lazily. If documents share an id, only the last one is used.
+        words: Smallest number of words of a passage; 2 to 999.
+        options: Only scheme, `reference_only`, `within` and `workers` apply.
+        reference: Documents that come before `documents`. Their passages can be sources, but repeated passages within
+            the reference are not reported.
+
+    Raises:
+        ParameterError: The number of words is out of range.
+        StoreError: A temporary file cannot be written.
+    """
+    if not LEAST_WORDS <= words <= MOST_WORDS:
+        raise ParameterError(f"a passage has {LEAST_WORDS} to {MOST_WORDS} words, got {words}")
+    reading = _WordReader(options.scheme, options.within)
+    with ExitStack() as opened:
+        # Ignore errors when deleting the folder: Windows cannot delete a mapped file before the process ends.
+        temporary = tempfile.TemporaryDirectory(prefix="whorl-passages-", ignore_cleanup_errors=True)
+        folder = Path(opened.enter_context(temporary))
+        store = opened.enter_context(TemporarySketchStore(folder, FILES_SCHEME))
+        load_documents(store, reference, reading, options.workers, on_repeated)
+        store.mark_as_reference()
+        load_documents(store, documents, reading, options.workers, on_repeated)
+        stored = store.read_sketches()
+        stream = _WordStream(stored, words)
+        sources = _sources(stream, folder, reference_only=options.reference_only)
+        yield Passages(store, stored, stream, _cover_windows(stream, sources), options.scheme)
+
+
+@dataclass(frozen=True, slots=True)
+class _WordReader:
+    """Converts documents to batches for a sketch store, with word hashes and the text in place of a sketch."""
+
+    scheme: Scheme
+    within: str | None
+
+    def sketch(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
+        read = with_made(
+            chain.from_iterable(portions),
+            lambda ahead: hash_texts((document.text for document in ahead), self.scheme, Parts.WORDS, workers=1),
+        )
+        for together in batches(read, AT_ONCE):
+            documents, words = [document for document, _ in together], [hashes.words for _, hashes in together]
+            counts = np.array([len(own.starts) - 1 for own in words])
+            yield documents, self._in_columns(documents, word_hashes(words), counts)
+
+    def _in_columns(self, documents: Sequence[Document], hashes: _Hashes, counts: Numbers) -> SketchBatch:
+        columns, sizes = [], []
+        for document, own in zip(documents, np.split(hashes, np.cumsum(counts)[:-1]), strict=True):
+            own ^= bits_of(part_of(document, self.within))
+            raw = document.text.encode()
+            text = np.frombuffer(raw + bytes(-len(raw) % HASH.itemsize), HASH).astype(np.uint64, copy=False)
+            columns += [own, np.array([len(raw)], np.uint64), text]
+            sizes.append(own.size + 1 + text.size)
+        nothing = np.full(len(documents), np.nan)
+        return SketchBatch(
+            ids=[document.id for document in documents],
+            names=[document.name for document in documents],
+            worths=nothing,
+            dates=nothing,
+            sizes=counts,
+            starts=np.cumsum(sizes, dtype=np.int64) - sizes,
+            counts=counts,
+            keys=np.zeros(len(documents), np.int64),
+            hashes=np.concatenate(columns),
+        )
+
+
+class _WordStream:
+    """The words of all texts as one sequence; a position is the index of a word in it.
+
+    `begins` has the position of each text's first word, and at its end the total number of words.
+    """
+
+    def __init__(self, stored: StoredSketches, words: int) -> None:
+        self.window, self.is_new = words, stored.is_new
+        self._sketches = stored.sketches
+        self.begins = np.append(0, np.cumsum(self._sketches.counts))
+
+    def portions(self) -> Iterator[slice]:
+        begin = 0
+        while begin < self.begins.size - 1:
+            end = int(np.searchsorted(self.begins, self.begins[begin] + _WORDS_AT_ONCE, side="right")) - 1
+            yield slice(begin, max(begin + 1, end))
+            begin = max(begin + 1, end)
+
+    def words(self, texts: slice) -> tuple[_Hashes, _Bools]:
+        """Return the hashes of the words of some texts, and a mask of the words that start a window.
+
+        A window lies within one text. The mask is shorter than the hashes, because no window can start at the last
+        words.
+        """
+        indices = np.arange(texts.start, texts.stop)
+        words, owners = self._sketches.copy_hashes(indices, np.zeros_like(indices), self._sketches.counts[indices])
+        return words, owners[: -self.window + 1] == owners[self.window - 1 :]
+
+    def texts_of(self, positions: Numbers) -> Numbers:
+        return np.searchsorted(self.begins, positions, side="right") - 1
+
+    def run(self, position: int, words: int) -> _Hashes:
+        text = int(self.texts_of(np.array([position]))[0])
+        begin = int(self._sketches.starts[text]) + position - int(self.begins[text])
+        return self._sketches.hashes[begin : begin + words]
+
+    def text(self, text: int) -> str:
+        begin = int(self._sketches.starts[text] + self._sketches.counts[text])
+        size = int(self._sketches.hashes[begin])
+        encoded = self._sketches.hashes[begin + 1 : begin + 1 - (-size // HASH.itemsize)]
+        return encoded.astype(HASH, copy=False).tobytes()[:size].decode()
+
+
+def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numbers:
+    """Return an array with 1 plus the position of each window's source; 0 for a window without a source.
+
+    The array is mapped from a sparse file in `folder`. To bound the memory, windows are sorted by hash in several
+    passes, each over a range of hash values.
+    """
+    total = int(stream.begins[-1])
+    if not total:
+        return np.zeros(0, np.int64)
+    sources = np.memmap(folder / "sources.i64", np.int64, "w+", shape=(total,))
+    positions = _shared_positions(stream)
+    half = (stream.window + 1) // 2
+    # This is an upper bound, because a window may contain several of the positions.
+    most = min(total, positions.size * (stream.window - half + 1))
+    parts = max(1, -(-most // _WINDOWS_AT_ONCE))
+    for part in range(parts):
+        bounds = np.uint64((part << 64) // parts), np.uint64(((part + 1 << 64) // parts) - 1)
+        hashes, windows = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+        for texts in stream.portions():
+            require_time()
+            begin, end = stream.begins[texts.start], stream.begins[texts.stop]
+            around = positions[slice(*np.searchsorted(positions, (begin, end)))] - begin
+            if not around.size:
+                continue
+            words, is_window = stream.words(texts)
+            runs = hashes_of_runs(words, half)
+            # The hash of a window combines the hashes of its first and last N/2 words, which may overlap.
+            of_windows = mix_bits(runs[: is_window.size] * _HALVES_FACTOR + runs[stream.window - half :])
+            is_met = _windows_around(around, stream.window - half, is_window)
+            is_met &= (of_windows >= bounds[0]) & (of_windows <= bounds[1])
+            hashes.append(of_windows[is_met])
+            windows.append(np.flatnonzero(is_met) + begin)
+        _record_sources(stream, np.concatenate(hashes), np.concatenate(windows), sources, reference_only=reference_only)
+        report_progress("comparing", (part + 1) * total // parts)
+    return sources
+
+
+def _shared_positions(stream: _WordStream) -> Numbers:
+    """Return the positions of the winnowed hashes that occur more than once in the collection."""
+    half = (stream.window + 1) // 2
+    numbers, positions = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+    for texts in stream.portions():
+        require_time()
+        words, is_window = stream.words(texts)
+        if is_window.any():
+            runs = hashes_of_runs(words, half)
+            retained = kept_of(runs, is_window)
+            numbers.append(runs[retained])
+            positions.append(retained + stream.begins[texts.start])
+    together = np.concatenate(numbers)
+    order = np.argsort(together)
+    ascending = together[order]
+    is_again = ascending[1:] == ascending[:-1]
+    is_shared = np.zeros(order.size, np.bool_)
+    is_shared[order[1:][is_again]] = is_shared[order[:-1][is_again]] = True
+    return np.concatenate(positions)[is_shared]
+
+
+def _windows_around(positions: Numbers, before: int, is_window: _Bools) -> _Bools:
+    """Return a mask of the windows that have one of the `positions` among their first `before` + 1 words."""
+    steps = np.zeros(is_window.size + 1, np.int64)
+    np.add.at(steps, np.maximum(0, positions - before), 1)
+    np.subtract.at(steps, np.minimum(is_window.size, positions + 1), 1)
+    return (np.cumsum(steps[:-1]) > 0) & is_window
+
+
+def _record_sources(
+    stream: _WordStream, hashes: _Hashes, windows: Numbers, sources: Numbers, *, reference_only: bool
+) -> None:
+    """Write the source of each window into `sources`. All windows with the same words must be passed in one call."""
+    order = np.argsort(hashes, kind="stable")
+    # Windows ascend, so the first of several equal windows is the source.
+    starts = run_starts(hashes[order])
+    firsts = np.repeat(windows[order[starts]], np.diff(starts, append=order.size))
+    later = windows[order]
+    texts, first_texts = stream.texts_of(later), stream.texts_of(firsts)
+    # Ignore a window that overlaps its source: such a text repeats only itself.
+    repeats = (later - firsts >= stream.window) | (texts != first_texts)
+    repeats &= stream.is_new[texts]
+    if reference_only:
+        repeats &= ~stream.is_new[first_texts]
+    sources[later[repeats]] = firsts[repeats] + 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RepeatedRanges:
+    """Passages as columns: position of the first word, position of the source's first word, and length in words."""
+
+    positions: Numbers
+    sources: Numbers
+    words: Numbers
+
+    def only(self, which: npt.NDArray[np.intp]) -> _RepeatedRanges:
+        return _RepeatedRanges(self.positions[which], self.sources[which], self.words[which])
+
+
+def _cover_windows(stream: _WordStream, sources: Numbers) -> _RepeatedRanges:
+    ranges: list[tuple[int, int, int]] = []
+    for texts in stream.portions():
+        begin, end = stream.begins[texts.start], stream.begins[texts.stop]
+        portion = np.asarray(sources[begin:end])
+        windows = np.flatnonzero(portion)
+        if not windows.size:
+            continue
+        require_time()
+        source_windows = portion[windows] - 1
+        goes_on = (np.diff(windows) == 1) & (np.diff(source_windows) == 1)
+        lasts = np.append(np.flatnonzero(~goes_on), windows.size - 1)
+        at = 0
+        while at < windows.size:
+            last = int(lasts[np.searchsorted(lasts, at)])
+            words = int(windows[last] - windows[at]) + stream.window
+            position, source = int(windows[at] + begin), int(source_windows[at])
+            if np.array_equal(stream.run(position, words), stream.run(source, words)):
+                ranges.append((position, source, words))
+            # Skip the windows inside the passage.
+            at = max(last + 1, int(np.searchsorted(windows, windows[at] + words, side="right")) - 1)
+    return _RepeatedRanges(*np.array(ranges, np.int64).reshape(-1, 3).T)
+
+
+class Passages:
+    """Result of the search: repeated passages as pairs or clusters; usable while the folder with the texts exists."""
+
+    def __init__(
+        self,
+        store: TemporarySketchStore,
+        stored: StoredSketches,
+        stream: _WordStream,
+        ranges: _RepeatedRanges,
+        scheme: Scheme,
+    ) -> None:
+        self._store, self._stored, self._stream, self.scheme = store, stored, stream, scheme
+        # Sort passages by source and length: then repetitions of the same words are adjacent.
+        self._ranges = ranges.only(np.lexsort((ranges.positions, ranges.words, ranges.sources)))
+        self.documents = len(stored.sketches)
+        #: Number of documents with fewer words than a passage.
+        self.too_short = int(np.count_nonzero(stored.sketches.counts < stream.window))
+
+    def pairs(self) -> Iterator[Pair]:
+        """Yield a pair for each repeated passage: A is its source, B the repetition; in the order of A."""
+        groups = self._groups()
+        for cluster in self._describe_clusters(np.arange(groups.size - 1), groups):
+            yield from cluster.matches[1:]
+
+    def clusters(self) -> Iterator[Cluster]:
+        """Yield a cluster of occurrences for each passage, the most frequent first; the source is the principal."""
+        groups = self._groups()
+        yield from self._describe_clusters(np.argsort(-np.diff(groups), kind="stable"), groups)
+
+    def _groups(self) -> Numbers:
+        """Return the start of each group of passages with the same source and length, and the end of the last group."""
+        sources, words = self._ranges.sources, self._ranges.words
+        return np.append(run_starts(sources, words), sources.size)
+
+    def _describe_clusters(self, order: Numbers, groups: Numbers) -> Iterator[Cluster]:
+        for batch in chunks(order.tolist(), lambda at: int(groups[at + 1] - groups[at]), _YIELDED_AT_ONCE):
+            members: list[list[tuple[int, tuple[int, int], int]]] = []
+            for at in batch:
+                begin, end = int(groups[at]), int(groups[at + 1])
+                texts = self._stream.texts_of(np.append(self._ranges.sources[begin], self._ranges.positions[begin:end]))
+                ranges = np.concatenate([self._spans[1][begin : begin + 1], self._spans[0][begin:end]])
+                members.append(
+                    [
+                        (text, span, int(self._ranges.words[begin]))
+                        for text, span in zip(texts.tolist(), map(tuple, ranges.tolist()), strict=True)
+                    ]
+                )
+            numbers = {text: int(self._stored.numbers[text]) for group in members for text, _, _ in group}
+            known = self._store.describe(list(numbers.values()))
+            for group in members:
+                occurrences = [self._member(known[numbers[text]], text, span, size) for text, span, size in group]
+                first, size = occurrences[0], occurrences[0].size
+                yield Cluster(tuple(Pair.of_counts(first, one, size, size, size) for one in occurrences))
+
+    def _member(self, known: DocumentInfo, text: int, span: tuple[int, int], words: int) -> Member:
+        document_id, name, *_ = known
+        return Member(passage_id(document_id, *span), name, words, stays=not bool(self._stream.is_new[text]))
+
+    @cached_property
+    def _spans(self) -> tuple[Numbers, Numbers]:
+        ranges = self._ranges
+        firsts = np.concatenate([ranges.positions, ranges.sources])
+        lasts = firsts + np.tile(ranges.words, 2) - 1
+        spans_read = np.empty((firsts.size, 2), np.int64)
+        texts = self._stream.texts_of(firsts)
+        order = np.argsort(texts, kind="stable")
+        for group in np.split(order, np.flatnonzero(np.diff(texts[order])) + 1):
+            if group.size:
+                require_time()
+                text = int(texts[group[0]])
+                word_spans, begin = spans(self._stream.text(text), self.scheme.profile), self._stream.begins[text]
+                spans_read[group, 0] = word_spans[firsts[group] - begin, 0]
+                spans_read[group, 1] = word_spans[lasts[group] - begin, 1]
+        return spans_read[: ranges.positions.size], spans_read[ranges.positions.size :]

@@ -1,0 +1,596 @@
+"""Results of a duplicate search: pairs, clusters, versions of a document, and documents to delete."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, chain, islice, repeat, zip_longest
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.arrays_and_batches import batches, chunks, ranges_of
+from whorl.duplicates.clusters import (
+    UnionFind,
+    complete_labels,
+    groups_by_label,
+    labels_around_earlier,
+    labels_around_kept,
+)
+from whorl.duplicates.options import Keep
+from whorl.duplicates.remove_common_shingles import Residual
+from whorl.duplicates.sketch_arrays import Numbers
+from whorl.duplicates.sketch_store import SketchStore, StoredSketches
+from whorl.duplicates.verify_sketches import Pairs, measure_pairs
+from whorl.errors import ParameterError
+from whorl.fingerprint.compare_texts import Comparison, Passage, TextWords, compare_words, words_of
+from whorl.fingerprint.shingling import Scheme
+from whorl.fingerprint.statistics.metric import Intervals, Shares
+
+#: Number of pairs, and of members of clusters, to describe at a time.
+_PAIRS_AT_ONCE, _MEMBERS_AT_ONCE = 1 << 15, 1 << 18
+#: Number of texts to read at a time, to find the words that each version adds and loses.
+_TEXTS_AT_ONCE = 32
+#: Function that reads texts by id; it leaves out documents without a text.
+ReadTexts: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
+#: Function that returns the rank and date of each document, given their ids; see `Member`.
+ReadProperties: TypeAlias = Callable[[Sequence[str]], Mapping[str, tuple[float | None, float | None]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A document in a pair or cluster.
+
+    Args:
+        name: Name for display, or "".
+        size: Number of distinct shingles.
+        worth: Rank by the column of the retention policy, where larger is better; None if unknown.
+        date: Time of creation or change in seconds since 1970; None if unknown.
+        stays: Whether the document is always kept: a reference document, or a document of an earlier run.
+    """
+
+    id: str
+    name: str
+    size: int
+    worth: float | None = None
+    date: float | None = None
+    stays: bool = False
+
+
+class Pair(NamedTuple):
+    """Two near-duplicate documents.
+
+    Args:
+        a: The earlier document, or the document that represents a cluster (its principal).
+        shares: Shared shingles as fractions (Jaccard, A in B, B in A); estimates if a sketch is incomplete.
+        low, high: Ends of 95 % confidence intervals; equal to the shares if all shingles were compared.
+        residual: Shares of the texts without boilerplate, if the options define boilerplate.
+        spans: Half-open character ranges of the longest shared passage in A and in B, if the search looked for it.
+        passage: Beginning of the longest shared passage.
+    """
+
+    a: Member
+    b: Member
+    shares: Shares
+    low: Shares
+    high: Shares
+    residual: Shares | None = None
+    spans: tuple[tuple[int, int], tuple[int, int]] | None = None
+    passage: str = ""
+
+    @property
+    def is_exact(self) -> bool:
+        return self.low is self.high or self.low == self.high
+
+    @property
+    def intervals(self) -> Intervals | None:
+        return None if self.is_exact else Intervals.between(self.low, self.high)
+
+    @classmethod
+    def of_counts(
+        cls, a: Member, b: Member, shared: int, least: int, largest: int, residual: Shares | None = None
+    ) -> Pair:
+        """Return the pair, given its number of shared shingles and both ends of the confidence interval."""
+        shares = Shares.of_counts(shared, a.size, b.size)
+        if least == largest:
+            return cls(a, b, shares, shares, shares, residual)
+        low, high = (Shares.of_counts(end, a.size, b.size) for end in (least, largest))
+        return cls(a, b, shares, low, high, residual)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnText:
+    """The words of one text that are in no shingle shared with another text.
+
+    Args:
+        words: Number of words.
+        places: Character ranges of the runs of consecutive words, ascending.
+        passages: Text of each range.
+    """
+
+    words: int = 0
+    places: tuple[tuple[int, int], ...] = ()
+    passages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A document of a cluster, seen as a version of one text that changes over time.
+
+    Args:
+        match: Pair of the previous version (A) and this version (B); None for the first version.
+        added: Words that the previous version lacks; None if there is no previous version, or its text is not
+            available.
+        lost: Words of the previous version that this text lacks; None in the same cases as `added`.
+    """
+
+    member: Member
+    match: Pair | None
+    added: OwnText | None = None
+    lost: OwnText | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Documents connected by pairs.
+
+    Args:
+        matches: Pairs of the principal (A) with each member (B), including itself, in the order of the documents.
+        pairs: Pairs among the members, if the caller asked for them and the search found them.
+        versions: Members in the order of their versions, if requested.
+    """
+
+    matches: tuple[Pair, ...]
+    pairs: tuple[Pair, ...] = ()
+    versions: tuple[Version, ...] = ()
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The documents of the cluster, in the order of the input."""
+        return tuple(match.b for match in self.matches)
+
+    @property
+    def principal(self) -> Member:
+        """The document that represents the cluster: the first, or with a retention policy the document to keep."""
+        return self.matches[0].a
+
+
+class Duplicates:
+    """Results of a search: pairs, clusters and counts. A document is named by its index in the order of the input."""
+
+    def __init__(
+        self,
+        store: SketchStore,
+        stored: StoredSketches,
+        pairs: Pairs,
+        firsts: Numbers,
+        scheme: Scheme,
+        properties: ReadProperties | None = None,
+        residual: Residual | None = None,
+    ) -> None:
+        self._properties = properties
+        #: Cache: options and result of the last call of `_groups`.
+        self._grouped: tuple[tuple[bool, bool, Keep | None], tuple[Numbers, list[Numbers]]] | None = None
+        self._store, self._stored, self._pairs, self._firsts = store, stored, pairs, firsts
+        self._is_new, self.scheme, self.residual = stored.is_new, scheme, residual
+        #: Number of documents that the search left out, because they have no sketch, or because they have no text.
+        self.without_sketch = self.without_text = 0
+        #: Warnings about documents of the store that a scan misses.
+        self.gaps: tuple[str, ...] = ()
+        #: Name of the unit that was compared: document, paragraph, line or passage.
+        self.kind = "document"
+        #: Reads texts by id.
+        self.read_texts: ReadTexts = lambda ids: {}
+        self.documents = len(stored.sketches)
+        #: Number of documents with fewer words than a shingle, which cannot be compared.
+        self.too_short = int(np.count_nonzero(stored.sketches.sizes == 0))
+        inside = np.flatnonzero(np.bincount(firsts, minlength=1)[firsts] > 1)
+        #: All documents that have exact copies, grouped by text; then the first document of each group, and where the
+        #: group begins in `_copies`.
+        self._copies = inside[np.argsort(firsts[inside], kind="stable")]
+        self._copied, begins = np.unique(firsts[self._copies], return_index=True)
+        self._begins = np.append(begins, self._copies.size)
+
+    def count_pairs(self) -> int:
+        """Return the number of pairs, including pairs of equal documents."""
+        sizes = np.bincount(self._firsts, minlength=self.documents)
+        among_equal = int((sizes * (sizes - 1) // 2).sum())
+        return among_equal + int((sizes[self._pairs.a] * sizes[self._pairs.b]).sum())
+
+    def pairs(self, *, new: bool = False) -> Iterator[Pair]:
+        """Yield each pair once, the most similar first; ties are in the order of the documents.
+
+        With `new`, leave out pairs of two documents of an earlier run.
+        """
+        yield from self._describe_pairs(self._pairs, self._copied, new=new)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether all counts of shared shingles are exact, and no shares without boilerplate were requested."""
+        sketches = self._stored.sketches
+        return self.residual is None and not sketches.scheme.levels(sketches.sizes).any()
+
+    def pairs_in_columns(self, *, new: bool = False) -> Iterator[PairColumns]:
+        """Yield the pairs as columns, in batches; faster than `pairs`. `is_counted` must be true."""
+        for batch in self._by_similarity(self._pairs, self._copied):
+            for a, b, rows in self._expand_copies(batch, new=new):
+                yield self._in_columns(a, b, batch.shared[rows])
+
+    def _in_columns(self, a: Numbers, b: Numbers, shared: Numbers) -> PairColumns:
+        indices, inverse = np.unique(np.concatenate([a, b]), return_inverse=True)
+        numbers = self._stored.numbers[indices].tolist()
+        known = self._store.describe(numbers)
+        ids, names = [known[number][0] for number in numbers], [known[number][1] for number in numbers]
+        return PairColumns(
+            ids, names, self._stored.sketches.sizes[indices], inverse[: a.size], inverse[a.size :], shared
+        )
+
+    def _by_similarity(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
+        """Yield batches of pairs, the most similar first; add a pair of each document of `firsts` with itself.
+
+        The pair of a document with itself represents the pairs among its exact copies. If the search ignored
+        boilerplate, the order depends on the texts without it.
+        """
+        is_ignored = self.residual is not None and self.residual.options.is_ignored
+        compared = self.residual.sketches if self.residual is not None and is_ignored else self._stored.sketches
+        together = Pairs.together([pairs, measure_pairs(compared, firsts, firsts)])
+        order = np.lexsort((together.b, together.a, -together.jaccard))
+        for at in range(0, order.size, _PAIRS_AT_ONCE):
+            batch = together.only(order[at : at + _PAIRS_AT_ONCE])
+            yield measure_pairs(self._stored.sketches, batch.a, batch.b) if is_ignored else batch
+
+    def _describe_pairs(self, pairs: Pairs, firsts: Numbers, *, new: bool = False) -> Iterator[Pair]:
+        for batch in self._by_similarity(pairs, firsts):
+            residual_shares = self._residual_shares(batch.a, batch.b)
+            counts = (column.tolist() for column in (batch.shared, batch.low, batch.high))
+            shared = [*zip(*counts, residual_shares, strict=True)]
+            for a, b, rows in self._expand_copies(batch, new=new):
+                known = self.members(np.unique(np.concatenate([a, b])).tolist())
+                for one, other, row in zip(a.tolist(), b.tolist(), rows.tolist(), strict=True):
+                    yield Pair.of_counts(known[one], known[other], *shared[row])
+
+    def _residual_shares(self, a: Numbers, b: Numbers) -> list[Shares | None]:
+        if self.residual is None:
+            return [None] * a.size
+        measured = measure_pairs(self.residual.sketches, a, b)
+        counts = zip(measured.shared.tolist(), measured.sizes_a.tolist(), measured.sizes_b.tolist(), strict=True)
+        return [Shares.of_counts(*pair_counts) for pair_counts in counts]
+
+    def _expand_copies(self, pairs: Pairs, *, new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
+        """Expand each pair of documents to the pairs of all their exact copies, in batches.
+
+        Yields three arrays: both documents of each resulting pair, and the index in `pairs` of the original pair.
+        """
+        counts_b = self._copies_of(pairs.b)[1]
+        counts = self._copies_of(pairs.a)[1] * counts_b
+        ends = np.cumsum(counts)
+        for begin in range(0, int(ends[-1]), _PAIRS_AT_ONCE):
+            numbers = np.arange(begin, min(int(ends[-1]), begin + _PAIRS_AT_ONCE))
+            rows = np.searchsorted(ends, numbers, side="right")
+            of_a, of_b = np.divmod(numbers - (ends - counts)[rows], counts_b[rows])
+            one, other = self._copy(pairs.a[rows], of_a), self._copy(pairs.b[rows], of_b)
+            is_reported = (pairs.a[rows] != pairs.b[rows]) | (one < other)
+            if new:
+                is_reported &= self._is_new[one] | self._is_new[other]
+            one, other, rows = one[is_reported], other[is_reported], rows[is_reported]
+            yield np.minimum(one, other), np.maximum(one, other), rows
+
+    def _copy(self, indices: Numbers, which: Numbers) -> Numbers:
+        """Return an exact copy of each document; `which` has the numbers of the copies, from 0 for each document."""
+        begins, counts = self._copies_of(indices)
+        copies = indices.copy()
+        copied = np.flatnonzero(counts > 1)
+        copies[copied] = self._copies[(begins + which)[copied]]
+        return copies
+
+    def _copies_of(self, indices: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the start and length of each document's range in `_copies`; length 1 for a document without copies."""
+        at = np.searchsorted(self._copied, indices)
+        is_copied = np.append(self._copied, -1)[at] == indices
+        counts = np.diff(self._begins, append=self._begins[-1])[at]
+        return self._begins[at], np.where(is_copied, counts, 1)
+
+    def clusters(
+        self,
+        *,
+        complete: bool = False,
+        new: bool = False,
+        keep: Keep | None = None,
+        with_pairs_up_to: int = 0,
+        versions: bool = False,
+    ) -> Iterator[Cluster]:
+        """Yield the clusters, the largest first; ties are in the order of their first documents.
+
+        Args:
+            complete: Build clusters in which any two members are a pair; otherwise, clusters are connected components.
+                With `keep`, complete clusters are stars: every member is a duplicate of the kept document, and no two
+                kept documents are a pair.
+            new: Leave out clusters without a new document, and keep all earlier documents. With `complete`, a new
+                document joins the most similar earlier document that it duplicates; the other new documents form
+                complete clusters.
+            keep: Retention policy. Members are compared with the kept document. If there is no policy, they are
+                compared with the first document.
+            with_pairs_up_to: Include the pairs of clusters up to this size.
+            versions: Include the members in the order of their versions; `with_words` adds the words that changed.
+        """
+        labels, groups = self._groups(complete=complete, new=new, keep=keep)
+        inside = np.flatnonzero(labels[self._pairs.a] == labels[self._pairs.b])
+        inside = inside[np.argsort(labels[self._pairs.a[inside]], kind="stable")]
+        of_pairs = labels[self._pairs.a[inside]]
+        for batch in chunks(groups, len, _MEMBERS_AT_ONCE):
+            indices = np.concatenate(batch)
+            members = self.members(indices.tolist(), new=new)
+            heads = [
+                int(group[0 if keep is None else principal([members[index] for index in group.tolist()], keep)])
+                for group in batch
+            ]
+            firsts = np.repeat(heads, [group.size for group in batch])
+            measured = measure_pairs(self._stored.sketches, firsts, indices)
+            # Correct the pairs of a document with itself: it shares all shingles, even if its sketch is a sample.
+            columns = measured.shared, measured.low, measured.high
+            shared = (np.where(firsts == indices, measured.sizes_a, column) for column in columns)
+            counts = zip(*(part.tolist() for part in shared), self._residual_shares(firsts, indices), strict=True)
+            in_order = self._versions(batch, members) if versions else repeat(())
+            for head, group, ordered in zip(heads, batch, in_order, strict=False):
+                member_indices = group.tolist()
+                pairs: Iterable[Pair] = ()
+                if group.size <= with_pairs_up_to:
+                    begin, end = np.searchsorted(of_pairs, [labels[member_indices[0]], labels[member_indices[0]] + 1])
+                    copied = group[self._copies_of(group)[1] > 1]
+                    pairs = self._describe_pairs(self._pairs.only(inside[begin:end]), copied)
+                matches = zip(member_indices, islice(counts, len(member_indices)), strict=True)
+                matches_of_cluster = (
+                    Pair.of_counts(members[head], members[index], *shared) for index, shared in matches
+                )
+                yield Cluster(tuple(matches_of_cluster), tuple(pairs), ordered)
+
+    def clusters_in_columns(self, *, complete: bool = False, new: bool = False) -> Iterator[ClusterColumns]:
+        """Yield the clusters as columns, in batches; faster than `clusters`. `is_counted` must be true."""
+        _, groups = self._groups(complete=complete, new=new)
+        for batch in chunks(groups, len, _MEMBERS_AT_ONCE):
+            indices, counts = np.concatenate(batch), np.array([group.size for group in batch], np.int64)
+            firsts = np.repeat(indices[np.cumsum(counts) - counts], counts)
+            measured = measure_pairs(self._stored.sketches, firsts, indices)
+            yield ClusterColumns(counts, self._in_columns(firsts, indices, measured.shared))
+
+    def redundancy(self, *, complete: bool = False, keep: Keep | None = None) -> tuple[int, float]:
+        """Return the number of documents that could be deleted, and their share of all shingles."""
+        labels, groups = self._groups(complete=complete, new=False, keep=keep)
+        members = np.concatenate([np.empty(0, np.int64), *groups])
+        sizes = self._stored.sketches.sizes
+        # The label of a cluster is the document to keep.
+        removed = members[labels[members] != members]
+        return removed.size, float(sizes[removed].sum() / max(1, sizes.sum()))
+
+    def _groups(self, *, complete: bool, new: bool, keep: Keep | None = None) -> tuple[Numbers, list[Numbers]]:
+        """Return each document's cluster label (the index of a member), and the documents of each cluster."""
+        options = complete, new, keep
+        # Several outputs need the same clusters, so keep the last result.
+        if self._grouped is None or self._grouped[0] != options:
+            labels = self._labels(complete=complete, new=new, keep=keep)
+            groups = groups_by_label(labels)
+            if new:
+                groups = [group for group in groups if self._is_new[group].any()]
+            self._grouped = options, (labels, groups)
+        return self._grouped[1]
+
+    def _versions(self, groups: Sequence[Numbers], members: Mapping[int, Member]) -> Iterator[tuple[Version, ...]]:
+        orders = []
+        for group in groups:
+            own = [members[index] for index in group.tolist()]
+            orders.append(group[version_order([member.date for member in own], [member.size for member in own])])
+        before, after = (np.concatenate([order[part] for order in orders]) for part in (np.s_[:-1], np.s_[1:]))
+        measured = measure_pairs(self._stored.sketches, before, after)
+        parts = (part.tolist() for part in (before, after, measured.shared, measured.low, measured.high))
+        matches = zip(*parts, self._residual_shares(before, after), strict=True)
+        for order in orders:
+            pairs = (
+                Pair.of_counts(members[a], members[b], *counts) for a, b, *counts in islice(matches, len(order) - 1)
+            )
+            yield tuple(map(Version, (members[index] for index in order.tolist()), chain([None], pairs)))
+
+    def _labels(self, *, complete: bool, new: bool, keep: Keep | None) -> Numbers:
+        """Return each document's cluster label: the index of the document that represents its group."""
+        if complete and keep is not None:
+            return self._labels_around_kept(keep, new=new)
+        if complete and new:
+            return labels_around_earlier(self.documents, self._pairs, self._is_old())[self._firsts]
+        if complete:
+            return complete_labels(self.documents, self._pairs)[self._firsts]
+        components = UnionFind(self.documents)
+        components.join(self._pairs.a, self._pairs.b)
+        return components.labels()[self._firsts]
+
+    def _is_old(self) -> npt.NDArray[np.bool_]:
+        return np.bincount(self._firsts, ~self._is_new, minlength=self.documents) > 0
+
+    def _labels_around_kept(self, keep: Keep, *, new: bool) -> Numbers:
+        """Label each document with the document that is kept in its place, chosen by the policy `keep`.
+
+        A kept document has its own label. With `new`, all documents of earlier runs are kept.
+        """
+        stays = self._is_old() if new else np.zeros(self.documents, np.bool_)
+        is_paired = np.zeros(self.documents, np.bool_)
+        is_paired[self._pairs.a] = is_paired[self._pairs.b] = True
+        indices = np.flatnonzero(is_paired[self._firsts])
+        losses = np.zeros(indices.size)
+        if keep.by != "first":
+            for begin in range(0, indices.size, _MEMBERS_AT_ONCE):
+                portion = indices[begin : begin + _MEMBERS_AT_ONCE].tolist()
+                members = self.members(portion)
+                worths = (_worth(members[index], keep) for index in portion)
+                losses[begin : begin + len(portion)] = [math.inf if worth is None else -worth for worth in worths]
+        if new:
+            losses[~self._is_new[indices]] = -math.inf
+        # Give all documents with equal texts the rank of the best one.
+        firsts = self._firsts[indices[np.argsort(losses, kind="stable")]]
+        _, begins = np.unique(firsts, return_index=True)
+        return labels_around_kept(self.documents, self._pairs, firsts[np.sort(begins)], stays)[self._firsts]
+
+    def members(self, indices: Sequence[int], *, new: bool = False) -> dict[int, Member]:
+        """Return the `Member` of each document, by index. With `new`, documents of earlier runs are marked to stay."""
+        indices = sorted(indices)
+        numbers = self._stored.numbers[np.array(indices, np.int64)].tolist()
+        known = self._store.describe(numbers)
+        sizes = self._stored.sketches.sizes
+        properties = None if self._properties is None else self._properties([row[0] for row in known.values()])
+        members = {}
+        for index, number in zip(indices, numbers, strict=True):
+            document_id, name, worth, date = known[number]
+            if properties is not None:
+                worth, date = properties.get(document_id, (None, None))
+            stays = new and not bool(self._is_new[index])
+            members[index] = Member(document_id, name, int(sizes[index]), worth, date, stays)
+        return members
+
+
+def arrays_of(duplicates: Duplicates) -> tuple[Pairs, Numbers, Numbers]:
+    """Return three arrays: pairs of different texts, the first document with each document's text, and all sizes."""
+    # This is not a method, because `Duplicates` is public and `Pairs` is not.
+    return duplicates._pairs, duplicates._firsts, np.array(duplicates._stored.sketches.sizes)
+
+
+def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
+    """Fill in the added and lost words of each version of a cluster, if `read` returns the texts."""
+    versions: list[Version] = []
+    before: tuple[str, TextWords] | None = None
+    if scheme.unit != "words":
+        return cluster
+    for batch in batches(cluster.versions, _TEXTS_AT_ONCE):
+        texts = read([version.member.id for version in batch])
+        for version in batch:
+            text = texts.get(version.member.id)
+            after = None if text is None else (text, words_of(text, scheme))
+            if version.match is None or before is None or after is None:
+                versions.append(version)
+            else:
+                comparison, lost, added = compare_versions(before, after, scheme)
+                a, b = version.match.a, version.match.b
+                # Skip a document of a store if it has changed since the comparison.
+                if (comparison.a.shingles, comparison.b.shingles) == (a.size, b.size):
+                    shared = comparison.shared_shingles
+                    match = Pair.of_counts(a, b, shared, shared, shared)
+                    versions.append(replace(version, match=match, added=added, lost=lost))
+                else:
+                    versions.append(version)
+            before = after
+    return replace(cluster, versions=tuple(versions))
+
+
+def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[int]:
+    """Return the indices of documents in the order of their versions, oldest first; ties by index.
+
+    A document without a date goes before the first document that has more shingles, because texts usually grow.
+
+    >>> version_order([2.0, 1.0, None], [10, 30, 20])
+    [2, 1, 0]
+    """
+    dated = [at for _, at in sorted((date, at) for at, date in enumerate(dates) if date is not None)]
+    largest = list(accumulate((sizes[at] for at in dated), max))
+    undated: list[list[int]] = [[] for _ in range(len(dated) + 1)]
+    for at in sorted((at for at, date in enumerate(dates) if date is None), key=lambda at: sizes[at]):
+        undated[bisect_right(largest, sizes[at])].append(at)
+    return [at for before, own in zip_longest(undated, dated) for at in (*before, *([] if own is None else [own]))]
+
+
+def compare_versions(
+    before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
+) -> tuple[Comparison, OwnText, OwnText]:
+    """Compare two versions of a text; return the comparison, the old version's own words, and the new version's."""
+    # A comparison may miss repeated text in its second text, so compare in both directions.
+    forward = compare_words(before[1], after[1], scheme)
+    backward = compare_words(after[1], before[1], scheme)
+    return forward, _own_text(*before, forward.passages), _own_text(*after, backward.passages)
+
+
+def _own_text(text: str, words: TextWords, shared: Sequence[Passage]) -> OwnText:
+    is_own = np.ones(len(words.words), np.bool_)
+    firsts = np.searchsorted(words.spans[:, 0], [passage.a[0] for passage in shared])
+    for first, passage in zip(firsts.tolist(), shared, strict=True):
+        is_own[first : first + passage.words] = False
+    starts, ends = ranges_of(is_own).T
+    places = tuple(zip(words.spans[starts, 0].tolist(), words.spans[ends - 1, 1].tolist(), strict=True))
+    return OwnText(int(is_own.sum()), places, tuple(text[start:end] for start, end in places))
+
+
+def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Member]:
+    """Yield the members of clusters to remove: all except kept, earlier and reference documents.
+
+    Args:
+        clusters: Complete clusters found with the same policy, so each member is a duplicate of the kept document.
+
+    Raises:
+        ParameterError: The policy is unknown, or no member of a cluster has a rank.
+    """
+    policy = Keep.parse(keep) if isinstance(keep, str) else keep
+    return (
+        member
+        for cluster in clusters
+        for retained in [principal(cluster.members, policy)]
+        for at, member in enumerate(cluster.members)
+        if at != retained and not member.stays
+    )
+
+
+def principal(members: Sequence[Member], keep: Keep) -> int:
+    """Return the index of the member to keep: the first member with `stays`, otherwise the best by the policy.
+
+    Raises:
+        ParameterError: No member has a rank.
+    """
+    staying = next((at for at, member in enumerate(members) if member.stays), None)
+    if staying is not None or keep.by == "first":
+        return staying or 0
+    worths = [_worth(member, keep) for member in members]
+    if all(worth is None for worth in worths):
+        raise ParameterError(
+            f"the {keep.by} of {members[0].id!r} and {len(members) - 1} more is unknown; name another "
+            f"column (--keep {keep.by}:COLUMN), or keep the first or the longest"
+        )
+    known = [-math.inf if worth is None else worth for worth in worths]
+    return known.index(max(known))
+
+
+def _worth(member: Member, keep: Keep) -> float | None:
+    if not keep.is_by_value:
+        return member.size
+    return member.worth if keep.column else keep.worth(member.date)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairColumns:
+    """Pairs of documents in columns, with exact counts of shingles.
+
+    Args:
+        ids: Id of each document.
+        sizes: Distinct shingles of the documents; int64 array of shape (documents,).
+        a, b: Indices in `ids` of the documents of each pair; int64 arrays of shape (pairs,), like `shared`.
+    """
+
+    ids: list[str]
+    names: list[str]
+    sizes: Numbers
+    a: Numbers
+    b: Numbers
+    shared: Numbers
+
+    def shares(self) -> tuple[npt.NDArray[np.float64], ...]:
+        sizes_a, sizes_b = self.sizes[self.a], self.sizes[self.b]
+        # The share of an empty text is 0.
+        return tuple(self.shared / np.maximum(of, 1) for of in (sizes_a + sizes_b - self.shared, sizes_a, sizes_b))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusterColumns:
+    """Clusters in columns: the first document of each cluster is paired with every member, including itself.
+
+    Args:
+        counts: Number of members of each cluster; int64 array of shape (clusters,). Pairs of one cluster are adjacent.
+        pairs: Pairs with the first document of the cluster as A.
+    """
+
+    counts: Numbers
+    pairs: PairColumns

@@ -1,0 +1,457 @@
+"""Packs many documents or hashes into one Arrow row, because Spark moves few large rows faster than many small rows.
+
+Documents and hashes are divided into parts by their keys. Each Spark partition has one part, and the documents of a
+part are a block. A row belongs to one part. Its binary columns are arrays as raw bytes, which numpy decodes in one
+step.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.storagelevel import StorageLevel
+
+from whorl.arrays_and_batches import run_starts
+from whorl.duplicates.sketch_arrays import Numbers, Sketches
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
+
+Batches: TypeAlias = Iterator[pa.RecordBatch]
+Step: TypeAlias = Callable[[Batches], Batches]
+#: Function that processes a block with the rows that other blocks have sent to it.
+BlockStep: TypeAlias = Callable[[pa.Table, pa.Table], Batches]
+Columns: TypeAlias = Mapping[str, npt.NDArray[Any]]
+
+#: Maximum number of rows in one Arrow batch, and approximate number of bytes.
+AT_ONCE, BYTES_AT_ONCE = 2048, 1 << 24
+_BATCHES = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(AT_ONCE),
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(BYTES_AT_ONCE),
+}
+_TYPES = {
+    "string": pa.string(), "int": pa.int32(), "long": pa.int64(), "double": pa.float64(), "binary": pa.binary(),
+    "boolean": pa.bool_(),
+}  # fmt: skip
+_TYPES |= {f"array<{name}>": pa.list_(kind) for name, kind in _TYPES.items()}
+#: Number of integers to try per partition, to find a part number for each partition (see `Partitioning`).
+_CANDIDATES_PER_PART = 32
+#: Number of steps that this worker process has run; see `_freeze_imports`.
+_steps = count(1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partitioning:
+    """Numbers of the parts, chosen so that Spark's hash puts each part into a partition of its own."""
+
+    names: npt.NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return self.names.size
+
+    def parts_of(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+        """Return the part of each number. The numbers must be evenly distributed, like keys and hashes."""
+        parts: npt.NDArray[np.int32] = self.names[numbers.view(np.uint64) % np.uint64(self.names.size)]
+        return parts
+
+    @classmethod
+    def into(cls, count: int) -> Partitioning:
+        names = np.full(count, -1, np.int32)
+        begin = 0
+        while (names < 0).any():
+            candidates = np.arange(begin, begin + _CANDIDATES_PER_PART * count, dtype=np.int32)
+            # If several candidates hash to one partition, numpy keeps the last, so assign in reverse to keep the first.
+            at = _hashes_of(candidates).astype(np.int64) % count
+            names[at[::-1]] = np.where(names[at[::-1]] < 0, candidates[::-1], names[at[::-1]])
+            begin += candidates.size
+        return cls(names)
+
+
+def _hashes_of(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Return Spark's hash of each number: 32-bit murmur3 of four bytes, with seed 42."""
+    with np.errstate(over="ignore"):
+        mixed = _rotate(numbers.view(np.uint32) * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+        hashes = _rotate(np.uint32(42) ^ mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+        hashes ^= np.uint32(4)
+        for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
+            hashes = (hashes ^ (hashes >> np.uint32(shift))) * np.uint32(factor)
+    return hashes.view(np.int32)
+
+
+def _rotate(numbers: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32]:
+    return (numbers << np.uint32(bits)) | (numbers >> np.uint32(32 - bits))
+
+
+class MaterialisedRows:
+    """Data frames whose rows are computed once and stored until `release` is called.
+
+    The rows are stored in the session's checkpoint folder, which outlives executors. If the session has no checkpoint
+    folder, they are stored on the disks of the executors, and Spark recomputes the rows of a lost executor.
+    """
+
+    def __init__(self) -> None:
+        self._frames: list[DataFrame] = []
+
+    def materialise(self, frame: DataFrame) -> DataFrame:
+        """Compute and store the rows of a frame; return a frame that only reads the stored rows.
+
+        The new frame does not include the plan that computed the rows.
+
+        Spark prints the plan of each query with the plans of all persisted rows. Nested plans would soon be too long
+        for the driver.
+        """
+        materialised = self.materialise_in_place(frame)
+        if materialised is not frame:
+            return materialised
+        session, java = frame.sparkSession, frame._jdf
+        # Do not use `DataFrame.rdd`, which would send each row through Python.
+        rows = java.queryExecution().toRdd()
+        return DataFrame(session._jsparkSession.internalCreateDataFrame(rows, java.schema(), False), session)
+
+    def materialise_in_place(self, frame: DataFrame) -> DataFrame:
+        """Compute and store the rows, and keep Spark's knowledge of their partitions."""
+        if frame.sparkSession.sparkContext.getCheckpointDir():
+            return frame.checkpoint()
+        self._frames.append(frame.persist(StorageLevel.DISK_ONLY))
+        return frame
+
+    def release(self) -> None:
+        while self._frames:
+            self._frames.pop().unpersist()
+
+
+def cut_off(frame: DataFrame) -> DataFrame:
+    """Compute and store rows, and drop their plan, which would grow with each iteration of a loop.
+
+    If an executor is lost, its rows are lost, unless the session has a checkpoint folder.
+    """
+    if frame.sparkSession.sparkContext.getCheckpointDir():
+        return frame.checkpoint()
+    return frame.localCheckpoint()
+
+
+def count_rows(frame: DataFrame) -> int:
+    """Count the rows of a materialised frame in one stage; `DataFrame.count` adds a shuffle."""
+    return int(frame._jdf.queryExecution().toRdd().count())
+
+
+def map_batches(frame: DataFrame, step: Step, schema: str) -> DataFrame:
+    _limit_batches(frame)
+    return frame.mapInArrow(partial(_carried_out, step=step), schema)
+
+
+def _carried_out(batches: Batches, step: Step) -> Batches:
+    _freeze_imports()
+    return step(batches)
+
+
+def _freeze_imports() -> None:
+    """Exclude the objects of imported modules from garbage collection, which PySpark runs after each task.
+
+    A collection that visits all objects of the libraries takes longer than many tasks. Later steps import more modules,
+    so this function freezes objects at steps 1, 2, 4, 8 and so on. Freezing also keeps existing garbage forever.
+    """
+    number = next(_steps)
+    if number & (number - 1) == 0:
+        gc.freeze()
+
+
+def partition_by_part(frame: DataFrame, parts: Partitioning) -> DataFrame:
+    return frame.repartition(len(parts), "part")
+
+
+def cogroup_blocks(blocks: DataFrame, rows: DataFrame, step: BlockStep, schema: str, parts: Partitioning) -> DataFrame:
+    """Apply `step` to each block and the rows sent to it. Both frames are partitioned by the column `part`."""
+    _limit_batches(blocks)
+    arrow = arrow_schema(schema)
+
+    def both(block: pa.Table, own: pa.Table) -> pa.Table:
+        _freeze_imports()
+        return pa.Table.from_batches(step(block, own), arrow)
+
+    return blocks.groupBy("part").cogroup(partition_by_part(rows, parts).groupBy("part")).applyInArrow(both, schema)
+
+
+def group_by_part(frame: DataFrame, parts: Partitioning, *, part_of: str, **columns: str) -> DataFrame:
+    """Pack many rows of integers into one row for each part.
+
+    The column `part_of` determines the part. `columns` maps names to columns of `frame`; the result's columns have
+    these names with an s appended.
+    """
+    step = partial(_add_parts, parts=parts, part_of=part_of, columns=columns)
+    schema = ", ".join(["part int", *(f"{name}s binary" for name in columns)])
+    return map_batches(frame.select(*{part_of, *columns.values()}), step, schema)
+
+
+def _add_parts(batches: Batches, parts: Partitioning, part_of: str, columns: Mapping[str, str]) -> Batches:
+    for batch in batches:
+        own = {f"{name}s": whole_numbers(batch[column]) for name, column in columns.items()}
+        yield rows_by_part(parts.parts_of(whole_numbers(batch[part_of])), own)
+
+
+def _limit_batches(frame: DataFrame) -> None:
+    for name, value in _BATCHES.items():
+        frame.sparkSession.conf.set(name, value)
+
+
+def arrow_schema(schema: str) -> pa.Schema:
+    return pa.schema([(name, _TYPES[kind]) for name, kind in (part.split() for part in schema.split(", "))])
+
+
+def rows_by_part(parts: npt.NDArray[np.int32], columns: Columns, **same: int) -> pa.RecordBatch:
+    """Group the elements of `columns` by their part, one row for each part; `same` adds constant columns."""
+    # numpy sorts 16-bit integers by counting, which is several times faster.
+    order = np.argsort(parts.astype(np.uint16) if parts.max(initial=0) < 1 << 16 else parts, kind="stable")
+    starts = run_starts(parts[order])
+    ends = np.append(starts[1:], order.size)
+    rows: dict[str, pa.Array] = {"part": pa.array(parts[order][starts], pa.int32())}
+    rows |= {name: pa.array(np.full(starts.size, value)) for name, value in same.items()}
+    rows |= {name: cut(column[order], starts, ends) for name, column in columns.items()}
+    return pa.RecordBatch.from_pydict(rows)
+
+
+def cut(together: npt.NDArray[Any], starts: Numbers, ends: Numbers) -> pa.Array:
+    data = np.ascontiguousarray(together)
+    offsets = np.append(starts, ends[-1:]).astype(np.int64) * data.itemsize
+    if offsets[-1:].max(initial=0) > np.iinfo(np.int32).max:
+        raise MemoryError(f"{offsets[-1]:,} bytes in one column; use more partitions")
+    buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data.view(np.uint8).data)]
+    return pa.Array.from_buffers(pa.binary(), starts.size, buffers)
+
+
+def decode_columns(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types: str) -> list[npt.NDArray[Any]]:
+    """Decode binary columns, each into one array for all rows; `names` and numpy `types` are separated by blanks."""
+    batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
+    columns = []
+    for name, kind in zip(names.split(), types.split(), strict=True):
+        raw = b"".join(numbers for batch in batches for numbers in batch[name].to_pylist() if numbers is not None)
+        columns.append(np.frombuffer(raw, kind))
+    return columns
+
+
+def repeat_values(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int) -> Numbers:
+    """Repeat each row's value of column `name` for every element (of `size` bytes) in the row's column `other`."""
+    values, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for batch in batches:
+        values.append(whole_numbers(batch[name]))
+        counts.append(np.array([len(numbers) // size for numbers in batch[other].to_pylist()], np.int64))
+    return np.repeat(np.concatenate(values), np.concatenate(counts))
+
+
+def pack_hashes(hashes: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[Any]:
+    """Store each hash in the smallest number of whole bytes, the lowest byte first."""
+    kind = np.dtype(narrow_type(bits))
+    packed, whole = np.empty((hashes.size, kind.itemsize), np.uint8), _bytes_of(hashes.astype("<u8", copy=False))
+    # Copying one byte of all hashes at a time is several times faster than copying hash by hash.
+    for at in range(kind.itemsize):
+        packed[:, at] = whole[:, at]
+    return packed.view(kind).reshape(-1)
+
+
+def narrow_type(bits: int) -> str:
+    return f"V{-(-bits // 8)}"
+
+
+def unpack_hashes(narrow: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    whole, packed = np.zeros((narrow.size, 8), np.uint8), _bytes_of(narrow)
+    for at in range(narrow.itemsize):
+        whole[:, at] = packed[:, at]
+    return whole.view("<u8").reshape(-1).astype(np.uint64, copy=False)
+
+
+def _bytes_of(numbers: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    return numbers.view(np.uint8).reshape(-1, numbers.itemsize)
+
+
+def batch_of(columns: Columns) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({name: pa.array(column) for name, column in columns.items()})
+
+
+def whole_numbers(column: pa.Array | pa.ChunkedArray) -> Numbers:
+    numbers: Numbers = np.asarray(column).astype(np.int64, copy=False)
+    return numbers
+
+
+SKETCHES = "part int, keys binary, sizes binary, counts binary, is_new binary, hashes binary"
+MEMBERS = "members binary, identities binary, ids binary, names binary, worths binary, runs binary, digests binary"
+#: Columns of a block. A row of these columns either holds documents, or reports a bad row of the input by its id and
+#: problem. `unlisted` is the number of bad rows that are not reported.
+BLOCKS = f"{SKETCHES}, {MEMBERS}, problem_id string, problem string, unlisted long"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Documents of one part with different keys (different texts), and their sketches, ascending by key.
+
+    An old document is compared only with new documents.
+    """
+
+    keys: Numbers
+    sketches: Sketches
+    is_new: npt.NDArray[np.bool_]
+
+    def indices_of(self, keys: Numbers) -> Numbers:
+        return np.searchsorted(self.keys, keys)
+
+    def only(self, indices: Numbers, new: Numbers) -> Block:
+        """Return a block of the documents at `indices`; the documents with a key in `new` are new."""
+        sketches, keys = self.sketches, self.keys[indices]
+        chosen = replace(
+            sketches, sizes=sketches.sizes[indices], starts=sketches.starts[indices], counts=sketches.counts[indices]
+        )
+        return Block(keys, chosen, np.isin(keys, new))
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[pa.RecordBatch] | pa.Table, scheme: SketchScheme) -> Block:
+        types = f"i8 i8 i8 ? {narrow_type(scheme.bits)}"
+        keys, sizes, counts, is_new, hashes = decode_columns(rows, "keys sizes counts is_new hashes", types)
+        # Several workers may have read documents with equal texts. Keep a new one, if any.
+        order = np.lexsort((~is_new, keys))
+        order = order[run_starts(keys[order])]
+        starts = np.cumsum(counts) - counts
+        sketches = Sketches(scheme, sizes[order], starts[order], counts[order], unpack_hashes(hashes))
+        return cls(keys[order], sketches, is_new[order])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockMembers:
+    """Ids and other properties of all documents of a block. Documents with equal texts have one key, but their own ids.
+
+    Args:
+        keys: Document keys. A document that is too short to compare has a key, but no sketch in the block.
+        identities: 64-bit hashes of the ids.
+        worths: Ranks by the retention policy; NaN if unknown.
+        runs: Number of the run that read each document; 0 for reference documents.
+        digests: 64-bit digests of the texts; 0 if no later run needs them.
+    """
+
+    keys: Numbers
+    identities: npt.NDArray[np.uint64]
+    ids: Sequence[str]
+    names: Sequence[str]
+    worths: npt.NDArray[np.float64]
+    runs: npt.NDArray[np.uint32]
+    digests: npt.NDArray[np.uint64]
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[pa.RecordBatch] | pa.Table) -> tuple[BlockMembers, Numbers]:
+        """Decode rows of MEMBERS; return each distinct pair of id and key, with the number of its occurrences."""
+        batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
+        names = "members identities worths runs digests"
+        keys, identities, worths, runs, digests = decode_columns(batches, names, "i8 u8 f8 u4 u8")
+        ids, names_of = (_strings(batches, name) for name in ("ids", "names"))
+        whole = cls(keys, identities, ids, names_of, worths, runs, digests)
+        order = np.lexsort((identities, keys))
+        starts = run_starts(keys[order], identities[order])
+        times = np.diff(starts, append=order.size)
+        if (times == 1).all():
+            return whole, times
+        # Copies with one id may have different names. Use the largest name of the last run, because it does not depend
+        # on the order of rows.
+        groups = [group.tolist() for group in np.split(order, starts[1:])]
+        chosen = np.array([max(group, key=lambda at: (runs[at], names_of[at], digests[at])) for group in groups])
+        # If a document's text is unchanged, keep the number of the run that first read it.
+        firsts = [runs[group][digests[group] == digests[at]].min() for group, at in zip(groups, chosen, strict=True)]
+        return replace(whole.only(chosen), runs=np.array(firsts, np.uint32)), times
+
+    def only(self, indices: Numbers) -> BlockMembers:
+        at = indices.tolist()
+        return BlockMembers(
+            self.keys[indices],
+            self.identities[indices],
+            [self.ids[index] for index in at],
+            [self.names[index] for index in at],
+            self.worths[indices],
+            self.runs[indices],
+            self.digests[indices],
+        )
+
+
+def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.RecordBatch:
+    """Divide documents among the parts, one row of BLOCKS for each part. `members` has all documents of `block`."""
+    sketches = block.sketches
+    has_sketch = np.isin(members.keys, block.keys)
+    sketch_parts, member_parts = (
+        parts.parts_of(block.keys),
+        parts.parts_of(np.where(has_sketch, members.keys, members.identities.view(np.int64))),
+    )
+    chosen, order = np.argsort(sketch_parts, kind="stable"), np.argsort(member_parts, kind="stable")
+    # Take the parts from the members: a part without sketches may have members that are too short for a sketch.
+    present = np.unique(member_parts)
+    begins, ends = (np.searchsorted(sketch_parts[chosen], present, side) for side in ("left", "right"))
+    first, last = (np.searchsorted(member_parts[order], present, side) for side in ("left", "right"))
+    counts = sketches.counts[chosen]
+    hashes, _ = sketches.copy_hashes(chosen, np.zeros_like(chosen), counts)
+    hash_ends = np.append(0, np.cumsum(counts))
+    own = members.only(order)
+    ranges = list(zip(first.tolist(), last.tolist(), strict=True))
+    nothing = pa.nulls(present.size, pa.string())
+    numbers = {"keys": block.keys, "sizes": sketches.sizes, "counts": sketches.counts, "is_new": block.is_new}
+    columns = {
+        "part": pa.array(present, pa.int32()),
+        **{name: cut(column[chosen], begins, ends) for name, column in numbers.items()},
+        "hashes": cut(pack_hashes(hashes, sketches.scheme.bits), hash_ends[begins], hash_ends[ends]),
+        "members": cut(own.keys, first, last),
+        "identities": cut(own.identities, first, last),
+        "ids": pa.array([orjson.dumps(own.ids[begin:end]) for begin, end in ranges], pa.binary()),
+        "names": pa.array([orjson.dumps(own.names[begin:end]) for begin, end in ranges], pa.binary()),
+        "worths": cut(own.worths, first, last),
+        "runs": cut(own.runs, first, last),
+        "digests": cut(own.digests, first, last),
+        "problem_id": nothing,
+        "problem": nothing,
+        "unlisted": pa.nulls(present.size, pa.int64()),
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def hash_texts(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
+    """Return a 64-bit BLAKE2b hash of each text."""
+    digests = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts)
+    return np.frombuffer(digests, np.uint64)
+
+
+def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Numbers:
+    """Return the number of shingles for each member's key; 0 for members without a sketch."""
+    own, sizes = decode_columns(rows, "keys sizes", "i8 i8")
+    if not own.size:
+        return np.zeros_like(keys)
+    order = np.argsort(own)
+    indices = order[np.minimum(np.searchsorted(own[order], keys), own.size - 1)]
+    return np.where(own[indices] == keys, sizes[indices], 0)
+
+
+def sketch_row(part: int, block: Block, indices: Numbers, schema: pa.Schema) -> pa.RecordBatch:
+    sketches = block.sketches
+    counts = sketches.counts[indices]
+    hashes, _ = sketches.copy_hashes(indices, np.zeros_like(indices), counts)
+    values = {
+        "part": part,
+        "keys": block.keys[indices].tobytes(),
+        "sizes": sketches.sizes[indices].tobytes(),
+        "counts": counts.tobytes(),
+        "is_new": block.is_new[indices].tobytes(),
+        "hashes": pack_hashes(hashes, sketches.scheme.bits).tobytes(),
+    }
+    return pa.RecordBatch.from_pylist([values], schema)
+
+
+def some_of(block: pa.Table, wanted: pa.Table, scheme: SketchScheme) -> Batches:
+    """Yield the documents of a block with the keys of `wanted`, as rows of SKETCHES."""
+    (keys,) = decode_columns(wanted, "keys", "i8")
+    if keys.size:
+        whole = Block.from_rows(block, scheme)
+        yield sketch_row(wanted["part"][0].as_py(), whole, np.unique(whole.indices_of(keys)), arrow_schema(SKETCHES))
+
+
+def _strings(batches: Sequence[pa.RecordBatch], name: str) -> list[str]:
+    return [text for batch in batches for raw in batch[name].to_pylist() if raw for text in orjson.loads(raw)]

@@ -1,0 +1,363 @@
+"""Defines whorl's fields in an OpenSearch index and their mapping, and builds their values for a document.
+
+whorl computes words, tokens and values and stores them in its own fields. So every clause means the same as on the
+other engines, with any analysers and plug-ins of the cluster. In an index made by whorl, the stored source of a
+document does not contain these fields; sketch, scheme and digest are stored fields.
+
+    whorl_id      the id, to sort by and to look up
+    whorl_words   words in the order of the text, prefixed with the name of their field; has positions, for phrases
+    whorl_values  whole (not tokenized) values, prefixed with field and type, encoded in the order of the values
+    whorl_fields  names of the document's fields, each with its type
+    whorl_handles the properties that can identify the document, in addition to its id
+    whorl_minhash the distinct MinHash tokens
+    whorl_sample  the look-up tokens of the sketch, whorl_size its number of distinct shingles
+    whorl_sketch  the sketch; missing in a short document with a stored text, which replaces it
+    whorl_scheme  the schemes that tokens and sketch depend on
+    whorl_passages the passage hashes, preceded by their scheme; optional
+    whorl_cluster the id of the document's cluster, or its own id; whorl_is_principal says if it represents the cluster
+    whorl_digest  the first letters of the document's digest, so that unchanged documents are not indexed again
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.arrays_and_batches import ascending_distinct, batches
+from whorl.engine.cluster_labels import cluster_label
+from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.index_terms import BETWEEN_WORDS, encoded_sketch, passage_terms, plain_words, value_term
+from whorl.fingerprint.fingerprint_texts import Hashed
+from whorl.fingerprint.shingling import JoinedWords, Scheme, joined_words
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme, encode_tokens, lookup_numbers
+from whorl.fingerprint.winnowing import PassageScheme
+from whorl.fingerprint.words.tokenizer import tokens
+from whorl.model import CLUSTER, DIGEST_LETTERS, IS_PRINCIPAL, Document, PropertyValue
+from whorl.query.plan.fields_and_values import split_name
+
+
+def source(document: Document, names: FieldNames) -> Json:
+    """Return a document's `_source`; names with dots create nested objects."""
+    made: Json = {PROPERTIES: {name: list(values) for name, values in document.contents().items()}}
+    for place, text in ((names.name, document.name), (names.content, document.text)):
+        *path, last = place.split(".")
+        inner = made
+        for part in path:
+            inner = inner.setdefault(part, {})
+        inner[last] = text
+    return made
+
+
+#: For texts of fewer characters, a loop over the words is faster than numpy.
+_SHORT_TEXT = 500
+#: Number of documents whose tokens are encoded in one call.
+_SPELLED_AT_ONCE = 64
+_Row: TypeAlias = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFeatures:
+    """Optional features of an index.
+
+    Args:
+        clusters: Whether the index has the fields of cluster labels.
+        split_names: Whether names are split at `_` and `.`.
+        keeps_texts: Whether the sources contain the texts.
+    """
+
+    passages: PassageScheme | None = None
+    clusters: bool = False
+    split_names: bool = True
+    keeps_texts: bool = True
+
+
+def own_fields(
+    documents: Iterable[Document],
+    fingerprints: Iterable[Hashed],
+    schemes: tuple[Scheme, SketchScheme],
+    names: FieldNames,
+    features: IndexFeatures,
+) -> Iterator[Json]:
+    """Yield the values of whorl's fields for each document.
+
+    Args:
+        fingerprints: Words and shingle hashes of each document's text, in the order of the documents.
+        names: Names of the fields, and of the properties (DBID, node reference) that also identify a document.
+    """
+    for portion in batches(zip(documents, fingerprints, strict=True), _SPELLED_AT_ONCE):
+        sketches = [hashed.sketch(schemes[1]) for _, hashed in portion]
+        minima = [ascending_distinct(np.sort(hashed.minima[:, 0])) for _, hashed in portion]
+        minhash = _spelled_rows(minima, spelled_minhash)
+        sample = _spelled_rows(list(map(lookup_numbers, sketches)), partial(encode_tokens, bits=schemes[1].bits))
+        for (document, hashed), sketch, terms, lookups in zip(portion, sketches, minhash, sample, strict=True):
+            yield {
+                **_content_fields(document, hashed.words, schemes[0].profile, names, features),
+                MINHASH: terms,
+                SAMPLE: lookups,
+                # None removes the value in a partial update.
+                SKETCH: encoded_sketch(sketch, schemes[0], document.text if features.keeps_texts else None),
+                SIZE: sketch.size,
+                SCHEME: stored_name(*schemes),
+                **_passage_fields(document.text, hashed, schemes[0], features.passages),
+            }
+
+
+def _spelled_rows(rows: Sequence[_Row], spell: Callable[[_Row], Sequence[str]]) -> Iterator[Sequence[str]]:
+    """Yield the terms of each row of numbers.
+
+    Rows of short texts are short, so one call of `spell` encodes many rows.
+    """
+    terms, begin = spell(np.concatenate(rows)), 0
+    for row in rows:
+        yield terms[begin : begin + len(row)]
+        begin += len(row)
+
+
+def _content_fields(
+    document: Document, words: JoinedWords, profile: str, names: FieldNames, features: IndexFeatures
+) -> Json:
+    """Return the fields that do not depend on hashes: words, values, cluster and digest."""
+    wholes, properties = document.wholes(), document.values()
+    texts = [("name", document.name), *((name, value) for name, values in properties.items() for value in values)]
+    terms = [
+        text_terms(name, split_name(text) if features.split_names and name == "name" else text, profile)
+        for name, text in texts
+    ]
+    kinds = {(name, kind.name) for name, kind, _ in wholes} | ({("content", "TEXT")} if document.text else set())
+    return {
+        ID: document.id,
+        WORDS: [*filter(None, terms), *filter(None, [word_terms("content", words)])],
+        VALUES: sorted({value_term(name, kind, value) for name, kind, value in wholes}),
+        FIELDS: sorted(field_term(name, kind) for name, kind in kinds),
+        HANDLE: [handle(name, value) for name in (names.dbid, names.noderef) for value in properties.get(name, ())],
+        DIGEST: document.digest[:DIGEST_LETTERS],
+        **(_cluster_fields(document) if features.clusters else {}),
+    }
+
+
+def _passage_fields(text: str, fingerprints: Hashed, scheme: Scheme, passages: PassageScheme | None) -> Json:
+    return {PASSAGES: passage_terms(text, fingerprints.words, scheme, passages)} if passages else {}
+
+
+def _cluster_fields(document: Document) -> Json:
+    label = cluster_label(document.properties)
+    # None removes the value in a partial update.
+    return {CLUSTER: label.cluster if label else document.id, IS_PRINCIPAL: label.is_principal if label else None}
+
+
+def without_text(names: FieldNames) -> Json:
+    return {"excludes": [OWN, names.content]}
+
+
+def text_in(source: Json, names: FieldNames) -> str:
+    """Return the values of a document's text field as one text; "" if there is no value."""
+    return "\n".join(_texts(_at(source, names.content)))
+
+
+def name_in(source: Json, names: FieldNames) -> str:
+    return next(iter(_texts(_at(source, names.name))), "")
+
+
+def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyValue, ...]]:
+    """Return a document's properties; the name of a nested value has dots.
+
+    Omit whorl's own fields, and values other than texts, numbers and booleans.
+    """
+    properties: dict[str, list[PropertyValue]] = {}
+    own = source.get(PROPERTIES)
+    if isinstance(own, dict):
+        _collect(own, "", properties)
+        source = {name: value for name, value in source.items() if name != PROPERTIES}
+    _collect({name: value for name, value in source.items() if not name.startswith(OWN[:-1])}, "", properties)
+    if source.get(IS_PRINCIPAL) is not None:
+        # In an index of another program, sources contain whorl's fields. The cluster of an unlabelled document is its
+        # own id.
+        _collect({name: source.get(name) for name in (CLUSTER, IS_PRINCIPAL)}, "", properties)
+    return {name: tuple(values) for name, values in properties.items() if name not in (names.content, names.name)}
+
+
+def _at(source: Json, place: str) -> Any:
+    if place in source:
+        return source[place]
+    first, _, inner_place = place.partition(".")
+    inner = source.get(first)
+    return _at(inner, inner_place) if inner_place and isinstance(inner, dict) else None
+
+
+def _texts(value: Any) -> Sequence[str]:
+    values = value if isinstance(value, list) else [value]
+    return [text for text in values if isinstance(text, str) and text]
+
+
+def _collect(fields: Mapping[str, Any], prefix: str, properties: dict[str, list[PropertyValue]]) -> None:
+    """Add the values of fields to the properties. The name of a nested object becomes a prefix."""
+    for name, values in fields.items():
+        for value in values if isinstance(values, list) else [values]:
+            if isinstance(value, dict):
+                _collect(value, f"{prefix}{name}.", properties)
+            elif isinstance(value, str | int | float):
+                properties.setdefault(f"{prefix}{name}", []).append(value)
+
+
+Json: TypeAlias = dict[str, Any]
+
+ID, WORDS, VALUES, FIELDS, HANDLE = "whorl_id", "whorl_words", "whorl_values", "whorl_fields", "whorl_handles"
+MINHASH, SAMPLE, SKETCH, SIZE = "whorl_minhash", "whorl_sample", "whorl_sketch", "whorl_size"
+SCHEME, DIGEST, PASSAGES = "whorl_scheme", "whorl_digest", "whorl_passages"
+#: Pattern for the names of whorl's fields, to leave them out of sources and responses.
+OWN = "whorl_*"
+PROPERTIES = "properties"
+
+_WHOLE: Json = {"type": "keyword"}
+#: With the similarity `boolean`, each matching token scores 1, so one query can count many tokens.
+_TOKENS: Json = {"type": "keyword", "doc_values": False, "similarity": "boolean"}
+#: Analyser that does not change whorl's terms; all servers have it.
+WHITESPACE = "whitespace"
+MAPPING: Mapping[str, Json] = {
+    ID: _WHOLE,
+    WORDS: {"type": "text", "analyzer": WHITESPACE, "norms": False, "position_increment_gap": 100},
+    VALUES: _WHOLE,
+    FIELDS: _WHOLE,
+    HANDLE: _WHOLE,
+    MINHASH: _TOKENS,
+    SAMPLE: _TOKENS,
+    SKETCH: {"type": "binary", "store": True},
+    SIZE: {"type": "long"},
+    SCHEME: {"type": "keyword", "store": True},
+    DIGEST: {"type": "keyword", "index": False, "doc_values": False, "store": True},
+}
+OF_PASSAGES: Mapping[str, Json] = {PASSAGES: _TOKENS}
+#: Key of the scheme in the metadata of the passage field.
+_SCHEME = "scheme"
+#: Fields of cluster labels. `collapse` would merge all documents without a value, so the cluster of an unlabelled
+#: document is its own id.
+OF_CLUSTERS: Mapping[str, Json] = {CLUSTER: _WHOLE, IS_PRINCIPAL: {"type": "boolean"}}
+
+
+#: Entry in the mapping of an index that splits names at `_` and `.`. Older indexes do not have it.
+SPLIT_NAMES: Json = {"whorl_names": "split"}
+
+
+def mapping(names: FieldNames, *, passages: PassageScheme | None = None) -> dict[str, Json]:
+    # Only whorl's fields are indexed, so no property can break the mapping.
+    source = {
+        names.name: {"type": "keyword", "index": False, "doc_values": False},
+        names.content: {"type": "text", "index": False},
+        PROPERTIES: {"type": "object", "enabled": False},
+    }
+    # The metadata of the passage field names the scheme of the passage hashes.
+    of_passages = {PASSAGES: {**OF_PASSAGES[PASSAGES], "meta": {_SCHEME: passages.name}}} if passages else {}
+    return {**MAPPING, **OF_CLUSTERS, **of_passages, **source}
+
+
+def passage_scheme(field: Json) -> PassageScheme | None:
+    """Read the scheme of the passage hashes from the mapping of their field; return None for an empty mapping."""
+    if not field:
+        return None
+    # The field of an older index has no metadata; its passage hashes have the default scheme.
+    name = field.get("meta", {}).get(_SCHEME)
+    return PassageScheme() if name is None else PassageScheme.parse(name)
+
+
+def index_body(
+    names: FieldNames,
+    shards: int | None = None,
+    replicas: int | None = None,
+    *,
+    passages: PassageScheme | None = None,
+) -> Json:
+    """Return the settings and the mapping of a new index. For shards and replicas, None means the cluster's default."""
+    numbers = {"number_of_shards": shards, "number_of_replicas": replicas}
+    mappings = {"dynamic": False, "_meta": SPLIT_NAMES, "_source": {"excludes": [OWN]}}
+    return {
+        "settings": {name: number for name, number in numbers.items() if number is not None},
+        "mappings": {**mappings, "properties": mapping(names, passages=passages)},
+    }
+
+
+@lru_cache
+def stored_name(scheme: Scheme, sketch_scheme: SketchScheme) -> str:
+    """Return the value of `whorl_scheme`, which names the schemes of tokens and sketch."""
+    return f"{scheme.name} {sketch_scheme.name}"
+
+
+def spelled_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
+    """Encode MinHash tokens as terms of 11 letters in base64, the highest bits first."""
+    padded = np.zeros((len(numbers), 9), dtype=np.uint8)
+    padded[:, :8] = numbers.astype(">u8").view(np.uint8).reshape(-1, 8)
+    letters = np.frombuffer(base64.b64encode(padded.tobytes()), np.uint8).reshape(-1, 12).copy()
+    # Nine bytes become twelve letters, and the last letter is only padding.
+    letters[:, 11] = ord(" ")
+    return letters.tobytes().decode("ascii").split()
+
+
+#: Control characters in terms. They mark, in this order: the end of a field name, the digest of a shortened text, the
+#: letter for a white-space character, and a blank within a word.
+_AFTER_FIELD, _AFTER_BEGINNING, _SPACE, _BLANK = "\x01", "\x02", "\x03", "\x04"
+#: The analyser cuts terms at `_LONGEST_TERM` UTF-16 units. So a longer term, and a field name of more than
+#: `_LONGEST_FIELD` units, becomes a prefix of at most `_BEGINNING` characters and a digest.
+_LONGEST_TERM, _LONGEST_FIELD, _BEGINNING = 255, 80, 40
+#: White space for the analyser (Java's Character.isWhitespace). Names of fields may contain all these characters. Words
+#: may contain only blanks, because folding turns a narrow no-break space (U+202F) into a blank.
+_WHITE_SPACE = (
+    "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a"
+    "\u2028\u2029\u205f\u3000"
+)
+_SPELLED_SPACE = str.maketrans({char: f"{_SPACE}{chr(ord('a') + at)}" for at, char in enumerate(_WHITE_SPACE)})
+
+
+def word_term(field: str, word: str) -> str:
+    prefix = _field_prefix(field)
+    return prefix + _short(in_word(word), _LONGEST_TERM - _units(prefix))
+
+
+def word_terms(field: str, words: JoinedWords) -> str:
+    """Return the terms of a field's words, separated by blanks; "" if there are no words."""
+    prefix = _field_prefix(field)
+    text = plain_words(words, _LONGEST_TERM - _units(prefix), _BLANK)
+    if text is None:
+        return BETWEEN_WORDS.join([word_term(field, word) for word in words.words()])
+    return prefix + text.replace(BETWEEN_WORDS, BETWEEN_WORDS + prefix) if text else ""
+
+
+def text_terms(field: str, text: str, profile: str) -> str:
+    if len(text) > _SHORT_TEXT:
+        return word_terms(field, joined_words(text, profile))
+    return BETWEEN_WORDS.join([word_term(field, word) for word in tokens(text, profile)])
+
+
+@lru_cache
+def _field_prefix(field: str) -> str:
+    return f"{_short(field.translate(_SPELLED_SPACE), _LONGEST_FIELD)}{_AFTER_FIELD}"
+
+
+def in_word(text: str) -> str:
+    return text.replace(BETWEEN_WORDS, _BLANK)
+
+
+def _short(text: str, longest: int) -> str:
+    if len(text) * 2 <= longest or _units(text) <= longest:
+        return text
+    digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return f"{text[: min(_BEGINNING, (longest - 33) // 2)]}{_AFTER_BEGINNING}{digest}"
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
+def field_term(name: str, kind: str) -> str:
+    """Return the term that marks documents with a value of this type in the field."""
+    return f"{name}\x1f{kind}"
+
+
+def handle(name: str, value: str) -> str:
+    """Return the term that finds a document by the value of one of its properties."""
+    return f"{name}\x1f{value}"

@@ -1,0 +1,464 @@
+"""Access to one search server: connections, retries, cached values and shared commits.
+
+The HTTP client is urllib3's connection pools with whorl's deadlines, error messages and retries. Threads can share one
+client.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import math
+import os
+import random
+import ssl
+import threading
+import time
+from abc import abstractmethod
+from base64 import b64encode
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any, Generic, TypeAlias, TypeVar, cast
+
+import orjson
+import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProtocolError, ReadTimeoutError
+
+from whorl.arrays_and_batches import batches
+from whorl.engine.index_terms import holders_plan, look_up_holders, passage_hash_terms
+from whorl.engine.protocol import Engine, PassageHolders
+from whorl.errors import EngineError, EngineUnavailableError, ParameterError, SchemaError, without_login
+from whorl.fingerprint.winnowing import PassageScheme
+from whorl.query.plan.fields_and_values import Fields
+from whorl.query.plan.nodes import BoundNode, BoundPlan
+from whorl.request_context import seconds_left, trace
+
+#: Number of bytes of a request body to send at once. The timeout applies to each block.
+_BLOCK_BYTES = 1 << 16
+#: If a request times out this close to its deadline, the deadline counts as passed.
+_SOON_SECONDS = 0.05
+# urllib3 does not know the request's deadline, so `with_retries` retries instead.
+_ONE_ATTEMPT = urllib3.Retry(total=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAccess:
+    """Connection options for a server.
+
+    Args:
+        timeout_seconds: Read timeout: longest pause within a response.
+        auth: User and password; not needed if the URL contains them.
+        api_key: Elasticsearch's API key, sent instead of user and password.
+        ca: File or folder of CA certificates; None for the system's certificates.
+        connections: Maximum number of idle connections.
+    """
+
+    timeout_seconds: float = 60.0
+    connect_seconds: float = 5.0
+    auth: tuple[str, str] | None = None
+    api_key: str | None = None
+    ca: str | None = None
+    verify: bool = True
+    retries: int = 3
+    connections: int = 16
+
+    def __post_init__(self) -> None:
+        if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
+            raise ParameterError("an API key has no line breaks and only ASCII characters")
+
+    @property
+    def headers(self) -> dict[str, str]:
+        headers = {"accept-encoding": "gzip"}
+        if self.api_key:
+            headers["authorization"] = f"ApiKey {self.api_key}"
+        elif self.auth:
+            headers["authorization"] = f"Basic {b64encode(':'.join(self.auth).encode()).decode()}"
+        return headers
+
+
+class _PlainConnection(HTTPConnection):
+    """HTTP connection that has a separate timeout for connecting, and refuses ambiguous responses."""
+
+    def __init__(self, *args: Any, connect_seconds: float, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._connect_seconds = connect_seconds
+
+    def connect(self) -> None:
+        # urllib3 also uses the connect timeout for sending, but a server may take longer to read a large body.
+        timeout = self.timeout
+        self.timeout = min(float(timeout or 0.0), self._connect_seconds)
+        try:
+            super().connect()
+        except TimeoutError as error:
+            # The TLS handshake timed out, and urllib3 would report this as a read timeout.
+            raise ConnectTimeoutError(self, str(error)) from error
+        finally:
+            self.timeout = timeout
+        self.sock.settimeout(timeout)
+
+    def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]  # as in urllib3's own class
+        response = super().getresponse()
+        # After an interim response (1xx), the final response would be read as the answer to the next request.
+        if response.status < 200:
+            raise ProtocolError(f"interim response {response.status}")
+        # Proxies disagree about which header counts (request smuggling; RFC 9112, 6.3).
+        if "content-length" in response.headers and "transfer-encoding" in response.headers:
+            raise ProtocolError("response with two lengths")
+        return response
+
+
+class _TlsConnection(_PlainConnection, HTTPSConnection):
+    """`_PlainConnection` over TLS."""
+
+
+class _PlainPool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _PlainConnection
+
+
+class _TlsPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
+
+
+class ServerConnections:
+    """Persistent connections to one server, shared by threads.
+
+    Args:
+        url: URL of the server without credentials, for messages.
+        name: The server's name in messages: "Solr".
+        default_ca: File or folder of CA certificates, if the options have no `ca`.
+    """
+
+    def __init__(self, url: str, name: str, ca_setting: str, access: ServerAccess, default_ca: str | None) -> None:
+        self.url, self._name, self._ca_setting, self._access = url, name, ca_setting, access
+        self._ca = access.ca or default_ca
+        self._pool: urllib3.HTTPConnectionPool | None = None
+        self._process = 0
+
+    def request(
+        self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> urllib3.BaseHTTPResponse:
+        """Send a request and read the whole response, within the timeouts and the request's deadline.
+
+        Args:
+            target: The path with its query.
+            headers: Headers with ASCII values.
+
+        Raises:
+            EngineUnavailableError: No complete response arrived in time.
+        """
+        left = seconds_left()
+        silence = self._access.timeout_seconds if left is None else min(left, self._access.timeout_seconds)
+        content: bytes | io.BytesIO | None = body
+        if body is not None and len(body) > _BLOCK_BYTES:
+            # A socket's timeout applies to each send, so send a large body in blocks.
+            content, headers = io.BytesIO(body), {**headers, "Content-Length": str(len(body))}
+        try:
+            if silence <= 0:
+                raise TimeoutError("the request's deadline has passed")
+            return self._connected().urlopen(
+                method, target, content, headers, retries=_ONE_ATTEMPT, redirect=False, timeout=silence
+            )
+        except (HTTPError, HTTPException, OSError, ValueError, OverflowError, MemoryError) as error:
+            raise self._unavailable(error, target) from error
+
+    def _connected(self) -> urllib3.HTTPConnectionPool:
+        # A forked process must not use its parent's connections: it would read the parent's responses.
+        if self._pool is None or self._process != os.getpid():
+            self._process, self._pool = os.getpid(), self._new_pool()
+        return self._pool
+
+    def _new_pool(self) -> urllib3.HTTPConnectionPool:
+        parts = urllib3.util.parse_url(self.url)
+        options: dict[str, Any] = {
+            "maxsize": self._access.connections,
+            "blocksize": _BLOCK_BYTES,
+            "connect_seconds": self._access.connect_seconds,
+        }
+        if parts.scheme == "https":
+            return _TlsPool(str(parts.host), parts.port, ssl_context=self._tls_context(), **options)
+        return _PlainPool(str(parts.host), parts.port, **options)
+
+    def _tls_context(self) -> ssl.SSLContext:
+        is_folder = self._ca is not None and Path(self._ca).is_dir()
+        context = ssl.create_default_context(
+            cafile=None if is_folder else self._ca, capath=self._ca if is_folder else None
+        )
+        # Like all current clients, check the subject alternative name only (RFC 9110, 4.3.4).
+        context.hostname_checks_common_name = False
+        if not self._access.verify:
+            # The user has switched verification off; the documentation explains the risk.
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+        return context
+
+    def close(self) -> None:
+        """Close the idle connections; a later request opens new connections."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+
+    def _unavailable(self, error: Exception, target: str) -> EngineUnavailableError:
+        # urllib3 wraps the errors of sockets and TLS.
+        cause = error.args[-1] if error.args and isinstance(error.args[-1], Exception) else error
+        is_connect_timeout = isinstance(error, ConnectTimeoutError) and not isinstance(error, NewConnectionError)
+        server, path = f"{self._name} at {self.url}", target.partition("?")[0].rstrip("/").rpartition("/")[2]
+        if is_connect_timeout or isinstance(error, ReadTimeoutError) or isinstance(cause, TimeoutError):
+            left = seconds_left()
+            if left is not None and left < _SOON_SECONDS:
+                return EngineUnavailableError(
+                    f"{server} did not answer in the time that this request has ({path}); try again, or "
+                    "allow requests more with WHORL_REQUEST_TIMEOUT"
+                )
+            if is_connect_timeout:
+                return EngineUnavailableError(
+                    f"no connection to {server} within {self._access.connect_seconds:g} s ({path}); is the "
+                    "address right? Else allow it more time with WHORL_CONNECT_TIMEOUT"
+                )
+            silent = "did not answer" if isinstance(error, ReadTimeoutError) else "took no more of what it was sent"
+            return EngineUnavailableError(
+                f"{server} {silent} within {self._access.timeout_seconds:g} s ({path}); "
+                "try again, or allow it more time with WHORL_TIMEOUT"
+            )
+        # If the server has closed the connection, the certificate is not the problem.
+        if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError):
+            reason = cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else cause.reason
+            return EngineUnavailableError(
+                f"{self.url} cannot be trusted ({reason or 'no TLS'}); does it speak TLS, and does "
+                f"{self._ca_setting} name the authority that vouches for it?"
+            )
+        return EngineUnavailableError(
+            f"no {self._name.removeprefix('the ')} answers at {self.url}; is it running, and is the address right?",
+            # A retry does not help against an invalid host name.
+            is_temporary=not isinstance(error, ValueError),
+        )
+
+
+def redirect_message(url: str, status: int, location: str) -> str:
+    target = without_login(location)
+    return f"{url} answers {status}, to be asked at {target} instead; name the address that answers itself"
+
+
+def json_bytes(body: object) -> bytes:
+    """Return JSON in UTF-8. Escape only lone surrogates, because other escapes would double the size of tokens."""
+    try:
+        return orjson.dumps(body)
+    except TypeError:
+        return json.dumps(body).encode()
+
+
+#: Approximate pause before the first retry. Each retry doubles the pause, up to `_LONGEST_PAUSE_SECONDS`.
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 2.0
+
+_Result = TypeVar("_Result")
+
+
+def with_retries(send: Callable[[], _Result], retries: int) -> _Result:
+    """Send a request, retry after temporary failures, and record each attempt in the request's trace.
+
+    Retries are harmless: queries change nothing, and the server may receive a document or a deletion twice. After the
+    request's deadline, no attempt follows.
+
+    Args:
+        send: Sends the request once; raises EngineUnavailableError with `is_temporary` after a temporary failure.
+
+    Raises:
+        EngineUnavailableError: The last attempt has failed.
+    """
+    noted = trace()
+    for repetition in itertools.count(1):
+        began = time.monotonic()
+        noted.engine_requests += 1
+        try:
+            return send()
+        except EngineUnavailableError as error:
+            pause, left = retry_pause(repetition), seconds_left()
+            if not error.is_temporary or repetition > retries or (left is not None and left <= pause):
+                raise
+        finally:
+            noted.engine_seconds += time.monotonic() - began
+        noted.engine_retries += 1
+        time.sleep(pause)
+    raise AssertionError("counting ends")
+
+
+def retry_pause(repetition: int) -> float:
+    """Return the pause before a retry in seconds; the first retry has the number 1.
+
+    Half of the pause is random, so that clients do not all retry at once. Source: Brooker, "Exponential Backoff and
+    Jitter", AWS Architecture Blog, 2015 ("equal jitter").
+    """
+    longest = min(_FIRST_PAUSE_SECONDS * 2.0 ** (repetition - 1), _LONGEST_PAUSE_SECONDS)
+    return longest * random.uniform(0.5, 1.0)
+
+
+_Value = TypeVar("_Value")
+
+
+class TtlCache(Generic[_Value]):
+    """Caches a value, and fetches it again after its time to live.
+
+    One thread fetches the value while the others wait. The argument of `fetch` is the previous value, or None at first.
+    """
+
+    def __init__(self, fetch: Callable[[_Value | None], _Value], seconds: float) -> None:
+        # The lock is reentrant: fetching may need another cached value of the same collection.
+        self._fetch, self._seconds, self._lock = fetch, seconds, threading.RLock()
+        self._fresh_until = -math.inf
+        self._value: _Value | None = None
+
+    def __call__(self) -> _Value:
+        # A search reads the value a dozen times, so reading a fresh value takes no lock. Set the expiry time after the
+        # value: otherwise another thread could return an old value.
+        if time.monotonic() > self._fresh_until:
+            with self._lock:
+                if time.monotonic() > self._fresh_until:
+                    self._value = self._fetch(self._value)
+                    self._fresh_until = time.monotonic() + self._seconds
+        return cast(_Value, self._value)
+
+    def not_older_than(self, seconds: float) -> _Value:
+        """Return a value that is at most `seconds` old."""
+        if time.monotonic() > self._fresh_until - self._seconds + seconds:
+            self.forget()
+        return self()
+
+    def forget(self) -> None:
+        """Make the next call fetch the value again."""
+        self._fresh_until = -math.inf
+
+
+_Key = TypeVar("_Key")
+
+
+class LimitedCache(Generic[_Key, _Value]):
+    """Keeps the most recently stored values, up to a limit; threads can share it."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock, self._values = most, threading.Lock(), dict[_Key, _Value]()
+
+    def get(self, key: _Key) -> _Value | None:
+        return self._values.get(key)
+
+    def put(self, key: _Key, value: _Value) -> None:
+        with self._lock:
+            self._values.pop(key, None)
+            self._values[key] = value
+            if len(self._values) > self._most:
+                del self._values[next(iter(self._values))]
+
+
+class SharedCommit:
+    """Group commit: one commit serves all threads that wait for a commit.
+
+    A running commit may miss the documents of a thread, so the thread waits for a commit that begins after its call.
+    """
+
+    def __init__(self, commit: Callable[[], None]) -> None:
+        self._commit = commit
+        self._turn = threading.Lock()
+        self._begun = self._ended = 0
+        self._error: EngineError | None = None
+
+    def __call__(self) -> None:
+        """Wait until a commit that began after this call has ended; raise the commit's error if it failed."""
+        # Reading `_begun` needs no lock: a commit that another thread begins now is either counted already, or begins
+        # after this call.
+        wanted = self._begun + 1
+        with self._turn:
+            if self._ended < wanted:
+                self._begun += 1
+                self._error = None
+                try:
+                    self._commit()
+                except EngineError as error:
+                    self._error = error
+                # Other exceptions, such as KeyboardInterrupt, concern only this thread. The next thread commits again.
+                self._ended = self._begun
+            if self._error is not None:
+                raise self._error
+
+
+#: Cache time in seconds for values that documents of other clients change.
+CACHE_SECONDS = 30.0
+#: Maximum age of the result of `fields(latest=True)`, in seconds. Every query with a misspelt field name calls this
+#: method.
+_LATEST_SECONDS = 1.0
+#: Maximum number of passage hashes to count in one request.
+_COUNTED_AT_ONCE = 500
+#: Documents with the positions of their passage hashes in a request.
+Holders: TypeAlias = Iterator[tuple[str, list[int]]]
+
+
+class ServerEngine(Engine):
+    """Parts of an engine that are the same for all servers: commits, cached values, and look-ups of passages.
+
+    Args:
+        commit: Makes all documents searchable.
+        largest_size: Returns the number of distinct shingles of the largest document, or None.
+    """
+
+    def __init__(self, commit: Callable[[], None]) -> None:
+        self._commit = SharedCommit(commit)
+        self._fields = TtlCache(lambda _: self._read_fields(), CACHE_SECONDS)
+        self._passages = TtlCache(lambda _: self._passages_now(), CACHE_SECONDS)
+
+    @abstractmethod
+    def _read_fields(self) -> Fields:
+        """Read the fields of the searchable documents."""
+
+    @abstractmethod
+    def _passages_now(self) -> tuple[PassageScheme | None, bool]:
+        """Return the scheme of the passage field, and whether all documents with a text have passage hashes."""
+
+    @abstractmethod
+    def _without_passages(self) -> SchemaError:
+        """Return the error for a server without a passage field."""
+
+    @abstractmethod
+    def _count_terms(self, terms: Sequence[str]) -> list[int]:
+        """Count the documents with each term of the passage field, in one request."""
+
+    @abstractmethod
+    def _holders(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> Holders:
+        """Run a plan; yield each hit with the positions of its terms in `terms`."""
+
+    def refresh(self) -> None:
+        self._commit()
+        self._fields.forget()
+        self._passages.forget()
+
+    def fields(self, *, latest: bool = False) -> Fields:
+        return self._fields.not_older_than(_LATEST_SECONDS) if latest else self._fields()
+
+    @property
+    def passage_scheme(self) -> PassageScheme | None:
+        """Scheme of the passage hashes; None if some documents with a text have no passage hashes."""
+        scheme, is_complete = self._passages()
+        return scheme if is_complete else None
+
+    @property
+    def _scheme_of_passages(self) -> PassageScheme:
+        """Scheme of the passage field, even if some documents have no passage hashes yet."""
+        scheme, _ = self._passages()
+        if scheme is None:
+            raise self._without_passages()
+        return scheme
+
+    def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
+        terms = passage_hash_terms(tuple(numbers), self._scheme_of_passages)
+        return [count for batch in batches(terms, _COUNTED_AT_ONCE) for count in self._count_terms(batch)]
+
+    def passage_holders(
+        self, counts: Mapping[int, int], *, most: int, among: Collection[str] = (), left_out: BoundNode | None = None
+    ) -> PassageHolders:
+        scheme = self._scheme_of_passages
+
+        def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Holders:
+            terms = passage_hash_terms(tuple(numbers), scheme)
+            return self._holders(holders_plan(numbers, scheme, ids, left_out), terms, rows)
+
+        return look_up_holders(counts, most, among, ask)

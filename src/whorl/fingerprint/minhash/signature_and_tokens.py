@@ -1,0 +1,663 @@
+"""Computes the MinHash signature of a text, and converts it to and from the tokens of an index.
+
+A signature is a one-permutation MinHash. The hashes of a text's shingles fall into buckets by their top bits, and the
+signature has the smallest hash of each bucket. Lucene's MinHashFilter computes the same hashes (identical in Lucene 8,
+9 and 10). Rotation fills an empty bucket with the hash of the next filled bucket. A token is a hash of the signature,
+encoded for an index.
+
+An index keeps each token once, without its bucket. The bucket follows from the first unit of the token (or the first
+two, if the number of buckets is not a power of two). A token repeated by rotation belongs to its own bucket and to the
+run of empty buckets before it. An index writes U+FFFD for a unit that is a lone surrogate. So the order of tokens that
+begin with U+FFFD (buckets 432 to 447 of 512, sometimes 511) is unknown, and the number of their repetitions is
+uncertain. Alfresco drops the leading zeros of units, and so loses the borders between units.
+
+Computations that decide about hits use exact fractions.
+
+Source: MinHashFilter's rotation; UnicodeUtil.UTF16toUTF8.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import lru_cache
+from itertools import groupby, pairwise
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from whorl.arrays_and_batches import counts_in_groups, is_first_of_group
+from whorl.errors import ParameterError
+from whorl.fingerprint.minhash.bucket_estimates import Buckets, buckets_of
+from whorl.fingerprint.shingling import Scheme, murmur_pieces, numbered_hashes, pieces
+from whorl.fingerprint.statistics.metric import require_fraction
+
+#: Smallest and largest length of Alfresco's tokens: eight units of up to four digits, and few units are shorter.
+ALFRESCO_LENGTHS = (20, 32)
+ALFRESCO_TOKEN = re.compile(rf"[0-9a-f]{{{ALFRESCO_LENGTHS[0]},{ALFRESCO_LENGTHS[1]}}}")
+
+#: Character that an index writes for a lone surrogate.
+_LOST = 0xFFFD
+
+
+class Spelling(Enum):
+    """Encoding of tokens in an index: number of bits kept, and form of each 16-bit unit."""
+
+    UNITS_4 = "64-bit tokens, four UTF-16 units"
+    UNITS_8 = "128-bit tokens, eight UTF-16 units"
+    HEX = "Alfresco's hexadecimal, units without leading zeros"
+
+
+#: Bytes per token in `read_tokens`: UTF-16 units, or hexadecimal letters in ASCII.
+_BYTES = {Spelling.UNITS_4: 8, Spelling.UNITS_8: 16, Spelling.HEX: 32}
+
+
+def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4) -> tuple[str, ...]:
+    """Encode hashes as tokens of an index; `read_tokens` is the inverse.
+
+    `hashes` has both halves of each hash, or only the high half. The encodings are:
+
+    - UNITS_4: MinHashFilter's term, cut by TruncateTokenFilter(prefixLength=4)
+    - UNITS_8: MinHashFilter's whole term
+    - HEX: the form that Alfresco stores (SolrInformationServer: Integer.toHexString of each unit)
+
+    The first two encodings have U+FFFD for lone surrogates, as in an index (UnicodeUtil.UTF16toUTF8).
+    """
+    if not len(hashes):
+        return ()
+    if spelling is not Spelling.HEX:
+        units, is_pair = _kept_units(hashes, spelling)
+        text = units.tobytes().decode("utf-16-be")
+        ends = np.cumsum(units.shape[1] - is_pair.sum(axis=1)).tolist()
+        return tuple([text[start:end] for start, end in pairwise([0, *ends])])
+    units = _units(hashes, spelling)
+    if units.shape[1] * 2 == _BYTES[Spelling.HEX]:
+        return tuple(bytes(letters).rstrip(b"\0").decode(errors="replace") for letters in units)
+    return tuple("".join(f"{unit:x}" for unit in row) for row in units.tolist())
+
+
+def _units(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint16]:
+    words = hashes.reshape(len(hashes), -1)
+    if spelling is Spelling.UNITS_4:
+        words = words[:, :1]
+    return words.astype(">u8").view(">u2").reshape(len(words), -1)
+
+
+def _kept_units(
+    hashes: npt.NDArray[np.uint64], spelling: Spelling
+) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.bool_]]:
+    """Return the 16-bit units of tokens (U+FFFD for lone surrogates), and a mask of the starts of surrogate pairs."""
+    units = _units(hashes, spelling)
+    if not ((units & 0xF800) == 0xD800).any():
+        # This is the usual case: tokens from an index rarely have surrogates.
+        return units, np.zeros((len(units), units.shape[1] - 1), np.bool_)
+    is_high, is_low = (units & 0xFC00) == 0xD800, (units & 0xFC00) == 0xDC00
+    # A high surrogate at the end of a token does not form a pair with the next token's first unit.
+    is_pair = is_high[:, :-1] & is_low[:, 1:]
+    is_lone = is_high | is_low
+    is_lone[:, :-1] &= ~is_pair
+    is_lone[:, 1:] &= ~is_pair
+    units[is_lone] = _LOST
+    return units, is_pair
+
+
+def as_indexed(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np.uint64]:
+    """Convert hashes to the form that an index keeps (`spell`, then `read_tokens`). UNITS_8 keeps both halves."""
+    if spelling is Spelling.HEX or not len(hashes):
+        return read_tokens(spell(hashes, spelling), spelling)
+    words = _kept_units(hashes, spelling)[0].view(">u8").astype(np.uint64)
+    return words.reshape(-1) if spelling is Spelling.UNITS_4 else words
+
+
+def read_tokens(tokens: Sequence[str], spelling: Spelling = Spelling.UNITS_4) -> npt.NDArray[np.uint64]:
+    r"""Decode an index's tokens to distinct numbers; `spell` is the inverse.
+
+    Returns:
+        uint64 array of shape (tokens,) for UNITS_4, (tokens, 2) for UNITS_8: the part of each hash that the index has.
+            For HEX, the hash is uncertain, so the array has shape (tokens, 4) and contains the letters of each token in
+            ASCII.
+
+    >>> [hex(number) for number in read_tokens(["ab\U0001f600"])]
+    ['0x610062d83dde00']
+    """
+    size, encoding = _BYTES[spelling], "utf-8" if spelling is Spelling.HEX else "utf-16-be"
+    # No document has a token of another length, so cut or pad it.
+    raw = b"".join([token.encode(encoding, "surrogatepass")[:size].ljust(size, b"\0") for token in tokens])
+    words = np.frombuffer(raw, ">u8").astype(np.uint64)
+    return words if size == _BYTES[Spelling.UNITS_4] else words.reshape(len(tokens), size // 8)
+
+
+def integers(hashes: npt.NDArray[np.uint64]) -> tuple[int, ...]:
+    """Return each token as one integer; the bits of the first column are the highest."""
+    if hashes.ndim == 1:
+        return tuple(hashes.tolist())
+    raw, size = hashes.astype(">u8").tobytes(), 8 * hashes.shape[1]
+    return tuple(int.from_bytes(raw[at : at + size], "big") for at in range(0, len(raw), size))
+
+
+def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...]:
+    return spell(_hashes(numbers, spelling), spelling)
+
+
+def spelled_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tuple[str, str]:
+    """Convert hashes (integers) to tokens, and join the tokens into one string; return the string and the separator.
+
+    The separator is the first of `marks` that is in no token. If every mark is in a token, or the spelling is HEX,
+    return two empty strings.
+    """
+    if spelling is Spelling.HEX:
+        return "", ""
+    units, _ = _kept_units(_hashes(numbers, spelling), spelling)
+    mark = next((mark for mark in marks if not (units == ord(mark)).any()), "")
+    if not mark:
+        return "", ""
+    rows = np.full((len(units), units.shape[1] + 1), ord(mark), ">u2")
+    rows[:, :-1] = units
+    return rows.tobytes()[:-2].decode("utf-16-be"), mark
+
+
+def _hashes(numbers: Sequence[int], spelling: Spelling) -> npt.NDArray[np.uint64]:
+    size = _BYTES[spelling]
+    if size == _BYTES[Spelling.UNITS_4]:
+        return np.array(numbers, np.uint64)
+    raw = b"".join([number.to_bytes(size, "big") for number in numbers])
+    return np.frombuffer(raw, ">u8").reshape(-1, size // 8)
+
+
+#: Range of surrogates. An index writes U+FFFD for a lone surrogate.
+_SURROGATES = (0xD800, 0xDFFF)
+_REPLACEMENT = "\ufffd"
+#: If a hash's top 32 bits are at most this value, the first unit has fewer than four digits in Alfresco.
+_UNPADDED = 0x0FFF_FFFF
+#: Base of Alfresco's digits, and the shifts that combine the first sixteen digits into a 64-bit number.
+_BASE, _WORD = 16, np.arange(60, -1, -4, dtype=np.uint64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signature:
+    """A document's tokens, in Lucene's order.
+
+    Args:
+        hashes: uint64 array of shape (tokens,) with the top 64 bits of each token, or an array from `read_tokens` for
+            `spelling`. Most schemes have one token for each bucket, in order; rotation fills empty buckets. The array
+            is empty for a text with fewer words than a shingle.
+        spelling: Token encoding of the index that the signature comes from or is compared with. An encoding loses parts
+            of tokens; None means complete tokens.
+        is_exact: False if the order or the repetitions of some tokens are guessed.
+    """
+
+    scheme: Scheme
+    hashes: npt.NDArray[np.uint64]
+    spelling: Spelling | None = None
+    is_exact: bool = True
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Signature):
+            return NotImplemented
+        mine, theirs = ((signature.scheme, signature.spelling, signature.is_exact) for signature in (self, other))
+        return mine == theirs and np.array_equal(self.hashes, other.hashes)
+
+    def __hash__(self) -> int:
+        return hash((self.scheme, self.hashes.tobytes()))
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Tokens in the encoding of the index; terms of four UTF-16 units if there is no index."""
+        return spell(self.hashes, self.spelling or Spelling.UNITS_4)
+
+    @property
+    def integers(self) -> tuple[int, ...]:
+        return integers(self.hashes)
+
+
+def signature_of(minima: npt.NDArray[np.uint64], scheme: Scheme, spelling: Spelling | None = None) -> Signature:
+    """Return the signature of a text from the result of `text_minima`."""
+    if spelling is None:
+        return Signature(scheme, minima[:, 0])
+    return Signature(scheme, as_indexed(minima, spelling), spelling)
+
+
+def shared_tokens(source: Signature, other: Signature) -> int:
+    """Count the tokens of the source, with their repetitions, that the other signature also has."""
+    source.scheme.require(other.scheme)
+    if len(other) and source.hashes.ndim == other.hashes.ndim == 1:
+        ascending = np.sort(other.hashes)
+        places = np.minimum(np.searchsorted(ascending, source.hashes), len(other) - 1)
+        return int(np.count_nonzero(ascending[places] == source.hashes))
+    held = frozenset(other.integers)
+    return sum(token in held for token in source.integers)
+
+
+def from_distinct(
+    repeats: Mapping[str, int], scheme: Scheme, spelling: Spelling, *, has_repeats: bool, order_matters: bool
+) -> Signature:
+    """Rebuild a document's signature from its distinct tokens in an index, which has lost their order and buckets.
+
+    `repeats` maps each token to its count in the signature if `has_repeats` (an index with rotation), otherwise to 1.
+    If `order_matters`, as for bands, a guessed order makes the signature inexact.
+    """
+    tokens, is_exact = _in_order(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
+    return Signature(scheme, read_tokens(tokens, spelling), spelling, is_exact)
+
+
+def smallest_in_buckets(tokens: Iterable[str], scheme: Scheme) -> list[str]:
+    """Combine the tokens of the parts of a text into the tokens of the whole text: the smallest token of each bucket.
+
+    A token whose bucket is unreadable is kept. If the scheme has several tokens per bucket, all tokens are kept.
+    """
+    if not scheme.fills_every_bucket:
+        return list(tokens)
+    smallest: dict[int | str, str] = {}
+    for token in sorted(tokens, key=_raw):
+        bucket = _bucket(token, scheme.bucket_count)
+        smallest.setdefault(token if bucket is None else bucket, token)
+    return list(smallest.values())
+
+
+def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
+    """Return the bucket of each token, or -1 if the bucket is unreadable."""
+    count = signature.scheme.bucket_count
+    if signature.spelling is Spelling.HEX:
+        return _alfresco(signature)[0]
+    top, width = _words(signature) >> np.uint64(32), np.uint64(-(-(1 << 32) // count))
+    buckets = (top // width).astype(np.int64)
+    if signature.spelling is None:
+        return buckets
+    # A lost unit can be any surrogate. Assume the lowest, which is farthest from U+FFFD.
+    farthest = np.where(top & np.uint64(0xFFFF) == _LOST, top - np.uint64(_LOST - _SURROGATES[0]), top)
+    is_sure = (top >> np.uint64(16) != _LOST) & (farthest // width == top // width)
+    return np.where(is_sure, buckets, -1)
+
+
+def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], bool]:
+    """Return the buckets of Alfresco's tokens (-1 if unreadable), their top 64 bits, and whether all are exact.
+
+    In a complete ordered list, the position of a token gives its bucket, and so the length of its first unit. In any
+    other list, first units are assumed to have four letters. One token in sixteen has fewer letters and is misread. The
+    error is detected if another token has the same bucket. Undetected errors do little harm, because a token is misread
+    in the same way in every document. Later units are read as if no zero were missing.
+    """
+    count, letters = signature.scheme.bucket_count, _letters(signature)
+    digits, lengths = _digits(letters), (letters != 0).sum(axis=1)
+    is_token = (lengths >= ALFRESCO_LENGTHS[0]) & (digits < _BASE).all(axis=1)
+    words = (np.minimum(digits, _BASE - 1)[:, : _WORD.size].astype(np.uint64) << _WORD).sum(axis=1, dtype=np.uint64)
+    if is_token.all() and len(signature) == count:
+        own = _ends_of_runs(letters)
+        # Restore the missing zeros of a shorter first unit.
+        padded = [words >> np.uint64(4 * zeros) for zeros in range(4)]
+        fits = [bucket_of(candidates, count) == own for candidates in padded]
+        if np.logical_or.reduce(fits).all():
+            return own, np.select(fits, padded), True
+    buckets = bucket_of(words, count).astype(np.int64)
+    buckets[~is_token | np.isin(buckets, _buckets_between(0, _UNPADDED, count))] = -1
+    # Prefer longer tokens: the shorter a token, the more likely its first unit has lost a zero.
+    order = np.lexsort((words, -lengths, buckets))
+    taken, first = np.unique(buckets[order], return_index=True)
+    is_best = words[order[first]][np.searchsorted(taken, buckets)] == words
+    return np.where(is_best, buckets, -1), words, False
+
+
+def _ends_of_runs(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    """Return the bucket of each token in a complete ordered list: the position where its run of equal tokens ends."""
+    places = np.arange(len(letters))
+    ends = np.flatnonzero((letters != np.roll(letters, -1, axis=0)).any(axis=1))
+    # The last run may continue at the start of the list. If all tokens are equal, the bucket is unknown.
+    return ends[np.searchsorted(ends, places) % ends.size] if ends.size else np.full(len(letters), -1)
+
+
+def buckets_from(signature: Signature) -> Buckets:
+    """Return the buckets of a signature; a bucket whose token an index may lose is marked as unknown.
+
+    An index can lose the first unit of a token, if this unit is a surrogate or has leading zeros. The bucket is then
+    marked as unknown in every document, because the readable tokens alone would be a biased sample. Losses in later
+    units do no harm, because they are the same in every document.
+    """
+    scheme, count = signature.scheme, signature.scheme.bucket_count
+    if not scheme.fills_every_bucket:
+        raise ParameterError(f"documents under {scheme.name} have no buckets of one hash each to be compared by")
+    # An empty bucket has a value outside its range: the start of the next bucket.
+    minima = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(-(-(1 << 32) // count)) << np.uint64(32)
+    is_known = np.ones(count, dtype=np.bool_)
+    if signature.spelling is Spelling.HEX:
+        buckets, words, is_known[_buckets_between(0, _UNPADDED, count)] = _alfresco(signature)
+    else:
+        buckets, words = bucket_of_each(signature), _words(signature)
+    is_read = buckets >= 0
+    minima[buckets[is_read]] = words[is_read]
+    if signature.spelling in (Spelling.UNITS_4, Spelling.UNITS_8):
+        is_known[_buckets_between(_SURROGATES[0] << 16, (_SURROGATES[1] << 16) + 0xFFFF, count)] = False
+        for token in set(spell(signature.hashes[~is_read], signature.spelling)):
+            is_known[_possible(token, count)] = False
+    return buckets_of(minima, is_known)
+
+
+def _words(signature: Signature) -> npt.NDArray[np.uint64]:
+    return signature.hashes if signature.hashes.ndim == 1 else signature.hashes[:, 0]
+
+
+def _letters(signature: Signature) -> npt.NDArray[np.uint8]:
+    """Return the ASCII letters of Alfresco's tokens, padded with 0."""
+    return signature.hashes.astype(">u8").view(np.uint8).reshape(len(signature), -1)
+
+
+def _digits(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return the values of letters as digits: 0 to 9, then 10 and more for a, b and so on; 0 for padding."""
+    is_letter = letters >= ord("a")
+    return np.where(letters == 0, 0, letters - np.where(is_letter, ord("a") - 10, ord("0"))).astype(np.uint8)
+
+
+def _in_order(
+    repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
+) -> tuple[tuple[str, ...], bool]:
+    """Put distinct tokens in the order of their buckets, with repetitions; also return whether the order is exact."""
+    if not repeats:
+        return (), True
+    if scheme.hash_count > 1 or scheme.hash_set_size > 1:
+        return _in_order_of_terms(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
+    counts_known = has_repeats and sum(repeats.values()) == scheme.bucket_count
+    if counts_known and not order_matters:
+        return tuple(token for token, count in repeats.items() for _ in range(count)), True
+    known, unsure = {}, []
+    for token in repeats:
+        bucket = _bucket(token, scheme.bucket_count)
+        if bucket is None:
+            unsure.append(token)
+        else:
+            known[token] = bucket
+    buckets = known | _guess_buckets(unsure, set(known.values()), scheme.bucket_count)
+    placed = sorted(repeats, key=lambda token: (buckets[token], token))
+    if not counts_known:
+        repeats = _runs([buckets[token] for token in placed], placed, scheme.bucket_count)
+    # A field with several values has a signature for each value, so its buckets contain several tokens.
+    is_one_signature = len(set(buckets.values())) == len(buckets)
+    is_whole = len(repeats) == scheme.bucket_count and not order_matters
+    is_exact = is_one_signature and (not unsure or is_whole)
+    ordered = [token for token in placed for _ in range(repeats[token])]
+    # Rotation wraps around: the empty buckets after the last filled bucket repeat the first token.
+    behind = max(0, repeats[placed[0]] - buckets[placed[0]] - 1)
+    return (*ordered[behind:], *ordered[:behind]), is_exact
+
+
+def _in_order_of_terms(
+    repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
+) -> tuple[tuple[str, ...], bool]:
+    """Sort tokens by their units, for a scheme with several hash functions or several tokens per bucket."""
+    has_all_units = not any(_REPLACEMENT in token for token in repeats)
+    if scheme.hash_set_size > 1:
+        # Two of a token's four units are the number of the hash function. If the other two are lost, several tokens may
+        # look equal.
+        counts_known = has_repeats or has_all_units or scheme.hash_count == 1
+    else:
+        counts_known = has_repeats and sum(repeats.values()) == scheme.hash_count * scheme.bucket_count
+    is_exact = counts_known and (not order_matters or has_all_units)
+    placed = sorted(repeats, key=_raw)
+    if scheme.hash_set_size > 1 or not is_exact or not order_matters:
+        return tuple(token for token in placed for _ in range(repeats[token])), is_exact
+    tokens: list[str] = []
+    # Rotation wraps around within the buckets of each hash function; the first two units name the function.
+    for _, group in groupby(placed, key=lambda token: _raw(token)[:4]):
+        same = list(group)
+        ordered = [token for token in same for _ in range(repeats[token])]
+        first_bucket = _bucket_of_bits(int.from_bytes(_raw(same[0])[4:8], "big"), scheme.bucket_count)
+        behind = max(0, repeats[same[0]] - first_bucket - 1)
+        tokens += [*ordered[behind:], *ordered[:behind]]
+    return tuple(tokens), is_exact
+
+
+def _raw(token: str) -> bytes:
+    return token.encode("utf-16-be")
+
+
+def _bucket_of_bits(bits: int, bucket_count: int) -> int:
+    return bits // -(-(1 << 32) // bucket_count)
+
+
+def _buckets_between(first: int, last: int, bucket_count: int) -> range:
+    return range(_bucket_of_bits(first, bucket_count), _bucket_of_bits(last, bucket_count) + 1)
+
+
+def _bucket(token: str, bucket_count: int) -> int | None:
+    """Return the bucket of a token, which its first units determine; None if these units are unreadable."""
+    if ALFRESCO_TOKEN.fullmatch(token):
+        # If a leading zero is missing, the borders between units are unknown.
+        return _bucket_of_bits(int(token[:8], 16), bucket_count) if len(token) == 32 else None
+    if token.startswith(_REPLACEMENT):
+        return None
+    possible = _possible(token, bucket_count)
+    return possible[0] if len(possible) == 1 else None
+
+
+def _guess_buckets(tokens: list[str], taken: set[int], bucket_count: int) -> dict[str, int]:
+    """Guess the buckets of tokens whose bucket is unreadable: buckets not in `taken`, preferably possible ones."""
+    free = dict.fromkeys(bucket for bucket in range(bucket_count) if bucket not in taken)
+    guessed = {}
+    for token in sorted(tokens):
+        possible = _possible(token, bucket_count)
+        guessed[token] = next((bucket for bucket in possible if bucket in free), next(iter(free), bucket_count - 1))
+        free.pop(guessed[token], None)
+    return guessed
+
+
+def _possible(token: str, bucket_count: int) -> list[int]:
+    """Return the possible buckets of a token with a lost unit, the likeliest first."""
+    if ALFRESCO_TOKEN.fullmatch(token):
+        # The first unit has four digits unless a leading zero is missing.
+        return [_bucket_of_bits(int(token[:digits], 16) << 16, bucket_count) for digits in (4, 3, 2, 1)]
+    first, second = (int.from_bytes(_raw(token)[at : at + 2], "big") for at in (0, 2))
+    lowest, highest = _SURROGATES
+    if first == _LOST:
+        surrogates = _buckets_between(lowest << 16, (highest << 16) + 0xFFFF, bucket_count)
+        return [*surrogates, *_buckets_between(_LOST << 16, (_LOST << 16) + 0xFFFF, bucket_count)]
+    bits = first << 16
+    is_lost = second == _LOST
+    return [*_buckets_between(bits + (lowest if is_lost else second), bits + second, bucket_count)]
+
+
+def _runs(buckets: list[int], placed: list[str], bucket_count: int) -> dict[str, int]:
+    """Count how often rotation repeats each token: in its own bucket, and in the empty buckets before it."""
+    borders = pairwise([buckets[-1] - bucket_count, *buckets])
+    return {token: max(1, after - before) for token, (before, after) in zip(placed, borders, strict=True)}
+
+
+_LARGEST = np.iinfo(np.uint64).max
+#: Number of hashes converted to Python integers at a time.
+_AT_ONCE = 1 << 16
+
+
+def text_minima(text: str, scheme: Scheme) -> npt.NDArray[np.uint64]:
+    return minima_of(murmur_pieces(pieces(text, scheme.profile), scheme.shingle_size), scheme)
+
+
+def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.NDArray[np.uint64]:
+    """Return the smallest hash or hashes of each bucket; rotation fills empty buckets from the next filled bucket.
+
+    `murmur` yields both halves of the murmur hash of all shingles, in pieces.
+
+    Returns:
+        uint64 array of shape (tokens, 2) with the tokens' 128 bits, in Lucene's order. It usually has `bucket_count`
+            tokens: fewer without rotation, more with several hash functions or several hashes per bucket, none for a
+            text with fewer words than a shingle.
+
+    Source: MinHashFilter.incrementToken.
+    """
+    kind = _Smallest if scheme.hash_set_size == 1 else _SmallestSeveral
+    functions = [kind(scheme, number) for number in range(scheme.hash_count)]
+    # Only one piece of a long text's hashes is in memory at a time.
+    for piece in murmur:
+        for function in functions:
+            function.add(piece)
+    if scheme.hash_count == 1:
+        return functions[0].smallest()
+    return np.concatenate([_with_number(function.smallest(), number) for number, function in enumerate(functions)])
+
+
+def bucket_of(high: npt.NDArray[np.uint64], bucket_count: int) -> npt.NDArray[np.intp]:
+    """Return the bucket of each hash. Buckets are equal ranges of the top 32 bits; the last bucket may be smaller."""
+    bucket_size = -(-(1 << 32) // bucket_count)
+    return ((high >> np.uint64(32)) // np.uint64(bucket_size)).astype(np.intp)
+
+
+def distinct_minima(
+    hashes: npt.NDArray[np.uint64], sizes: npt.NDArray[np.int64], bucket_count: int
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    """Return the high halves of the bucket minima of many texts, ascending and distinct, and their number in each text.
+
+    The scheme must have one hash per bucket. `hashes` has the ascending distinct high halves of each text's hashes,
+    text after text; `sizes` has their number in each text.
+    """
+    buckets = bucket_of(hashes, bucket_count)
+    is_minimum = is_first_of_group(sizes)
+    is_minimum[1:] |= buckets[1:] != buckets[:-1]
+    return hashes[is_minimum], counts_in_groups(is_minimum, sizes)
+
+
+class _Smallest:
+    """Collects the smallest hash of each bucket for one hash function, from pieces of a long text."""
+
+    def __init__(self, scheme: Scheme, number: int) -> None:
+        self.scheme, self.number = scheme, number
+        self.high, self.low = np.full((2, scheme.bucket_count), _LARGEST, dtype=np.uint64)
+        self.is_filled = np.zeros(scheme.bucket_count, dtype=np.bool_)
+
+    def add(self, piece: npt.NDArray[np.uint64]) -> None:
+        high, low = numbered_hashes(piece, self.number)
+        buckets = bucket_of(high, self.scheme.bucket_count)
+        before = self.high.copy()
+        np.minimum.at(self.high, buckets, high)
+        self.low[self.high < before] = _LARGEST
+        best = np.flatnonzero(high == self.high[buckets])
+        np.minimum.at(self.low, buckets[best], low[best])
+        self.is_filled[buckets] = True
+
+    def smallest(self) -> npt.NDArray[np.uint64]:
+        filled = np.flatnonzero(self.is_filled)
+        smallest = np.stack((self.high, self.low), axis=1)
+        return rotate(smallest, filled) if self.scheme.rotation and filled.size else smallest[filled]
+
+
+class _SmallestSeveral:
+    """Collects the smallest hashes of each bucket for one hash function, like Lucene's FixedSizeTreeSet.
+
+    If a set is full and a hash is smaller than its largest member, Lucene first drops this member, and then checks
+    whether the set already has the hash. So a repeated shingle shrinks the set, and hashes must be processed one by
+    one.
+    """
+
+    def __init__(self, scheme: Scheme, number: int) -> None:
+        self.scheme, self.number = scheme, number
+        self.members: dict[int, list[tuple[int, int]]] = {}
+
+    def add(self, piece: npt.NDArray[np.uint64]) -> None:
+        for at in range(0, len(piece), _AT_ONCE):
+            high, low = numbered_hashes(piece[at : at + _AT_ONCE], self.number)
+            buckets = bucket_of(high, self.scheme.bucket_count).tolist()
+            for bucket, value in zip(buckets, zip(high.tolist(), low.tolist(), strict=True), strict=True):
+                members = self.members.setdefault(bucket, [])
+                if len(members) == self.scheme.hash_set_size:
+                    if value >= members[-1]:
+                        continue
+                    members.pop()
+                place = bisect_left(members, value)
+                if members[place : place + 1] != [value]:
+                    members.insert(place, value)
+
+    def smallest(self) -> npt.NDArray[np.uint64]:
+        pairs = [pair for bucket in sorted(self.members) for pair in self.members[bucket]]
+        return np.array(pairs, dtype=np.uint64).reshape(-1, 2)
+
+
+def _with_number(hashes: npt.NDArray[np.uint64], number: int) -> npt.NDArray[np.uint64]:
+    """Put the hash function's number into the top 32 bits, and drop the last 32 bits of the hash."""
+    half = np.uint64(32)
+    high = (hashes[:, 0] >> half) | np.uint64(number << 32)
+    low = (hashes[:, 0] << half) | (hashes[:, 1] >> half)
+    return np.stack((high, low), axis=1)
+
+
+def rotate(smallest: npt.NDArray[np.uint64], filled: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
+    """Copy the hash of the next filled bucket to every empty one, wrapping around; `filled` has the filled buckets."""
+    following = filled[np.searchsorted(filled, np.arange(len(smallest))) % filled.size]
+    return smallest[following]
+
+
+Item = TypeVar("Item")
+
+
+def min_should_match(token_count: int, overlap: Fraction) -> int:
+    """Return the minimum number of a source's tokens that a hit must share: ceil(count * overlap).
+
+    The number is exact. Alfresco computes it in 32-bit floats, and sometimes requires one token too many. Source:
+    Solr4QueryParser.createFingerPrintQuery.
+
+    >>> min_should_match(512, Fraction(7, 10))
+    359
+    """
+    require_fraction("overlap", overlap)
+    return math.ceil(token_count * overlap)
+
+
+def band_match_probability(similarity: float, bands: int, rows: int) -> float:
+    """Return the probability that two documents have equal tokens in at least one whole band.
+
+    The tokens of a signature are cut into `bands` bands of `rows` tokens. The probability that two documents share one
+    token is their similarity.
+
+    Source: Mining of Massive Datasets, section 3.4.2.
+
+    >>> round(band_match_probability(0.8, bands=20, rows=5), 4)
+    0.9996
+    """
+    if not 0.0 <= similarity <= 1.0:
+        raise ParameterError(f"similarity must be a fraction in [0, 1], got {similarity}")
+    if bands < 1 or rows < 1:
+        raise ParameterError(f"bands and rows must be at least 1, got {bands} and {rows}")
+    return 1.0 - (1.0 - similarity**rows) ** bands
+
+
+@lru_cache
+def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int:
+    """Return the largest number of tokens per band that finds a given `overlap` with more than `probability`.
+
+    Args:
+        token_count: Number of the source's tokens, with repetitions, at least 1.
+        overlap: Fraction in (0, 1].
+        probability: Fraction in (0, 1]. No probability exceeds 1, so for 1 the result is one row.
+
+    Source: Solr4QueryParser.computeBandSize and MinHashQParser.computeBandSize: integer division, a strict comparison,
+        and one row if no number of bands is enough.
+
+    >>> [band_rows(512, Fraction(o, 100), Fraction(p, 100)) for o, p in [(20, 80), (70, 90), (90, 99), (100, 50)]]
+    [2, 9, 17, 512]
+    """
+    require_fraction("overlap", overlap)
+    require_fraction("probability", probability)
+    if token_count < 1:
+        raise ParameterError(f"token_count must be at least 1, got {token_count}")
+    similarity, wanted = float(overlap), float(probability)
+    for bands in range(1, token_count + 1):
+        rows = token_count // bands
+        if band_match_probability(similarity, bands, rows) > wanted:
+            return rows
+    return 1
+
+
+def wrapped_bands(tokens: Sequence[Item], rows: int) -> tuple[tuple[Item, ...], ...]:
+    """Cut tokens into bands of `rows` tokens, and pad the last band with the first tokens.
+
+    >>> wrapped_bands("abcde", 2)
+    (('a', 'b'), ('c', 'd'), ('e', 'a'))
+    """
+    if not 1 <= rows <= len(tokens):
+        raise ParameterError(f"rows must be 1 to {len(tokens)}, the number of tokens, got {rows}")
+    missing = -len(tokens) % rows
+    padded = (*tokens, *tokens[:missing])
+    return tuple(padded[at : at + rows] for at in range(0, len(padded), rows))

@@ -1,0 +1,440 @@
+"""Finds the documents that command-line arguments name: files, folders, remote files, and rows of data files.
+
+An unreadable file is reported as a problem, and the run continues.
+"""
+
+from __future__ import annotations
+
+import glob
+import io
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from functools import cache, cached_property
+from operator import attrgetter
+from pathlib import Path, PurePath, PurePosixPath
+from typing import IO, TYPE_CHECKING
+
+from whorl.errors import DocumentError, ParameterError
+from whorl.ingest.extraction.detect_format_and_encoding import decode, format_of
+from whorl.ingest.remote import PATTERN, RemoteFile, fixed_parts, remote_files
+from whorl.ingest.rows.row_format import File, FileSpan, Row, RowColumns, UnreadRowsError, portions
+from whorl.redaction import public_address
+
+if TYPE_CHECKING:
+    from whorl.ingest.extraction.reader_pool import Reader
+    from whorl.model import Document
+
+#: A file of up to this size in bytes is within the limits of any settings, so the settings need not be loaded.
+_SMALL_BYTES = 1_000_000
+#: Maximum number of problems of rows to keep; more are only counted.
+_ROW_PROBLEMS_KEPT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file, or a row or other part of a file, that could not be read.
+
+    Args:
+        where: Name of the file, and position in it, such as "data.csv, line 17".
+        documents: Number of documents lost by the problem; None if unknown, as for a file of rows.
+    """
+
+    where: str
+    reason: str
+    documents: int | None = 1
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.reason}"
+
+
+class Problems(Collection[Problem]):
+    """The problems of one run: every problem of a whole file, but only the first problems of rows.
+
+    So a file with many broken rows takes little memory. The length counts all problems, but iteration yields only the
+    kept problems.
+    """
+
+    __slots__ = ("_count", "_kept", "_rows_kept", "lost", "whole_files")
+
+    def __init__(self, problems: Iterable[Problem] = ()) -> None:
+        self._kept: list[Problem] = []
+        self._count = self._rows_kept = 0
+        #: Number of lost documents. A file with an unknown number counts as one.
+        self.lost = 0
+        #: Number of files that have lost an unknown number of documents.
+        self.whole_files = 0
+        for problem in problems:
+            self.append(problem)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self._kept)
+
+    def __contains__(self, problem: object) -> bool:
+        return problem in self._kept
+
+    def append(self, problem: Problem) -> None:
+        """Count a problem, and keep it unless many problems of rows are already kept."""
+        self._count += 1
+        self.lost += 1 if problem.documents is None else problem.documents
+        self.whole_files += problem.documents is None
+        self._keep(problem)
+
+    def extend(self, others: Problems) -> None:
+        self._count += len(others)
+        self.lost += others.lost
+        self.whole_files += others.whole_files
+        for problem in others:
+            self._keep(problem)
+
+    def _keep(self, problem: Problem) -> None:
+        is_row = problem.documents is not None
+        if not is_row or self._rows_kept < _ROW_PROBLEMS_KEPT:
+            self._kept.append(problem)
+            self._rows_kept += is_row
+
+
+def files_under(
+    paths: Iterable[Path], on_problem: Callable[[Problem], None], *, within: PurePath | None = None
+) -> Iterator[Path]:
+    """Yield the files that paths name, and the files in the folders that they name, at any depth.
+
+    The files of a folder are ordered by name, without hidden files. Each folder is read only once, because a link may
+    lead to a parent folder. Pipes and devices are problems, because reading them might never end. If `within` is given,
+    links that lead out of this folder are also problems.
+    """
+    root = None if within is None else os.path.realpath(within)
+    for named in paths:
+        # Folders can be nested more deeply than Python's stack, so use a list instead of recursion.
+        waiting, read = [named], set[tuple[int, int]]()
+        while waiting:
+            path = waiting.pop()
+            try:
+                status = path.stat()
+                if root is not None and path != within and _leads_out(path, root, is_named=path == named):
+                    on_problem(Problem(str(path), "this link leads out of the folder; --follow-links follows it", 0))
+                elif stat.S_ISREG(status.st_mode):
+                    yield path
+                elif not stat.S_ISDIR(status.st_mode):
+                    on_problem(Problem(str(path), "this is neither a file nor a folder"))
+                elif (status.st_dev, status.st_ino) not in read:
+                    read.add((status.st_dev, status.st_ino))
+                    names = without_metadata({entry.name for entry in path.iterdir()})
+                    waiting += [path / name for name in sorted(names, reverse=True) if not name.startswith(".")]
+            except FileNotFoundError:
+                is_link = path.is_symlink()
+                on_problem(
+                    Problem(str(path), "this link leads nowhere", None if path == named else 1)
+                    if is_link
+                    else Problem(str(path), "there is no such file or folder", None)
+                )
+            except OSError as error:
+                on_problem(Problem(str(path), error.strerror or str(error), None))
+
+
+def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
+    """Check whether a path is a link out of the folder `root`; with `is_named`, its parent folders may be links."""
+    if not (is_named or path.is_symlink()):
+        return False
+    target = os.path.realpath(path)
+    return target != root and not target.startswith(os.path.join(root, ""))
+
+
+def without_metadata(names: Set[str]) -> Set[str]:
+    """Return the names in a folder without metadata files, or no names for a folder that is a store of whorl.
+
+    Spark writes a file that marks a folder as complete. Hugging Face's library writes files that describe a data set.
+    """
+    # Importing these names from `engine.embedded.folder_and_sqlite` would take longer than a comparison of two files.
+    if {"records.db", "index"} <= names:
+        return set()
+    notes = {"_SUCCESS", "_metadata", "_common_metadata"}
+    if {"state.json", "dataset_info.json"} <= names:
+        notes |= {"state.json", "dataset_info.json", *(name for name in names if name.startswith("cache-"))}
+    return names - notes - {"dataset_dict.json"}
+
+
+def documents_in(
+    file: File,
+    on_problem: Callable[[Problem], None],
+    columns: RowColumns = RowColumns(),  # noqa: B008 - frozen
+    *,
+    span: FileSpan | None = None,
+    on_text_table: Callable[[str], None] | None = lambda name: None,
+    known_as: str | None = None,
+    at_byte: Callable[[int], None] = lambda position: None,
+) -> Iterator[Document]:
+    """Yield the documents in a file: its rows, or one document with the path as its id.
+
+    Args:
+        on_problem: Called with files and rows that are not valid documents.
+        span: Part of the file, from `spans_in`; None for the whole file.
+        on_text_table: Called with the name of a table (CSV or TSV) that is read as one document. With None, each row of
+            a table, or of a JSON array of values other than objects, is a document.
+        known_as: Id of the file; None for its path.
+        at_byte: Called from time to time with the number of bytes read.
+    """
+    # The text of a single file does not need these modules, so import them here.
+    from whorl.ingest.rows.detect_row_format import format_of as format_of_rows
+    from whorl.ingest.rows.detect_row_format import is_table_format
+    from whorl.model import Document
+
+    name, known_as = PurePath(file.name), known_as or file.as_posix()
+    try:
+        with file.open("rb") as opened:
+            form = format_of_rows(opened, name, columns, file_text, as_text=on_text_table is not None)
+            if form is None:
+                if on_text_table and is_table_format(format_of_rows(opened, name, columns, file_text)):
+                    on_text_table(str(file))
+                yield Document(id=known_as, text=file_text(_bytes(opened), name), name=file.name)
+                return
+            for rows in portions(form.rows(opened, columns, span), attrgetter("weight")):
+                yield from _documents(rows, columns, file, known_as, on_problem)
+                if not opened.closed:
+                    at_byte(opened.tell())
+    except OSError as error:
+        on_problem(Problem(str(file), error.strerror or str(error)))
+    except UnreadRowsError as error:
+        on_problem(Problem(str(file), str(error), None))
+    except DocumentError as error:
+        on_problem(Problem(str(file), str(error)))
+    except MemoryError:
+        on_problem(Problem(str(file), "reading it takes more memory than there is", None))
+
+
+def spans_in(file: File, columns: RowColumns) -> Iterator[FileSpan | None]:
+    """Yield the parts of a file that several processes can read independently; a single None if it has no parts."""
+    from whorl.ingest.rows.detect_row_format import format_of as format_of_rows
+
+    try:
+        with file.open("rb") as opened:
+            form = format_of_rows(opened, PurePath(file.name), columns, file_text)
+            if form is None:
+                yield None
+            else:
+                yield from form.spans(opened)
+    except (OSError, DocumentError, MemoryError):
+        # `documents_in` reports the error.
+        yield None
+
+
+def _documents(
+    rows: Sequence[Row], columns: RowColumns, file: File, known_as: str, on_problem: Callable[[Problem], None]
+) -> Iterator[Document]:
+    values = [row.values for row in rows if not isinstance(row.values, DocumentError)]
+    is_whole = rows and len(values) == len(rows) == rows[-1].number - rows[0].number + 1
+    made = columns.documents(values, known_as, rows[0].number) if is_whole else None
+    if made is not None:
+        yield from made
+        return
+    for row in rows:
+        try:
+            if isinstance(row.values, DocumentError):
+                raise row.values
+            document = columns.document(row.values, known_as, row.number)
+        except DocumentError as error:
+            on_problem(Problem(f"{file}, {row.place}", str(error)))
+        else:
+            yield document
+
+
+def source_text(named: str, *, with_notation: bool = False) -> str:
+    """Return the text of a file, or of standard input for `-`; `with_notation` keeps the tags of HTML.
+
+    Raises:
+        ParameterError: The file is unreadable, or not text.
+    """
+    try:
+        if named != "-":
+            with Path(named).open("rb") as opened:
+                raw = _bytes(opened)
+            return decode(raw) if with_notation else file_text(raw, Path(named))
+        if sys.stdin is None:
+            raise ParameterError("- is standard input, and that is closed; name a file")
+        return file_text(_read(sys.stdin.buffer), PurePath(named))
+    except OSError as error:
+        raise ParameterError(f"{named} cannot be read: {error.strerror or error}") from error
+    except DocumentError as error:
+        raise ParameterError(f"{named}: {error}") from error
+
+
+def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
+    """Return the text of a file from its bytes; if the bytes are ambiguous, the file name decides the format.
+
+    By default, this process's own reader extracts the text, with the limits of the settings.
+
+    Raises:
+        DocumentError: The file has no readable text; the message gives the reason.
+    """
+    form = format_of(raw, file)
+    if form is None:
+        return decode(raw)
+    return (reader or _reader(os.getpid())).text(raw, form)
+
+
+def _bytes(opened: IO[bytes]) -> bytes:
+    # Check the size before reading, except for a pipe, whose size is unknown.
+    if opened.seekable():
+        size = opened.seek(0, os.SEEK_END)
+        opened.seek(0)
+        if size > _SMALL_BYTES:
+            _reader(os.getpid()).require_size(size)
+    return _read(opened)
+
+
+def _read(opened: IO[bytes]) -> bytes:
+    """Return the bytes of a stream, which may be endless, up to the size limit."""
+    raw = opened.read(_SMALL_BYTES + 1)
+    if len(raw) > _SMALL_BYTES:
+        reader = _reader(os.getpid())
+        raw += opened.read(reader.limits.file_bytes + 1 - len(raw))
+        reader.require_size(len(raw))
+    return raw
+
+
+@cache
+def _reader(process: int) -> Reader:
+    """Return the reader of a process, by the id of the process: forked processes must not share pipes."""
+    # Plain text does not need these modules, so import them here.
+    from whorl.ingest.extraction.reader_pool import Reader
+    from whorl.ingest.file_limits import file_limits
+
+    return Reader(file_limits())
+
+
+_REMOTE = "://"
+#: Prefixes of addresses that name local files; the path follows the prefix.
+_LOCAL = ("file://", "local://")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An input file, and its path relative to the named folder, or to the fixed part of the named pattern."""
+
+    file: File
+    inside: PurePosixPath
+
+    @property
+    def identity(self) -> object:
+        """Key that all paths and symbolic links of a file share; hard links are separate files."""
+        if isinstance(self.file, Path):
+            try:
+                status = self.file.stat()
+            except OSError:
+                return str(self.file)
+            return (status.st_dev, status.st_ino) if status.st_nlink == 1 else os.path.realpath(self.file)
+        return self.file.address if isinstance(self.file, RemoteFile) else self.file.as_posix()
+
+    @property
+    def size(self) -> int:
+        """Size in bytes; 0 if unknown."""
+        if isinstance(self.file, Path):
+            try:
+                return self.file.stat().st_size
+            except OSError:
+                return 0
+        return getattr(self.file, "size", 0)
+
+
+class StandardInput:
+    """Standard input as a file. It is a temporary copy, because some formats are read from the end."""
+
+    name = "-"
+
+    @cached_property
+    def _copy(self) -> IO[bytes]:
+        if sys.stdin is None:
+            raise ParameterError("- is standard input, and that is closed; name a file")
+        copy = tempfile.TemporaryFile(prefix="whorl-")  # noqa: SIM115 - it lives as long as this
+        weakref.finalize(self, copy.close)
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.flush()
+        return copy
+
+    @property
+    def size(self) -> int:
+        return os.fstat(self._copy.fileno()).st_size
+
+    def as_posix(self) -> str:
+        return "-"
+
+    def __str__(self) -> str:
+        return "-"
+
+    def open(self, mode: str) -> IO[bytes]:
+        self._copy.seek(0)
+        return io.BufferedReader(io.FileIO(os.dup(self._copy.fileno()), "r"))
+
+
+def places(
+    named: Iterable[str], on_problem: Callable[[Problem], None], *, follow_links: bool = False
+) -> Iterator[Place]:
+    """Yield the files that command-line arguments name: `-`, paths, patterns (`data/**/*.parquet`), addresses.
+
+    Links out of the named folder, or out of the fixed part of a pattern, are followed only with `follow_links`.
+
+    Raises:
+        ParameterError: fsspec is missing for an address, or has no file system for it.
+    """
+    addresses: dict[str, str] = {}
+    for word in named:
+        local = next((word.removeprefix(prefix) for prefix in _LOCAL if word.startswith(prefix)), word)
+        if local == "-":
+            yield Place(StandardInput(), PurePosixPath("standard-input"))
+        elif _REMOTE in local:
+            yield from _remote(local, addresses, on_problem)
+        elif any(wildcard in local for wildcard in PATTERN) and not os.path.lexists(local):
+            fixed = PurePath(*fixed_parts(PurePath(local).parts))
+            matched = sorted(map(Path, glob.iglob(local, recursive=True)))
+            if not matched:
+                on_problem(Problem(local, "no file has a name of this pattern", None))
+            yield from _local(matched, fixed, None if follow_links else fixed, on_problem)
+        else:
+            path = Path(local)
+            base = path if os.path.isdir(local) else path.parent
+            yield from _local([path], base, None if follow_links else path, on_problem)
+
+
+def _local(
+    paths: Sequence[Path], base: PurePath, within: PurePath | None, on_problem: Callable[[Problem], None]
+) -> Iterator[Place]:
+    for file in files_under(paths, on_problem, within=within):
+        yield Place(file, PurePosixPath(file.relative_to(base).as_posix()))
+
+
+def _remote(word: str, addresses: dict[str, str], on_problem: Callable[[Problem], None]) -> Iterator[Place]:
+    """Yield the files of an address; `addresses` maps the ids of earlier remote files to their addresses."""
+    shown = public_address(word)
+    try:
+        files = remote_files(word)
+    except OSError as error:
+        on_problem(Problem(shown, f"this address cannot be reached: {error}", None))
+        return
+    if not files:
+        on_problem(Problem(shown, "there is no such file or folder", None))
+    for inside, file in _without_metadata(files):
+        known_as = file.as_posix()
+        if any(part.startswith(".") for part in inside.parts):
+            continue
+        if addresses.setdefault(known_as, file.address) == file.address:
+            yield Place(file, inside)
+        else:
+            on_problem(Problem(known_as, "an earlier address differs from this one in login or signature only"))
+
+
+def _without_metadata(files: dict[PurePosixPath, RemoteFile]) -> Iterator[tuple[PurePosixPath, RemoteFile]]:
+    """Yield files folder by folder, without metadata files of other programs."""
+    folders: dict[PurePosixPath, set[str]] = {}
+    for inside in sorted(files):
+        folders.setdefault(inside.parent, set()).add(inside.name)
+    for folder, names in folders.items():
+        for name in sorted(without_metadata(names)):
+            yield folder / name, files[folder / name]

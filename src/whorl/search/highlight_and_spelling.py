@@ -1,0 +1,317 @@
+"""Marks a query's words in snippets and fragments of texts, and suggests spellings for words that are not found.
+
+Texts are split into words as for the index, so every engine marks exactly the words that the query has found.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeAlias
+
+from whorl.arrays_and_batches import batches
+from whorl.engine.index_terms import compile_pattern
+from whorl.engine.protocol import Engine
+from whorl.errors import SchemaError
+from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
+from whorl.model import Stored
+from whorl.query.ast import WildcardCharacter
+from whorl.query.plan.fields_and_values import Places, split_name, value_named
+from whorl.query.plan.nodes import Bool, BoundPlan, FuzzyWord, InOrder, ResolvedLeaf, ResolvedPlan, WordClause, Words
+from whorl.query.plan.planner import MOST_EDITS, edit_distance
+from whorl.request_context import require_time, timely
+
+_Range: TypeAlias = tuple[int, int]
+_TEXTS_AT_ONCE = 20
+#: Length of a snippet in words.
+_SHOWN = 40
+#: Number of words of context before the first matching word.
+_BEFORE = 8
+#: Limits for suggestions: number of words to check, of documents to read, and of characters to read of each document.
+_MOST_WORDS, _MOST_DOCUMENTS, _MOST_CHARACTERS = 20, 10, 100_000
+#: Minimum length of a word to check, because shorter words have too many neighbours. Words of at least `_FEW_LETTERS`
+#: letters may differ by two edits.
+_SHORTEST, _FEW_LETTERS = 3, 5
+_OPERATORS = frozenset({"AND", "OR", "NOT", "TO"})
+_IsMeant: TypeAlias = Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """Part of a text that shows why a query finds it.
+
+    Args:
+        places: Ranges of the matching words in the part: half-open, in characters, ascending.
+        is_cut_before, is_cut_after: Whether the text continues before or after the part.
+    """
+
+    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("text", "places", "cut_before=is_cut_before", "cut_behind=is_cut_after")
+
+    text: str
+    places: tuple[tuple[int, int], ...]
+    is_cut_before: bool
+    is_cut_after: bool
+
+
+def word_clauses(plan: ResolvedPlan, fields: Collection[str] | None = None) -> tuple[WordClause, ...]:
+    """Return a plan's clauses for words in any of `fields` or the default fields; without `fields`, in any field."""
+    return tuple(dict.fromkeys(_clauses(plan, fields)))
+
+
+def _clauses(plan: ResolvedLeaf | Bool[ResolvedLeaf], fields: Collection[str] | None) -> Iterator[WordClause]:
+    if isinstance(plan, Bool):
+        for child in (*plan.must, *plan.should):
+            yield from _clauses(child, fields)
+    elif isinstance(plan, WordClause):
+        is_in_fields = fields is None or plan.field is None or plan.field in fields
+        # A single * matches any word, so it marks no word.
+        if is_in_fields and not (isinstance(plan, InOrder) and set(plan.words) == {(WildcardCharacter.ANY,)}):
+            yield plan
+
+
+def snippet(text: str, clauses: Sequence[WordClause], profile: str) -> Snippet | None:
+    """Return the part of a text that matches the most clauses, or None if no clause matches."""
+    words, spans = tokens_and_spans(text, profile)
+    matches = sorted((*run, at) for at, clause in enumerate(clauses) for run in runs(words, clause, profile))
+    if not matches:
+        return None
+    best, most = 0, (0, 0)
+    for place, (start, _, _) in enumerate(timely(matches)):
+        near = [at for begin, end, at in matches[place : place + _SHOWN] if end - start <= _SHOWN - _BEFORE]
+        if (count := (len(set(near)), len(near))) > most:
+            best, most = place, count
+    first = max(0, matches[best][0] - _BEFORE)
+    # Cut a phrase that is longer than the snippet.
+    last = min(len(words), first + _SHOWN)
+    begin, stop = int(spans[first, 0]), int(spans[last - 1, 1])
+    meant = {at for start, end, _ in matches for at in range(max(start, first), min(end, last))}
+    places = tuple((int(spans[at, 0]) - begin, int(spans[at, 1]) - begin) for at in sorted(meant))
+    return Snippet(text[begin:stop], places, first > 0, last < len(words))
+
+
+def runs(words: Sequence[str], clause: WordClause, profile: str) -> Iterator[tuple[int, int]]:
+    """Yield the matches of a clause as half-open ranges of words."""
+    match clause:
+        case Words(text=text, slop=slop):
+            meant: list[_IsMeant] = [word.__eq__ for word in tokens(text, profile) if word]
+        case InOrder(words=patterns, slop=slop):
+            meant = [_is_matched(compile_pattern(pattern)) for pattern in patterns]
+        case FuzzyWord(word=word, edits=edits):
+            meant, slop = [lambda other: is_near(word, other, edits)], 0
+    if slop:
+        # With a slop, yield a range for each matching word.
+        yield from ((at, at + 1) for at, word in enumerate(timely(words)) if any(is_meant(word) for is_meant in meant))
+        return
+    for at in timely(range(len(words) - len(meant) + 1 if meant else 0)):
+        if all(is_meant(words[at + step]) for step, is_meant in enumerate(meant)):
+            yield at, at + len(meant)
+
+
+def _is_matched(expression: re.Pattern[str]) -> _IsMeant:
+    return lambda word: expression.fullmatch(word) is not None
+
+
+def is_near(word: str, other: str, edits: int) -> bool:
+    """Check whether `edits` edits (insert, delete, replace or swap letters) turn one word into the other.
+
+    >>> is_near("lease", "laese", 1), is_near("lease", "leaks", 1)
+    (True, False)
+    """
+    return abs(len(word) - len(other)) <= edits and edit_distance(word, other) <= edits
+
+
+@dataclass(frozen=True, slots=True)
+class Marking:
+    """Highlighting options of a field.
+
+    Args:
+        prefix, postfix: Text before and after a marked word.
+        snippets: Maximum number of fragments per text.
+        size: Approximate length of a fragment in characters; 0 for the whole text.
+        joins: Whether adjacent fragments are joined.
+        longest: Maximum number of characters read per text.
+        has_phrases: Whether the words of a phrase are marked only where they are adjacent.
+    """
+
+    prefix: str = "<em>"
+    postfix: str = "</em>"
+    snippets: int = 1
+    size: int = 100
+    joins: bool = False
+    longest: int = 51_200
+    has_phrases: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Highlights:
+    """Fragments with marked words of each hit, by field, and warnings for the user."""
+
+    by_id: Mapping[str, Sequence[tuple[str, Sequence[str]]]]
+    warnings: tuple[str, ...]
+
+
+def highlights(
+    engine: Engine,
+    plan: ResolvedPlan,
+    places_of: Callable[[str], Places | None],
+    documents: Mapping[str, Stored],
+    fields: Mapping[str, Marking],
+    names: Mapping[str, str],
+) -> Highlights:
+    """Return the highlighted fragments of hits.
+
+    Words of the query are marked in every field of `fields`, even if the query looks for them in another field.
+
+    Args:
+        plan: Plan of the query, without its filters.
+        places_of: Function like `QueryReader.places`.
+        fields: Options by field name, in the order of the result.
+        names: Maps field names used in queries to field names in the store.
+    """
+    warnings, split = list[str](), set(engine.fields().split)
+    markers = {
+        field: Marker(
+            plan,
+            engine.scheme.profile,
+            has_phrases=marking.has_phrases,
+            splits=not split.isdisjoint((places_of(field) or {}).values()),
+        )
+        for field, marking in fields.items()
+    }
+
+    def reader(field: str, batch: Mapping[str, Stored]) -> Callable[[str], str]:
+        places = places_of(field)
+        if places is None:
+            warnings.append(f"the store has no field {field!r:.80}, so nothing is marked in it")
+            return lambda _: ""
+        if places == places_of("content"):
+            try:
+                texts = engine.texts(list(batch))
+            except SchemaError as error:
+                warnings.append(f"nothing is marked in {field!r:.80}: {error}")
+                return lambda _: ""
+            return lambda document_id: texts.get(document_id, "")
+        if places == places_of("name"):
+            return lambda document_id: batch[document_id].name
+        return lambda document_id: "\n".join(map(str, value_named(field, names, batch[document_id].properties) or ()))
+
+    marked = dict[str, list[tuple[str, Sequence[str]]]]()
+    for ids in batches(documents, _TEXTS_AT_ONCE):
+        batch = {document_id: documents[document_id] for document_id in ids}
+        readers = {field: reader(field, batch) for field in fields}
+        for document_id in batch:
+            for field, marking in fields.items():
+                require_time()
+                if fragments := markers[field].snippets(readers[field](document_id), marking):
+                    marked.setdefault(document_id, []).append((field, fragments))
+    return Highlights(marked, tuple(dict.fromkeys(warnings)))
+
+
+class Marker:
+    """Marks the words that a query searches for, except excluded words.
+
+    Without `has_phrases`, a word of a phrase is also marked where the rest of the phrase is missing. With `splits`, `_`
+    and `.` separate words.
+    """
+
+    def __init__(self, plan: ResolvedPlan, profile: str, *, has_phrases: bool = True, splits: bool = False) -> None:
+        self._profile, self._splits = profile, splits
+        self._clauses = word_clauses(plan)
+        if not has_phrases:
+            # With a slop, `runs` yields each word of a phrase separately.
+            self._clauses = tuple(
+                replace(clause, slop=1) if isinstance(clause, Words) else clause for clause in self._clauses
+            )
+
+    def snippets(self, text: str, marking: Marking) -> list[str]:
+        text = text[: marking.longest]
+        if not self._clauses or not text:
+            return []
+        words, spans = tokens_and_spans(split_name(text) if self._splits else text, self._profile)
+        places: list[_Range] = [(start, end) for start, end in timely(spans.tolist())]
+        matches = (run for clause in self._clauses for run in runs(words, clause, self._profile))
+        marks = [places[at] for at in sorted({at for run in matches for at in range(*run)})]
+        fragments = _fragments(len(text), places, marks, marking)
+        best = sorted(fragments, key=lambda fragment: (-len(fragment[1]), fragment[0]))[: marking.snippets]
+        return [_marked(text, *fragment, marking) for fragment in sorted(best)]
+
+
+def _fragments(
+    length: int, words: Sequence[_Range], marks: Sequence[_Range], marking: Marking
+) -> list[tuple[_Range, list[_Range]]]:
+    """Return the fragments of a text: whole words around marked words, with the marks in each fragment."""
+    if not marking.size:
+        return [((0, length), list(marks))] if marks else []
+    starts, ends = [start for start, _ in words], [end for _, end in words]
+    fragments: list[tuple[_Range, list[_Range]]] = []
+    for mark in timely(marks):
+        start, end = mark
+        last_end = fragments[-1][0][1] if fragments else 0
+        if fragments and end <= last_end:
+            fragments[-1][1].append(mark)
+            continue
+        margin = max(marking.size - (end - start), 0) // 2
+        earliest = max(start - margin, last_end)
+        latest = max(earliest + marking.size, end)
+        # First word that starts in the fragment, and last word that ends in it.
+        first = bisect_left(starts, earliest)
+        fragment = (min(starts[first], start), max(ends[bisect_right(ends, latest) - 1], end))
+        if marking.joins and fragments and bisect_left(starts, last_end) == first:
+            (begun, _), own = fragments.pop()
+            fragments.append(((begun, fragment[1]), [*own, mark]))
+        else:
+            fragments.append((fragment, [mark]))
+    return fragments
+
+
+def _marked(text: str, fragment: _Range, marks: Sequence[_Range], marking: Marking) -> str:
+    pieces, at = [], fragment[0]
+    for start, end in marks:
+        pieces += [text[at:start], marking.prefix, text[start:end], marking.postfix]
+        at = end
+    return "".join([*pieces, text[at : fragment[1]]])
+
+
+def corrected(engine: Engine, text: str) -> str | None:
+    """Replace unknown words of a text by known words; return None if no word is replaced.
+
+    A word is known if a document has it in its name or text. An unknown word is replaced by the nearest known word
+    within two edits (one edit for short words). If several are equally near, the most frequent one is taken.
+    """
+    profile = engine.scheme.profile
+    words, spans = tokens_and_spans(text, profile)
+    pieces, at = list[str](), 0
+    for word, (start, end) in list(zip(words, spans.tolist(), strict=True))[:_MOST_WORDS]:
+        if text[start:end] in _OPERATORS or len(word) < _SHORTEST or not word.isalpha():
+            continue
+        require_time()
+        if replacement := _nearest(engine, word, profile):
+            pieces += [text[at:start], replacement]
+            at = end
+    return "".join([*pieces, text[at:]]) if pieces else None
+
+
+def _nearest(engine: Engine, word: str, profile: str) -> str | None:
+    if engine.search(BoundPlan(Words(word)), start=0, rows=0).total:
+        return None
+    edits = MOST_EDITS if len(word) >= _FEW_LETTERS else 1
+    hits = engine.search(BoundPlan(FuzzyWord(word, edits)), start=0, rows=_MOST_DOCUMENTS).hits
+    try:
+        texts = engine.texts([hit.id for hit in hits])
+    except SchemaError:
+        texts = {}
+    counts = Counter[str]()
+    for hit in hits:
+        words = {
+            *tokens(hit.name, profile),
+            *tokens(split_name(hit.name), profile),
+            *tokens(texts.get(hit.id, "")[:_MOST_CHARACTERS], profile),
+        }
+        counts.update(other for other in words if abs(len(other) - len(word)) <= edits)
+    near = [
+        (edited, -count, other) for other, count in counts.items() if (edited := edit_distance(other, word)) <= edits
+    ]
+    return min(near)[2] if near else None

@@ -1,0 +1,313 @@
+"""Tests of the job from texts to files, started as a command."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.duplicates.spark.output_files import cluster_of_line, files_of, pair_of_line
+from tests.duplicates.spark.spark_runtime import MASTER, QUIET, SETTINGS
+from tests.families import family_documents, true_pairs, version_documents
+from whorl.duplicates import ask_pairs, duplicates_among
+from whorl.duplicates.spark.run import Summary, run, summary_lines
+from whorl.errors import ParameterError
+from whorl.operations import DuplicatesOperation
+from whorl.output.duplicates import write_clusters
+
+ROOT = Path(__file__).parents[3]
+COMMAND = ("duplicates", "--engine", "spark")
+
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = QUIET
+
+
+def test_unreadable_lines_are_reported(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    Bad lines and repeated ids are reported, and all other documents are compared: `whorl duplicates --engine spark`
+    writes the pairs that it prints without Spark. CSV has standard quotes.
+    """
+    from whorl.cli.main import main
+
+    text = "one two three four five six seven eight nine ten"
+    lines = [
+        {"id": 'a "quoted", id', "text": text},
+        {"id": "b", "text": f"{text} eleven"},
+        {"id": "c", "text": text},
+        {"id": "c", "text": "too short"},
+        {"id": "d"},
+        {"id": 5, "text": "a document of a number for an id"},
+        {"id": "bad\tid", "text": text},
+    ]
+    documents = family_documents(12, seed=2, longest=200)
+    families, file = tmp_path / "families.jsonl", tmp_path / "lines.jsonl"
+    families.write_text(
+        "".join(json.dumps({"id": document.id, "text": document.text}) + "\n" for document in documents)
+    )
+    file.write_text("\n".join(map(json.dumps, lines)) + '\n{"id": "broken\n' + families.read_text(), encoding="utf-8")
+    options = ["--pairs", "--threshold", "60", "--format"]
+    local = CliRunner().invoke(main, ["duplicates", str(families), *options, "json"])
+    pairs = {pair_of_line(line) for line in local.stdout.splitlines()}
+    assert len(pairs) > 10
+    done = CliRunner().invoke(main, [*COMMAND, str(file), *options, "csv", "-o", str(tmp_path / "out")])
+    # More than one in a hundred could not be read.
+    assert done.exit_code == 1, done.output
+    assert f"{5 + len(documents)} documents, {3 + len(pairs)} pairs written" in done.output
+    assert "1 ids came more than once" in done.output
+    assert "2 could not be read" in done.output
+    assert "control characters" in done.output
+    written = {line for path in (tmp_path / "out").glob("*.csv") for line in path.read_text("utf-8").splitlines()}
+    head = "a,b,jaccard,a_in_b,b_in_a,exact,a_name,b_name"
+    own = {
+        '"a ""quoted"", id",b,0.857142,1.0,0.857142,true,"",""',
+        '"a ""quoted"", id",c,1.0,1.0,1.0,true,"",""',
+        'b,c,0.857142,0.857142,1.0,true,"",""',
+    }
+    assert written >= {head, *own}
+    rows = csv.DictReader([head, *written - own - {head}])
+    assert {
+        (
+            *sorted([(row["a"], float(row["a_in_b"])), (row["b"], float(row["b_in_a"]))]),
+            float(row["jaccard"]),
+            row["exact"] == "true",
+        )
+        for row in rows
+    } == pairs
+
+
+def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    The remaining lines, complete, and the retained documents equal those of `whorl duplicates`; rows without a text
+    stay.
+    """
+    from whorl.cli.main import main
+
+    file = tmp_path / "rows.jsonl"
+    made = family_documents(15, seed=6, longest=200) + version_documents(15)
+    documents = sorted(made, key=lambda document: document.id)
+    rows = [
+        {"id": document.id, "text": document.text, "quality": at * 7 % 5, "more": {"at": at}}
+        for at, document in enumerate(documents)
+    ]
+    rows += [{"id": "null", "text": None}, {"id": "empty", "text": ""}, {"id": "missing"}]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    arguments = [
+        "duplicates",
+        str(file),
+        "--threshold",
+        "60",
+        "--format",
+        "json",
+        "--keep",
+        "largest:quality",
+        "--strict",
+    ]
+    folders = [tmp_path / "filtered by one", tmp_path / "filtered by spark"]
+    local = CliRunner().invoke(main, [*arguments, "--filtered", str(folders[0])])
+    on_spark = ["--engine", "spark", "-o", str(tmp_path / "out"), "--filtered", str(folders[1])]
+    done = CliRunner().invoke(main, [*arguments, *on_spark])
+    assert done.exit_code == 0, done.output
+    left = [
+        sorted(line for path in files_of(folder) for line in path.read_text("utf-8").splitlines()) for folder in folders
+    ]
+    assert left[0] == left[1]
+    assert 10 < len(left[1]) < len(rows)
+    pairs, ids = true_pairs(made, "jaccard", 60), {json.loads(line)["id"] for line in left[1]}
+    assert not any(pair <= ids for pair in pairs)
+    assert ids >= {"null", "empty", "missing"}
+    assert f"{len(left[1]):,} rows are left" in done.output
+    written = [line for part in (tmp_path / "out").glob("*.json") for line in part.read_text("utf-8").splitlines()]
+    assert {cluster_of_line(line) for line in written} == {cluster_of_line(line) for line in local.stdout.splitlines()}
+
+
+def test_rows_of_parquet_without_a_text(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    Rows without a text stay.
+    """
+    from whorl.cli.main import main
+
+    text = "one two three four five six seven eight nine ten"
+    rows = [(str(at), own) for at, own in enumerate([None, text, "", text, None])]
+    file, out, left = (str(tmp_path / name) for name in ("rows.parquet", "out", "left"))
+    spark.createDataFrame(rows, "id string, text string").write.parquet(file)
+    done = CliRunner().invoke(main, [*COMMAND, "--strict", file, "-o", out, "--filtered", left])
+    assert done.exit_code == 0, done.output
+    assert {row.id for row in spark.read.parquet(left).collect()} == {name for name, _ in rows} - {"3"}
+
+
+@pytest.mark.parametrize("options", [["--pairs"], ["--keep", "largest:quality", "--filtered"]])
+def test_reference_documents_stay(spark: SparkSession, tmp_path: Path, options: list[str]) -> None:
+    """
+    Pairs, remaining rows and clusters with a reference equal those of one process. Ids may occur in both sets, and a
+    file in both sets counts as reference.
+    """
+    from whorl.cli.main import main
+
+    documents = sorted(family_documents(20, seed=6, longest=200), key=lambda document: document.id)
+    files = {"a b+c.jsonl": documents[::3], "both.jsonl": documents[1:30:3], "new.jsonl": documents[2::3]}
+    for name, part in files.items():
+        rows = ({"id": f"{at:03}", "text": document.text, "quality": at * 7 % 5} for at, document in enumerate(part))
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    known, both, new = (str(tmp_path / name) for name in files)
+    command = ["duplicates", both, new, "--reference", known, "--reference", both, "--threshold", "60"]
+    actual, left = [], []
+    for engine in ("local", "spark"):
+        folder, out = tmp_path / f"left by {engine}", tmp_path / f"told by {engine}"
+        own = [*options, str(folder)] if options[-1] == "--filtered" else options
+        done = CliRunner().invoke(main, [*command, *own, "--engine", engine, "--format", "json", "-o", str(out)])
+        assert done.exit_code == 0, done.output
+        lines = [line for part in files_of(out) for line in part.read_text("utf-8").splitlines()]
+        actual.append({(pair_of_line if "--pairs" in options else cluster_of_line)(line) for line in lines})
+        left.append(sorted(line for part in files_of(folder) for line in part.read_text("utf-8").splitlines()))
+    assert actual[0] == actual[1]
+    assert len(actual[0]) > 5
+    assert left[0] == left[1]
+    assert (0 < len(left[0]) < len(files["new.jsonl"])) == ("--filtered" in options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.jsonl", "-o", "out"], "nowhere.jsonl"),
+        (["there.jsonl", "-o", "there.jsonl"], "there already"),
+        (["there.jsonl", "-o", "out", "--pairs", "--complete"], "--complete"),
+        (["there.jsonl", "-o", "out", "--threshold", "0"], "threshold"),
+        (["there.parquet", "-o", "out", "--text-column", "body"], "no column body; those there are: id, text"),
+        (["there.jsonl", "-o", "out", "--text-column", "body"], "body"),
+    ],
+)
+def test_invalid_options_are_refused(spark: SparkSession, tmp_path: Path, arguments: list[str], message: str) -> None:
+    """
+    An invalid option is reported in one line, and no file is written.
+    """
+    from whorl.cli.main import main
+
+    (tmp_path / "there.jsonl").write_text('{"id": "a", "text": "b"}\n', encoding="utf-8")
+    if "there.parquet" in arguments:
+        spark.createDataFrame([("a", "b")], "id string, text string").write.parquet(str(tmp_path / "there.parquet"))
+    paths = [
+        str(tmp_path / argument) if argument.startswith(("nowhere", "there", "out")) else argument
+        for argument in arguments
+    ]
+    done = CliRunner().invoke(main, [*COMMAND, *paths])
+    assert done.exit_code == 2
+    assert message in done.output
+    assert "Traceback" not in done.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Without PySpark the error names the extra.
+    """
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ParameterError, match=r"pip install 'whorl\[spark\]'"):
+        run(["x"], DuplicatesOperation(output="y"))
+
+
+@pytest.mark.process
+def test_without_java(tmp_path: Path) -> None:
+    """
+    Without Java the error names it, in one line after PySpark's own output.
+    """
+    pytest.importorskip("pyspark")
+    command = [str(Path(sys.executable).with_name("whorl")), *COMMAND, "x.jsonl", "-o", str(tmp_path / "out")]
+    environment = {"JAVA_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("whorl: Spark did not start; it needs Java 17 or 21")
+    assert "Traceback" not in done.stdout
+
+
+def test_strict_refuses_repeated_ids(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    An id that comes more than once is a failure with --strict only.
+    """
+    from whorl.cli.main import main
+
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps({"id": "same", "text": f"{at} b c d e f g"}) + "\n" for at in range(2)))
+    done = [
+        CliRunner().invoke(main, [*COMMAND, str(file), "-o", str(tmp_path / f"out{at}"), *strict])
+        for at, strict in enumerate(([], ["--strict"]))
+    ]
+    assert [one.exit_code for one in done] == [0, 1]
+    assert "failed: 1 repetition of ids; only one document of each id was compared\n" in done[1].stderr
+
+
+def test_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    The example under spark-submit writes the clusters that one process finds.
+    """
+    made = family_documents(8, seed=4, longest=300)
+    file = tmp_path / "some.jsonl"
+    lines = [json.dumps({"id": document.id, "text": document.text, "name": document.name}) for document in made]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    command = [str(Path(sys.executable).parent / "spark-submit"), "--master", MASTER]
+    for name, value in {**SETTINGS, "spark.pyspark.python": sys.executable}.items():
+        command += ["--conf", f"{name}={value}"]
+    command += [
+        str(ROOT / "examples" / "spark_duplicates.py"),
+        str(file),
+        "--threshold",
+        "50",
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    # As in an active environment: Spark's script looks for Python in the PATH.
+    environment = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    result = [json.loads(line) for path in (tmp_path / "out").glob("*.json") for line in path.open(encoding="utf-8")]
+    actual = {row["cluster"]: {member["id"] for member in row["members"]} for row in result}
+    with duplicates_among(sorted(made, key=lambda document: document.id), ask_pairs("jaccard", 50, 95)) as local:
+        assert actual == {group.members[0].id: {member.id for member in group.members} for group in local.clusters()}
+        written = io.StringIO()
+        write_clusters(local.clusters(), "json", written)
+        assert {row["cluster"]: row for row in result} == {
+            row["cluster"]: row for row in map(json.loads, written.getvalue().splitlines())
+        }
+    assert f"{len(made)} documents, {sum(map(len, actual.values()))} documents in clusters written" in done.stdout
+
+
+def test_summary_of_a_job() -> None:
+    """
+    The summary counts compared and written rows, and skipped rows with their reasons.
+    """
+    done = Summary(documents=12_345, too_short=0, repeated=0, unfit=0, problems=(), written=7)
+    assert summary_lines(done, "out", clusters=False) == ["12,345 documents, 7 pairs written to out"]
+    done = Summary(documents=1, too_short=0, repeated=1, unfit=0, problems=(), written=0)
+    assert len(summary_lines(done, "out", clusters=True)) == 2
+    done = Summary(documents=5, too_short=2, repeated=1, unfit=3, problems=("a: no text", "b: no id"), written=4)
+    assert summary_lines(done, "out", clusters=True) == [
+        "5 documents, 4 documents in clusters written to out",
+        "2 of fewer words than a shingle has were not compared",
+        "1 ids came more than once; of each the largest document counts",
+        "3 could not be read, among them:",
+        "  a: no text",
+        "  b: no id",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"format": "table"}, "Spark writes json, csv, parquet, got 'table'"), ({"output": None}, "name it as output")],
+)
+def test_unknown_formats_are_refused(options: dict[str, Any], message: str) -> None:
+    """
+    A format that Spark cannot write, or no output, is reported before Spark is started.
+    """
+    pytest.importorskip("pyspark")
+    with pytest.raises(ParameterError, match=message):
+        run(["x"], DuplicatesOperation(**{"output": "y", **options}))

@@ -1,0 +1,241 @@
+"""Deduplication of texts in memory, against a comparison of all pairs."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import whorl
+from tests.families import family_documents, true_pairs
+from whorl.duplicates.deduplicate_in_memory import Deduplication, deduplicate
+from whorl.errors import ParameterError
+
+DOCUMENTS = family_documents(25, seed=3, longest=300)
+#: Copies in other places, texts too short to compare, and missing ones.
+TEXTS: list[str | None] = [
+    *(document.text for document in DOCUMENTS),
+    *("too short", None, "", "too short"),
+    *(document.text for document in DOCUMENTS[10:20]),
+]
+
+
+def true_rows(percent: int, metric: str = "jaccard") -> dict[frozenset[int], float]:
+    """Return the rows of all pairs with their shares, found by comparing everything."""
+    documents = [whorl.Document(str(row), text or "") for row, text in enumerate(TEXTS)]
+    return {frozenset(map(int, pair)): float(share) for pair, share in true_pairs(documents, metric, percent).items()}
+
+
+def rows_of(result: Deduplication) -> set[frozenset[int]]:
+    pairs = result.pairs()
+    return {frozenset(pair) for pair in zip(pairs["a"].tolist(), pairs["b"].tolist(), strict=True)}
+
+
+@pytest.mark.parametrize(("metric", "percent"), [("jaccard", 50), ("jaccard", 80), ("containment", 90)])
+def test_pairs_and_mask_equal_a_comparison_of_all(metric: str, percent: int) -> None:
+    """
+    All pairs are found with their similarity. No two kept texts are a pair. Each removed text is a pair with its kept
+    text, the first of its cluster.
+    """
+    deduplication = deduplicate(TEXTS, threshold=percent, metric=metric, recall=100)
+    expected = true_rows(percent, metric)
+    assert rows_of(deduplication) == set(expected)
+    assert len(expected) > 30
+    kept_rows = np.flatnonzero(deduplication.keep).tolist()
+    assert not any(frozenset((a, b)) in expected for a in kept_rows for b in kept_rows if a < b)
+    for cluster in deduplication.clusters:
+        assert deduplication.keep[cluster[0]]
+        assert all(frozenset((cluster[0], row)) in expected for row in cluster[1:])
+    assert sorted([*kept_rows, *(row for cluster in deduplication.clusters for row in cluster[1:])]) == list(
+        range(len(TEXTS))
+    )
+    assert deduplication.labels.tolist() == [
+        next((cluster[0] for cluster in deduplication.clusters if row in cluster), row) for row in range(len(TEXTS))
+    ]
+    if metric == "jaccard":
+        pairs = deduplication.pairs()
+        for a, b, share in zip(pairs["a"].tolist(), pairs["b"].tolist(), pairs["jaccard"].tolist(), strict=True):
+            assert share == pytest.approx(expected[frozenset((a, b))])
+
+
+def test_a_higher_threshold_equals_a_new_run() -> None:
+    """
+    The pairs found at 50 % give the result of a run at each higher threshold; a lower one is refused.
+    """
+    deduplication = deduplicate(TEXTS, threshold=50, recall=100)
+    for percent in (50, 70, 90, 100):
+        again = deduplicate(TEXTS, threshold=percent, recall=100)
+        assert rows_of(deduplication.at(percent)) == rows_of(again) == set(true_rows(percent))
+        assert deduplication.at(percent).clusters == again.clusters
+        assert deduplication.at(percent).summary == again.summary
+    with pytest.raises(ParameterError, match=r"searched for from 0\.5 on.*threshold=0\.49"):
+        deduplication.at(0.49)
+    with pytest.raises(ParameterError, match=r"searched for from 0\.7 on"):
+        deduplication.at(70).at(60)
+
+
+def test_the_summary_counts_texts_and_bytes() -> None:
+    """
+    The numbers of texts equal the mask; bytes are counted in UTF-8.
+    """
+    texts = ["één twee drie vier vijf zes"] * 3 + ["one two three four five six", "short"]
+    deduplication = deduplicate(texts)
+    summary = deduplication.summary
+    assert (summary.texts, summary.clusters, summary.removed, summary.too_short) == (5, 1, 2, 1)
+    sizes = [len(text.encode()) for text in texts]
+    assert (summary.text_bytes, summary.removed_bytes) == (sum(sizes), 2 * sizes[0])
+    assert str(summary) == "5 texts; 2 of them (40.0%) repeat others, in 1 cluster; 0.1 of 0.1 kB are left"
+    assert repr(deduplication) == f"<Deduplication of {summary}>"
+    assert deduplicate([]).summary.removed_share == 0
+    assert deduplicate([]).clusters == []
+
+
+def pandas_frame(texts: list[str | None]) -> Any:
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame({"body": texts}, index=range(100, 100 + len(texts)))
+
+
+def arrow_table(texts: list[str | None]) -> Any:
+    return pytest.importorskip("pyarrow").table({"body": texts})
+
+
+def polars_frame(texts: list[str | None]) -> Any:
+    return pytest.importorskip("polars").DataFrame({"body": texts})
+
+
+def hugging_face_dataset(texts: list[str | None]) -> Any:
+    return pytest.importorskip("datasets").Dataset.from_dict({"body": texts})
+
+
+TABLES = [pandas_frame, arrow_table, polars_frame, hugging_face_dataset]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_tables_and_their_columns(table: Callable[[list[str | None]], Any]) -> None:
+    """
+    A table and a column of it give the same result as a list; the error for a missing column lists the existing ones.
+    """
+    expected = deduplicate(TEXTS).clusters
+    made = table(TEXTS)
+    assert deduplicate(made, text_column="body").clusters == expected
+    assert deduplicate(made["body"]).clusters == expected
+    with pytest.raises(ParameterError, match=re.escape("there is no column 'text'; name one of 'body'")):
+        deduplicate(made)
+
+
+def test_masks_select_rows() -> None:
+    """
+    The mask selects rows of pandas and Arrow.
+    """
+    pyarrow = pytest.importorskip("pyarrow")
+    deduplication = deduplicate(TEXTS)
+    frame, table = pandas_frame(TEXTS), arrow_table(TEXTS)
+    expected = [text for text, keep in zip(TEXTS, deduplication.keep.tolist(), strict=True) if keep]
+    # pandas 3 has NaN for a missing text, which does not equal itself.
+    assert [text if text == text else None for text in frame[deduplication.keep]["body"]] == expected
+    assert table.filter(pyarrow.array(deduplication.keep))["body"].to_pylist() == expected
+
+
+def test_the_text_to_keep() -> None:
+    """
+    The longest text stays, or the one with the best value in a column; a text without a value comes last.
+    """
+    pandas = pytest.importorskip("pandas")
+    words = "one two three four five six seven eight nine ten"
+    texts = [words, f"{words} eleven", words, f"{words} twelve"]
+    frame = pandas.DataFrame(
+        {
+            "text": texts,
+            "day": ["2024-01-01", "2023-01-01", None, "2025-01-01"],
+            "score": [1.0, 3.0, None, 2.0],
+        }
+    )
+    kept_rows = {
+        keep: deduplicate(frame, threshold=70, keep=keep).clusters[0][0]
+        for keep in ("first", "longest", "newest:day", "oldest:day", "largest:score", "smallest:score")
+    }
+    assert kept_rows == {
+        "first": 0, "longest": 1, "newest:day": 3, "oldest:day": 1, "largest:score": 1, "smallest:score": 0
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "days",
+    [
+        [datetime.date(2024, 1, 1), datetime.date(2025, 1, 1), None],
+        [datetime.datetime(2024, 1, 1, 8), datetime.datetime(2024, 1, 1, 9), None],
+        [1_704_067_200, 1_735_689_600, None],
+    ],
+)
+def test_the_newest_by_dates(days: list[object]) -> None:
+    """
+    Dates, times and seconds since 1970 are dates, as in files; a row without a date comes last.
+    """
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"text": ["one two three four five six"] * 3, "day": days})
+    assert deduplicate(table, keep="newest:day").clusters[0][0] == 1
+
+
+@pytest.mark.parametrize(("keep", "sought"), [("newest", "date"), ("smallest", "number")])
+def test_a_cluster_without_a_value_to_choose_by(keep: str, sought: str) -> None:
+    """
+    A column without a date or number is an error, and so is a cluster without one, also one of a higher threshold.
+    """
+    pandas = pytest.importorskip("pandas")
+    words = "one two three four five six seven eight nine ten"
+    near = f"{words} eleven"
+    frame = pandas.DataFrame({"text": [words, near, near], "lang": ["en", "de", "fr"], "year": [2020, None, None]})
+    with pytest.raises(ParameterError, match=f"the 3 texts have no {sought} in the column 'lang', so the {keep} is"):
+        deduplicate(frame, keep=f"{keep}:lang")
+    found = deduplicate(frame, threshold=80, keep=f"{keep}:year")
+    assert found.clusters == [[0, 1, 2]]
+    with pytest.raises(ParameterError, match=f"row 1 and 1 more have no {sought} in the column 'year'"):
+        found.at(100)
+    with pytest.raises(ParameterError, match="row 1 and 1 more"):
+        deduplicate(frame, threshold=100, keep=f"{keep}:year")
+    assert deduplicate(frame[:2], threshold=100, keep=f"{keep}:year").clusters == []
+    assert deduplicate(frame[:0], keep=f"{keep}:lang").clusters == []
+
+
+def test_an_ambiguous_one_is_a_warning() -> None:
+    """
+    1 means 100 %, and a warning at the caller's line says so; 100, 0.01 and 0.99 are clear.
+    """
+    texts = ["one two three four five six", "one two three four five seven", "one two three four five six"]
+    with pytest.warns(UserWarning, match="threshold 1 means 100 %, .*; write 0.01 for 1 %") as noted:
+        found = deduplicate(texts, threshold=1)
+    assert (found.clusters, noted[0].filename) == ([[0, 2]], __file__)
+    with pytest.warns(UserWarning, match="recall 1 means 100 %"):
+        deduplicate(texts, recall=1)
+    with pytest.warns(UserWarning, match="threshold 1 means 100 %") as noted:
+        assert deduplicate(texts, threshold=50).at(1).clusters == [[0, 2]]
+    assert noted[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert deduplicate(texts, threshold=0.01).at(0.99).at(100).clusters == [[0, 2]]
+
+
+@pytest.mark.parametrize(
+    ("texts", "options", "words"),
+    [
+        ("one text", {}, "texts is one str, not several texts"),
+        (None, {}, "texts must be a list of texts, a column or a table, got None"),
+        ([], {"keep": 1}, "keep must be text, got 1"),
+        (["a", 3], {}, "row 1 has no text, but 3"),
+        (["a"], {"threshold": 0}, "threshold"),
+        (["a"], {"keep": "newest"}, "keep newest needs a column: keep='newest:COLUMN'"),
+        (["a"], {"keep": "best"}, "keep must be one of"),
+        (["a"], {"keep": "newest:day"}, "keep newest:day needs a table with a column 'day', not texts alone"),
+    ],
+)
+def test_invalid_options_are_refused(texts: Any, options: dict[str, Any], words: str) -> None:
+    """
+    Errors name the value and valid values.
+    """
+    with pytest.raises(ParameterError, match=re.escape(words)):
+        deduplicate(texts, **options)

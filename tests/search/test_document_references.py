@@ -1,0 +1,191 @@
+"""Tests of references: a document by its id, path or name, and files that are not in the store."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import FIRST, SECOND
+from whorl import Document, Store, UnknownDocumentError, open_store
+from whorl.cli.open_store import file_text
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.fingerprint.winnowing import PassageScheme
+from whorl.search.document_references import References, file_id
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    """Two files by their paths, a document of the same name as another, and one with a number for an id."""
+    with open_store(tmp_path / "store") as opened:
+        opened.index(
+            [
+                Document("texts/a.txt", FIRST, name="a.txt"),
+                Document("texts/b.txt", SECOND, name="b.txt"),
+                Document("other/b.txt", "nothing of the kind is said in here", name="b.txt"),
+                Document("7", "a number is the id of this one", name="seven"),
+                Document("x", "a number is another property of this", properties={"DBID": 7}),
+            ]
+        )
+        yield opened
+
+
+def in_folder(store: Store, folder: Path) -> Store:
+    store.read_files(folder, file_text)
+    return store
+
+
+def test_every_form_of_a_path_is_the_document(store: Store, tmp_path: Path) -> None:
+    """
+    An id, a path with dots, an absolute path and a path from another folder name the same document in all operations.
+    """
+    assert store.engine.file_base(lambda: tmp_path) == tmp_path
+    (tmp_path / "texts").mkdir()
+    for folder, names in {
+        tmp_path: ["texts/a.txt", "./texts/a.txt", "texts/../texts/a.txt", str(tmp_path / "texts/a.txt"), "a.txt"],
+        tmp_path / "texts": ["a.txt", "./a.txt", "../texts/a.txt"],
+    }.items():
+        opened = in_folder(store, folder)
+        for name in names:
+            assert opened.references.ids([name]) == {name: "texts/a.txt"}
+            assert opened.text(name) == FIRST
+            assert opened.similar(name, threshold=1).found == opened.similar("texts/a.txt", threshold=1).found
+            assert opened.sources(name).sources == opened.sources("texts/a.txt").sources
+            assert opened.compare(name, "texts/a.txt").shares.jaccard == 1
+            query = f'FINGERPRINT:"{name}"'
+            assert opened.search(query).hits == opened.search('FINGERPRINT:"texts/a.txt"').hits
+            assert opened.search("*", filter=query).total == opened.search(query).total
+
+
+def test_a_name_that_several_have(store: Store) -> None:
+    """
+    A name of two documents names neither, and the message lists both ids.
+    """
+    assert store.references.ids(["b.txt", "seven", "B.TXT", "*", ""]) == {"seven": "7"}
+    with pytest.raises(UnknownDocumentError, match=r"but several of this name: 'other/b\.txt', 'texts/b\.txt'"):
+        store.references.referent("b.txt")
+
+
+def test_without_a_folder_no_file_is_read(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A store that was not given the user's folder, as that of a service, knows no file, and no path but those of ids.
+    """
+    store.engine.file_base(lambda: tmp_path)
+    monkeypatch.chdir(tmp_path)
+    Path("secret.txt").write_text("a secret of this machine", encoding="utf-8")
+    for name in ("secret.txt", str(tmp_path / "secret.txt"), str(tmp_path / "texts/a.txt")):
+        assert store.references.ids([name]) == {}
+        with pytest.raises(UnknownDocumentError):
+            store.references.referent(name)
+    assert store.references.ids(["./texts/a.txt"]) == {"./texts/a.txt": "texts/a.txt"}
+
+
+def test_a_file_next_to_the_store(store: Store, tmp_path: Path) -> None:
+    """
+    A file that the store lacks is its text; one with the text of a document is that document; both say so.
+    """
+    (tmp_path / "new.txt").write_text("some words that no document of the store has", encoding="utf-8")
+    (tmp_path / "copy.txt").write_text(f"  {FIRST}\n", encoding="utf-8")
+    references = in_folder(store, tmp_path).references
+    new, copy = references.referent("new.txt"), references.referent("copy.txt")
+    assert (new.id, new.text) == (None, "some words that no document of the store has")
+    assert new.note == "new.txt is not in the store, so the file itself is the source"
+    assert (copy.id, copy.text, copy.note) == ("texts/a.txt", None, "copy.txt is in the store as 'texts/a.txt'")
+
+
+def test_a_file_with_the_name_of_a_document(store: Store, tmp_path: Path) -> None:
+    """
+    A file here wins over a document of the same name in another folder.
+    """
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "a.txt").write_text("some words that no document of the store has", encoding="utf-8")
+    assert in_folder(store, tmp_path).references.referent("a.txt").id == "texts/a.txt"
+    here = in_folder(store, tmp_path / "here").references.referent("a.txt")
+    assert (here.id, here.text) == (None, "some words that no document of the store has")
+
+
+def test_a_changed_file(store: Store, tmp_path: Path) -> None:
+    """
+    The text in the store counts, and a note says that the file has another one.
+    """
+    store.engine.file_base(lambda: tmp_path)
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts/a.txt").write_text("other words", encoding="utf-8")
+    meant = in_folder(store, tmp_path).references.referent("./texts/a.txt")
+    assert meant.id == "texts/a.txt"
+    assert "has changed since it was indexed" in (meant.note or "")
+
+
+def test_a_store_without_a_base(store: Store, tmp_path: Path) -> None:
+    """
+    Where a store has no base, the end of a path is the id, unless the file there has another text.
+    """
+    (tmp_path / "deep/texts").mkdir(parents=True)
+    (tmp_path / "deep/texts/a.txt").write_text(FIRST, encoding="utf-8")
+    (tmp_path / "deep/texts/b.txt").write_text("another file of this path", encoding="utf-8")
+    references = in_folder(store, tmp_path / "deep/texts").references
+    assert references.ids(["a.txt", str(tmp_path / "deep/texts/b.txt")]) == {"a.txt": "texts/a.txt"}
+    assert references.base_for("a.txt") == tmp_path / "deep"
+    assert references.base_for("elsewhere") == tmp_path / "deep"
+
+
+def test_the_base_moves_with_the_store(tmp_path: Path) -> None:
+    """
+    A store inside its base keeps it when both are moved; one outside keeps the place of its base.
+    """
+    project = tmp_path / "project"
+    for place in (project / "store", tmp_path / "store"):
+        with open_store(place) as opened:
+            assert opened.engine.file_base() is None
+            assert opened.engine.file_base(lambda: project) == project
+    project.rename(tmp_path / "moved")
+    with open_store(tmp_path / "moved/store") as opened:
+        assert opened.engine.file_base() == tmp_path / "moved"
+    with open_store(tmp_path / "store") as opened:
+        assert opened.engine.file_base(lambda: tmp_path) == project
+
+
+def test_deleting_takes_ids_first(store: Store) -> None:
+    """
+    To delete, an id comes before a DBID; paths and names work, too, and a shared name deletes nothing.
+    """
+    assert store.delete(["7"]) == 1
+    assert store.documents(["7", "x"]).keys() == {"x"}
+    assert store.delete(["b.txt", "nosuch", "*"]) == 0
+    assert store.delete(["./texts/a.txt", "a.txt"]) == 1
+    assert store.count() == 3
+
+
+def test_ids_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    An id is the path from the base wherever one is, the whole path outside of it, and without a base the shortest path.
+    """
+    (tmp_path / "a/b").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "a")
+    assert file_id("b/c.txt", tmp_path) == file_id("../a/b/c.txt", tmp_path) == "a/b/c.txt"
+    assert file_id("../c.txt", tmp_path / "a") == f"{tmp_path}/c.txt"
+    assert file_id("b/c.txt", Path(os.sep)) == f"{tmp_path}/a/b/c.txt"
+    assert file_id("./b/../c.txt", None) == "c.txt"
+
+
+@pytest.mark.parametrize(("passages", "searched_texts"), [(PassageScheme(), 2), (None, 3)])
+def test_the_beginning_of_a_text_saves_a_search(
+    tmp_path: Path, passages: PassageScheme | None, searched_texts: int
+) -> None:
+    """
+    A text is only searched for if a document begins with the same words; without passages, every text is.
+    """
+    text = " ".join(f"word{number}" for number in range(200))
+    texts = [text, f"{text} and more", " ".join(reversed(text.split()))]
+    searched = list[str]()
+    with Store(EmbeddedEngine(tmp_path / "store", passages=passages)) as store:
+        store.index([Document("a", text)])
+
+        def same(given: str) -> list[str]:
+            searched.append(given)
+            return [similar.hit.id for similar in store.similar(source=given, threshold=100).found]
+
+        references = References(store.engine, store._bound, same)
+        assert [*map(references.document_with, texts)] == ["a", None, None]
+    assert searched == texts[:searched_texts]

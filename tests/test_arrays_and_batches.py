@@ -1,0 +1,100 @@
+"""Runs, distinct numbers and chunks of arrays, compared with Python's lists and sets."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from itertools import groupby, pairwise
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.arrays_and_batches import ascending_distinct, batches, chunks, order_of, run_starts, sort_distinct, with_made
+
+numbers = st.lists(st.integers(0, 9), max_size=20)
+
+
+@given(numbers)
+def test_run_starts_equal_groupby(values: list[int]) -> None:
+    """
+    The run starts are those of `itertools.groupby`.
+    """
+    lengths = [len(list(run)) for _, run in groupby(values)]
+    assert run_starts(np.array(values, np.int64)).tolist() == [sum(lengths[:at]) for at in range(len(lengths))]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=20))
+def test_run_starts_of_several_columns(rows: list[tuple[int, int]]) -> None:
+    """
+    A run ends at a change in any column.
+    """
+    columns = np.array(rows, np.int64).reshape(-1, 2).T
+    assert run_starts(*columns).tolist() == [at for at, row in enumerate(rows) if at == 0 or row != rows[at - 1]]
+
+
+@given(numbers, st.sampled_from([4, 60, 64]))
+def test_the_order_of_numbers_equals_sorted(values: list[int], bits: int) -> None:
+    """
+    The order equals that of `sorted` and is stable, even if no bits are left for the positions.
+    """
+    large = np.array(values, np.uint64) << np.uint64(bits - 4)
+    assert order_of(large, bits).tolist() == sorted(range(len(values)), key=values.__getitem__)
+
+
+@given(st.lists(numbers, max_size=4))
+def test_distinct_numbers(parts: list[list[int]]) -> None:
+    """
+    The distinct numbers of several arrays, or of one ascending array, are those of a set.
+    """
+    arrays = [np.array(part, np.uint64) for part in parts]
+    expected = sorted({number for part in parts for number in part})
+    assert sort_distinct(arrays).tolist() == expected
+    everything = np.sort(np.concatenate([np.empty(0, np.uint64), *arrays]))
+    assert ascending_distinct(everything).tolist() == expected
+
+
+@given(numbers, st.integers(0, 20), st.none() | st.integers(1, 4))
+def test_chunks_are_filled_to_a_limit(items: list[int], heaviest: int, most: int | None) -> None:
+    """
+    Chunks keep all items in order; each chunk is light and short enough, and the next item would exceed a limit.
+    """
+    made = list(chunks(items, int, heaviest, most))
+    assert [item for chunk in made for item in chunk] == items
+    assert all(chunk and (len(chunk) == 1 or sum(chunk) <= heaviest) for chunk in made)
+    assert all(most is None or len(chunk) <= most for chunk in made)
+    for chunk, following in pairwise(made):
+        assert sum(chunk) + following[0] > heaviest or len(chunk) == most
+
+
+@given(st.lists(st.integers(), max_size=200), st.integers(1, 7))
+def test_results_release_their_items(values: list[int], most: int) -> None:
+    """
+    Each item comes with its result, and is released then, however many items come.
+    """
+
+    class Item:
+        def __init__(self, value: int) -> None:
+            self.value = value
+
+    born: list[weakref.ref[Item]] = []
+
+    def items() -> Iterator[Item]:
+        for value in values:
+            item = Item(value)
+            born.append(weakref.ref(item))
+            yield item
+
+    def make(ahead: Iterator[Item]) -> Iterator[int]:
+        for batch in batches(ahead, most):
+            made = [-item.value for item in batch]
+            del batch
+            yield from made
+
+    pairs = []
+    for item, made in with_made(items(), make):
+        pairs.append((item.value, made))
+        del item
+        # One more: the last item taken.
+        assert sum(reference() is not None for reference in born) <= most + 1
+    assert pairs == [(value, -value) for value in values]
