@@ -50,9 +50,9 @@ CANDIDATES = 16
 _FIRST_STRETCH, _LONGEST_STRETCH = 8, 4096
 #: Number of elements to sort at a time. The deadline is checked only between sorts.
 _SORTED_AT_ONCE = 1 << 19
-#: Number of words to number between two checks of the deadline.
+#: Number of words that get a number between two checks of the deadline.
 _NUMBERED_AT_ONCE = 1 << 16
-#: Maximum number of words outside A whose numbers are kept for the next comparison.
+#: Maximum number of words that do not occur in A, but keep their numbers for the next comparison.
 _MOST_OTHER_WORDS = 1 << 20
 #: 2^64 divided by the golden ratio. Multiplying keys by this factor distributes their upper bits evenly.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -180,11 +180,11 @@ class CommonWords:
     edge: int
 
     def with_edges(self, starts_a: _Numbers, starts_b: _Numbers, words: _Numbers) -> CommonWords:
-        """Also mark the words of shared passages that the other text marks, and a few words at the ends of passages.
+        """Mark more words of shared passages: words that are common in the other text, and a few words at the ends.
 
-        The words between an end of the passage and the nearest mark are marked if they are at most `edge` words.
-
-        The arrays have the first word of each passage in both texts, and its number of words.
+        If an end of a passage and the nearest common word are at most `edge` words apart, the words between them are
+        marked. `starts_a` and `starts_b` have the index of each passage's first word in both texts, and `words` has the
+        passage's number of words.
         """
         a, b = self.a.copy(), self.b.copy()
         for start_a, start_b, length in timely(zip(starts_a.tolist(), starts_b.tolist(), words.tolist(), strict=True)):
@@ -295,8 +295,8 @@ def compare_words(
 
     Args:
         common: Masks of the boilerplate of both texts.
-        min_words: Each word of a shared run of at least this number of words is in a passage of at least this length.
-            Shorter passages may be left out. With 0, rule 2 may split a run.
+        min_words: Cover every shared run of at least this number of words by passages that are at least this long.
+            Shorter passages may be left out. If 0, rule 2 may split a run into shorter passages.
     """
     return ShingleIndex(of_a, scheme).compare(of_b, common, min_words)
 
@@ -341,7 +341,7 @@ class ShingleIndex:
             searched, numbers = shared_a[is_long], numbers[is_long]
         # Boilerplate is also extended along short passages. So with `common`, find the passages of all shared shingles.
         positions = _kept_positions(searched, a.size, size)
-        # All shingles of A that are not searched get one number, which B does not have.
+        # Give all shingles of A that are not searched the same number; it never occurs in B.
         compact_a = np.full(positions.size, distinct_b)
         compact_a[np.searchsorted(positions, searched)] = numbers
         matcher = Matcher(compact_a, compact_b, positions)
@@ -366,7 +366,10 @@ class ShingleIndex:
         )
 
     def _number_shingles(self, words: Iterable[str]) -> _Numbers:
-        """Number the shingles of another text. Shingles of A keep their numbers, and new ones begin at `kinds`."""
+        """Number the shingles of another text.
+
+        Shingles of A keep their numbers; the numbers of other shingles begin at `kinds`.
+        """
         # Texts often share words that A lacks. Forget these words before they take too much memory.
         if len(self._numbers) > len(self.vocabulary) + _MOST_OTHER_WORDS:
             for word in [*islice(self._numbers, len(self.vocabulary), None)]:
@@ -479,7 +482,10 @@ class RunIndex:
     def _number_compiled(
         self, items: _Numbers, known: _Numbers, known_runs: _Numbers, known_slots: _Numbers, kinds: int
     ) -> tuple[_Numbers, int, _Numbers]:
-        """Number distinct runs with the compiled loop; return the numbers, how many there are, and the hash table."""
+        """Number the runs with the compiled loop.
+
+        Return the number of each run, the count of distinct numbers, and the hash table.
+        """
         assert self._loops
         require_time()
         runs = np.empty(max(0, items.size - self._size + 1), np.int64)
@@ -682,7 +688,7 @@ def _by_kind(numbers: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
 
 
 def _complete(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words: int) -> _Numbers:
-    """Add passages until each run of `min_words` words in both texts is covered by passages of this length or more."""
+    """Add passages until each shared run of `min_words` words is covered by passages of at least this length."""
     least = min_words - size + 1
     starts, _, lengths = matches[matches[:, 2] >= least].T
     words = a.size + size - 1

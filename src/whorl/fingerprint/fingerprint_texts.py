@@ -82,7 +82,8 @@ class Hashed(NamedTuple):
 class Together(NamedTuple):
     """The shingle hashes of several texts (high halves), text after text; `sizes` has the number of each text.
 
-    The hashes of a text are distinct and ascending, or with `in_order` the hashes of all its shingles in text order.
+    The hashes of a text are distinct and ascending; with `in_order`, they are the hashes of all its shingles in text
+    order.
     """
 
     hashes: _Row

@@ -176,8 +176,9 @@ def numbered_hashes(
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """Return Lucene's hashes of shingles for the hash function with this number, as high halves and low halves.
 
-    `murmur` has both halves of each shingle's murmur hash. Lucene combines it with the number (combineOrdered), even
-    with 0. The high half determines the bucket and the order; the low half decides ties.
+    `murmur` has both halves of each shingle's murmur hash. Lucene combines the murmur hash with the number
+    (combineOrdered), even if the number is 0. The high half determines the bucket and the order; the low half decides
+    ties.
     """
     first, second = hash_of_number(number).tolist()
     high, low = murmur[:, 1] * _MULTIPLIER, murmur[:, 0] * _MULTIPLIER

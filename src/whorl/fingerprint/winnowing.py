@@ -29,7 +29,7 @@ Numbers = npt.NDArray[np.uint64]
 _T = TypeVar("_T", bound=np.generic)
 
 _NAME = re.compile(r"passages1-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
-#: A store can guarantee to find every shared run of this number of words, or more.
+#: Smallest run length, in words, that a store can be made for: such a store finds every shared run of this length.
 SHORTEST_RUN = 8
 #: A single hash of this number of bits is enough evidence of a shared passage: with ten million stored hashes, only one
 #: text in hundreds has a false match.
@@ -148,7 +148,7 @@ def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt
 
 
 def kept_places(words: JoinedWords, scheme: PassageScheme) -> tuple[npt.NDArray[np.int64], Numbers]:
-    """Return the positions and the values of the hashes that `winnowed` keeps, including repetitions.
+    """Return the positions and the values of the hashes that `winnow` keeps, including repetitions.
 
     A position is the index of the first word under a hash. Both arrays have shape (n,): int64, ascending, and uint64.
     """

@@ -225,9 +225,9 @@ def reduce(
         starts: Start of each word, and the end of the last.
         counts: Number of words before each text, and at the end the number of all words.
         size: Words per shingle.
-        numbers: Four numbers: the two that Lucene adds to the halves of every hash; the size of a bucket, as a number
-            of values of a hash's top 32 bits; and the right shift from a hash to its bucket (0 if a division is
-            needed).
+        numbers: Four numbers: the two that Lucene adds to the halves of every hash; the size of a bucket, which is a
+            range of values of a hash's top 32 bits; and the right shift that turns a hash into its bucket number (0 if
+            a division is needed).
         masks: Masks of the first and of the second eight bytes, for the last 0 to 7 units of a shingle.
         minima: Smallest hash of each text and bucket so far, as high half and low half; updated.
         filled: Whether each bucket of each text is filled.
@@ -354,8 +354,9 @@ def distinct(
     """Write the distinct hashes of each text's shingles in ascending order, text by text; return their number.
 
     `highs`, a uint64 array with an element per word, receives the high halves. `sizes`, an int64 array of shape
-    (texts,), receives the number of hashes of each text. `aside` is scratch space like `out` of `ordered_halves`.
-    `heads` is int64 scratch space, one element longer than `highs`. The other arguments are as in `reduce`.
+    (texts,), receives the number of hashes of each text. `aside` is scratch space of the same type and size as `out` of
+    `ordered_halves`. `heads` is int64 scratch space, one element longer than `highs`. The other arguments are as in
+    `reduce`.
     """
     # This also hashes shingles that cross the border of two texts; the loop below skips them.
     _hash_in_order(words, starts, counts, size, numbers, masks, 0, aside, scratch)

@@ -76,7 +76,10 @@ def release_llvm_pages() -> None:
 
 @cache
 def _pages_of_llvm() -> list[tuple[int, int]]:
-    """Return the address and size of each memory mapping of LLVM's code and constants; an empty list without /proc."""
+    """Return the address and size of each memory mapping of LLVM's code and constants.
+
+    The list is empty if there is no /proc.
+    """
     try:
         return pages_as_in_file(Path("/proc/self/smaps").read_text(), get_library_name())
     except OSError:

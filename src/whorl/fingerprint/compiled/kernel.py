@@ -184,7 +184,10 @@ class Kernel:
     def many_hashed(
         self, texts: Sequence[str], *, with_words: bool = False
     ) -> tuple[npt.NDArray[np.uint64], list[npt.NDArray[np.uint64]], list[JoinedWords]]:
-        """Return bucket minima and ascending distinct shingle hashes of each text, and with `with_words` its words."""
+        """Return the bucket minima and the shingle hashes of each text; if `with_words` is true, also its words.
+
+        Hashes are ascending and distinct.
+        """
         minima, filled = self._nothing(len(texts))
         hashes: list[npt.NDArray[np.uint64]] = []
         texts_words: list[JoinedWords] = []
@@ -452,7 +455,7 @@ class _SlowWords:
     ) -> tuple[list[str], npt.NDArray[np.int64]]:
         """Merge the words of slow segments into the other words, in text order; return all words and their ranges.
 
-        Every character of the text takes one unit. Positions in `slow` start at `offset`.
+        Every character of the text takes one unit. Positions in `slow` are relative to `offset`.
         """
         merged, done, positions, counts = list[str](), 0, list[int](), list[int]()
         for place, start, end, bits in slow.tolist():
@@ -539,7 +542,7 @@ def load_loops() -> Loops:
 
 #: Maximum number of idle kernels in memory; each takes some megabytes.
 MOST_IDLE = 4
-#: Number of similarity searches without the loops that take longer together than loading the loops.
+#: Number of similarity searches that together take longer without the loops than loading the loops takes.
 WORTH_LOADING = 1000
 _searches = count(1)
 #: The child process that compiles the loops, once started.
@@ -555,7 +558,7 @@ def kernel_if_ready(scheme: Scheme, *, is_worth_compiling: bool = True) -> Kerne
     """Return a kernel from the pool, or a new one. Return None if the caller must use `shingling`.
 
     The result is None if
-    - numba is missing or does not work, for example with this version of numpy; this warns once,
+    - numba is missing or does not work, for example with this version of numpy (a warning is shown once),
     - the loops do not support the scheme, or
     - a child process is compiling the loops for this machine; the first call starts it.
 
@@ -590,7 +593,7 @@ def count_search(scheme: Scheme, weight: int = 1) -> None:
     """Count a search. After every `WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
 
     If the compiled code cannot be stored, do not load the loops: compiling would take longer than it saves. `weight` is
-    the time that the loops would save in this search, as a multiple of a similarity search.
+    the number of similarity searches that this search counts as, judged by the time that the loops would save.
     """
     is_due = 0 in [next(_searches) % WORTH_LOADING for _ in range(weight)]
     if is_due and is_available() and not is_loaded():

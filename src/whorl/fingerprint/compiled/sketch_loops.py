@@ -18,7 +18,8 @@ _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 #: Sums omit terms below this fraction of the first term. A sum has fewer than 2**41 terms, so these terms do not
 #: matter.
 _LEAST_TERM = 1e-30
-#: Number of steps of a merge between two checks whether the pair can still reach its element of `least`.
+#: Number of merge steps between two checks of a pair: the merge ends early if the pair cannot reach its number in
+#: `least`.
 _STEPS = 16
 
 

@@ -67,8 +67,8 @@ def matches(a: Any, positions: Any, b: Any, candidates: int, first: Any, places:
     Args:
         positions: Position in the text of each item of `a`.
         candidates: Number of positions to try by rule 2, in addition to the first position.
-        first: Receives the start of each value's range in `places`; initially zeros, one more than the number of item
-            values.
+        first: Receives the start of each value's range in `places`. Initially, it has zeros: one element more than the
+            number of item values.
         places: Receives the positions of `b`, grouped by value.
         found: Receives the start in `a`, the start in `b` and the length of each passage; it has room for one passage
             per item of `a`. Passages of rule 1 come first, then passages of rule 2; each group is in the order of `a`.
@@ -192,7 +192,8 @@ def greedy_cover(ranges: Any, ends: Any, totals: Any, is_open: Any, gains: Any, 
         ends: Index after the last range of each set.
         totals: Number of items of each set.
         is_open: Mask of the items to cover; the items of the chosen sets are cleared.
-        gains: Number of open items of each set; for a chosen set, the number of items that it has added.
+        gains: Number of open items of each set. A chosen set gets a negative number: minus the number of items that it
+            has added to the cover.
         chosen: Receives the chosen sets, in order.
     """
     count = 0

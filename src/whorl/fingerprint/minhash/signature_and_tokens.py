@@ -38,7 +38,7 @@ from whorl.fingerprint.minhash.bucket_estimates import Buckets, buckets_of
 from whorl.fingerprint.shingling import Scheme, murmur_pieces, numbered_hashes, pieces
 from whorl.fingerprint.statistics.metric import require_fraction
 
-#: Smallest and largest length of Alfresco's tokens: eight units of up to four digits, and few units are shorter.
+#: Smallest and largest length of Alfresco's tokens: eight units of four digits each, though some units are shorter.
 ALFRESCO_LENGTHS = (20, 32)
 ALFRESCO_TOKEN = re.compile(rf"[0-9a-f]{{{ALFRESCO_LENGTHS[0]},{ALFRESCO_LENGTHS[1]}}}")
 
@@ -547,7 +547,7 @@ class _Smallest:
 class _SmallestSeveral:
     """Collects the smallest hashes of each bucket for one hash function, like Lucene's FixedSizeTreeSet.
 
-    If a set is full and a hash is smaller than its largest member, Lucene first drops this member, and then checks
+    If a full set gets a hash that is smaller than its largest member, Lucene first drops this member, and then checks
     whether the set already has the hash. So a repeated shingle shrinks the set, and hashes must be processed one by
     one.
     """
@@ -625,7 +625,9 @@ def band_match_probability(similarity: float, bands: int, rows: int) -> float:
 
 @lru_cache
 def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int:
-    """Return the largest number of tokens per band that finds a given `overlap` with more than `probability`.
+    """Return the largest number of tokens per band for which a document with this overlap is found often enough.
+
+    The probability of finding the document must exceed `probability`.
 
     Args:
         token_count: Number of the source's tokens, with repetitions, at least 1.

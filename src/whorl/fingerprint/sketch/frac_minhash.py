@@ -289,7 +289,7 @@ class Overlaps:
 
     @classmethod
     def of_complete(cls, source_size: int, sizes: npt.NDArray[np.int64], shared: npt.NDArray[np.int64]) -> Overlaps:
-        """Return the overlaps of a source and hits, given exact counts: all their sketches hold all distinct hashes."""
+        """Return the overlaps of a source and hits whose sketches hold all hashes, so that the counts are exact."""
         return cls(source_size, sizes, np.zeros_like(sizes), np.full_like(sizes, source_size), sizes.copy(), shared)
 
     def select(self, which: npt.NDArray[np.intp]) -> Overlaps:

@@ -223,7 +223,7 @@ class _Words:
         self._known: dict[int, tuple[list[int], int]] = {}
 
     def at(self, start: int) -> tuple[list[int], int]:
-        """Return the lengths of the words that begin at a position, shortest first, and the examined length."""
+        """Return the lengths of the words that begin at a position, shortest first, and the number of units read."""
         known = self._known.get(start)
         if known is None:
             words, prefix = self.trie.words(self.units, start, self.limit)
