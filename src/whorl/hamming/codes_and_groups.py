@@ -38,7 +38,7 @@ _Code = TypeVar("_Code", int, Codes)
 
 
 def as_distance(distance: int) -> int:
-    """Return the distance as an int; raise ParameterError unless it is an integer, also of numpy, from 0 to 64."""
+    """Return the distance as an int; raise ParameterError unless it is an integer (of Python or numpy) from 0 to 64."""
     if isinstance(distance, bool) or not isinstance(distance, Integral) or not 0 <= distance <= BITS:
         raise ParameterError(f"distance is a number of bits from 0 to {BITS}, got {distance!r}")
     return int(distance)
@@ -71,7 +71,7 @@ def blocks_of(mask: int, count: int) -> list[int]:
 class Permutation:
     """Permutation of the 64 bits of a code.
 
-    `order` has the old positions of the bits, from the highest new bit down.
+    `order` lists the old position of each bit, beginning with the bit that becomes the highest.
     """
 
     def __init__(self, order: Sequence[int]) -> None:

@@ -131,8 +131,9 @@ def find(
         ends: For each table, the results of `bucket_ends`, concatenated.
         lows: For each table, the position of the lowest bit of the bucket number.
         masks: For each table, a mask of the bits of a code that form the bucket number.
-        flips: XOR masks from a query's bucket number to the buckets to search.
-        numbers: Distance, radius (of bucket numbers), number of codes per table, and highest bucket number.
+        flips: XOR masks that turn a query's bucket number into the numbers of the buckets to search.
+        numbers: Four numbers: the distance, the radius (maximum number of differing bits between bucket numbers), the
+            number of codes per table, and the highest bucket number.
         output: Receives the codes.
         counts: Receives the start of each query's codes in `output`, and then the end of the last query's codes.
 
@@ -186,13 +187,14 @@ def find(
 
 @cached
 def pairs(codes: Any, begin: int, numbers: Any, differing: Any, output: Any, state: Any) -> Any:
-    """Find near pairs within runs of codes that agree on some bits; return the `begin` of the next call.
+    """Find near pairs within runs of codes that agree on some bits; return the value of `begin` for the next call.
 
     Args:
-        codes: Codes, with the codes of a run next to each other, and PADDING additional codes.
+        codes: Codes, and PADDING additional codes. The codes of a run are adjacent.
         begin: First code to pair with later codes.
-        numbers: Mask of the bits that the codes of a run agree on; distance; maximum length of a run.
-        differing: Masks. A pair must differ in at least one bit of each mask.
+        numbers: Three numbers: a mask of the bits that the codes of a run agree on, the distance, and the maximum
+            length of a run.
+        differing: Bit masks; the codes of a pair must differ in at least one bit of each mask.
         output: Receives the pairs, the smaller code first; at least as many rows as codes in the longest run.
         state: Receives the number of pairs, and 1 if longer runs were skipped.
     """

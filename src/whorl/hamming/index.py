@@ -26,7 +26,7 @@ from whorl.hamming.lookup_tables import Layout, Tables, sort_codes
 #: The lookup tables are rebuilt after `_FEWEST_RECENT` single insertions or removals; in a large set of n codes, after
 #: n / `_RECENT_PART`.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
-#: A bulk operation rebuilds the tables if its codes are at least 1 / `_SMALL_PART` of the number of codes in the set.
+#: A bulk operation rebuilds the tables if it gets at least 1 / `_SMALL_PART` as many codes as the set has.
 _SMALL_PART = 32
 #: Maximum number of bits of a bucket number in the hash chains of recent codes (`_Recent`).
 _RECENT_WIDTH = 16

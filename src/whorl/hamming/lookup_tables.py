@@ -215,7 +215,7 @@ class Tables:
         return results
 
     def _is_new(self, differing: int, earlier: list[int]) -> bool:
-        """Check that no earlier table finds a code.
+        """Check that the search in the earlier tables has not already found this code.
 
         `differing` is the code XOR the query; `earlier` has the masks of the earlier tables.
         """

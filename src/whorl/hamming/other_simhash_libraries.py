@@ -136,7 +136,8 @@ def _rolling(words: Sequence[Sequence[bytes]]) -> Hashes:
     hashes = lookup3(list(numbers))[np.array(order, np.intp)]
     index = np.arange(hashes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     rolled = hashes.copy()
-    # Each later word in the window rotates a word's hash by one bit. Windows at the beginning of a text are shorter.
+    # A feature is the XOR of the hashes of a word and up to two words before it. The hash of an earlier word is rotated
+    # by one bit for each word that it is away. At the beginning of a text, fewer words come before.
     for back in range(1, min(_ROLLED, hashes.size)):
         earlier = hashes[:-back]
         turned = (earlier << np.uint64(back)) | (earlier >> np.uint64(64 - back))

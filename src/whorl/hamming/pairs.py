@@ -79,7 +79,10 @@ class _Costs:
 
     @cache  # noqa: B019
     def longest_run(self, bits: int, distance: int) -> int:
-        """Return the largest number of codes, differing in `bits` bits, for which comparing all pairs is fastest."""
+        """Return the largest number of codes for which comparing all pairs is fastest.
+
+        The codes differ in `bits` bits.
+        """
         count = 128
         while not self.blocks(count, bits, distance) and count < 2**40:
             count *= 2
@@ -166,7 +169,10 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iter
 
 
 def _run_starts(codes: Codes, lead: int) -> NDArray[np.int64]:
-    """Return the start of each run of adjacent codes with equal bits in the mask `lead`, then the number of codes."""
+    """Return the index where each run starts, with the number of codes appended.
+
+    A run is a series of adjacent codes that agree on the bits of the mask `lead`.
+    """
     changes = np.flatnonzero((codes[1:] ^ codes[:-1]) & np.uint64(lead)) + 1
     return np.concatenate(([0], changes, [codes.size])) if codes.size else np.zeros(1, np.int64)
 

@@ -143,7 +143,7 @@ def _coder(scheme: str) -> Callable[[Sequence[str]], Hashes]:
 
 
 def _word_codes(profile: str, texts: Sequence[str]) -> Hashes:
-    """Return the codes of texts under whorl's own scheme: from the hashes of words, and of pairs of neighbours."""
+    """Return the codes of texts under whorl's own scheme, from hashes of words and of pairs of neighbouring words."""
     kernels = [kernel_for(texts, Scheme(profile, shingle_size=size)) for size in (1, 2)]
     if kernels[0] and kernels[1]:
         words, pairs = _read_by(kernels[0], texts), _read_by(kernels[1], texts)

@@ -105,11 +105,11 @@ class Problems(Collection[Problem]):
 def files_under(
     paths: Iterable[Path], on_problem: Callable[[Problem], None], *, within: PurePath | None = None
 ) -> Iterator[Path]:
-    """Yield the files that paths name, and the files in the folders that they name, at any depth.
+    """Yield the named files, and all files in the named folders, at any depth.
 
-    The files of a folder are ordered by name, without hidden files. Each folder is read only once, because a link may
-    lead to a parent folder. Pipes and devices are problems, because reading them might never end. If `within` is given,
-    links that lead out of this folder are also problems.
+    The files of a folder are ordered by name; hidden files are left out. Each folder is read only once, because a link
+    may lead to a parent folder. Pipes and devices are problems, because reading them might never end. If `within` is
+    given, links that lead out of this folder are also problems.
     """
     root = None if within is None else os.path.realpath(within)
     for named in paths:
@@ -141,7 +141,10 @@ def files_under(
 
 
 def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
-    """Check whether a path is a link out of the folder `root`; with `is_named`, its parent folders may be links."""
+    """Check whether a link leads from a path out of the folder `root`.
+
+    If `is_named` is false, only the path itself can be a link, not its parent folders.
+    """
     if not (is_named or path.is_symlink()):
         return False
     target = os.path.realpath(path)
@@ -177,10 +180,10 @@ def documents_in(
     Args:
         on_problem: Called with files and rows that are not valid documents.
         span: Part of the file, from `spans_in`; None for the whole file.
-        on_text_table: Called with the name of a table (CSV or TSV) that is read as one document. With None, each row of
-            a table, or of a JSON array of values other than objects, is a document.
+        on_text_table: Called with the name of a CSV or TSV file that is read as one document. If None, each row of such
+            a file is a document, and so is each value of a JSON array of values other than objects.
         known_as: Id of the file; None for its path.
-        at_byte: Called from time to time with the number of bytes read.
+        at_byte: Called after each group of rows, with the number of bytes read so far.
     """
     # The text of a single file does not need these modules, so import them here.
     from whorl.ingest.rows.detect_row_format import format_of as format_of_rows

@@ -48,10 +48,10 @@ class IndexOptions(TypedDict, total=False):
 
 
 class SeenIds:
-    """Notices when an id comes again in a run, among the first `MOST_IDS` distinct ids.
+    """Detects repeated ids in a run, among the first `MOST_IDS` distinct ids.
 
     Attributes:
-        first_repeated: The first id that came again.
+        first_repeated: The first repeated id.
     """
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class SeenIds:
         self.first_repeated: str | None = None
 
     def add(self, document_id: str) -> bool:
-        """Add an id; return whether it came before."""
+        """Add an id; return whether it is a repetition."""
         key = hash(document_id)
         if key not in self._hashes:
             if len(self._hashes) < MOST_IDS:
@@ -74,7 +74,7 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
 
     Raises:
         TypeError: There is no such option.
-        DocumentError: The engine cannot store a document and `on_refused` is missing, or an item is no `Document`.
+        DocumentError: The engine cannot store a document and `on_refused` is missing, or an item is not a `Document`.
     """
     if unknown := options.keys() - IndexOptions.__optional_keys__:
         raise TypeError(f"index() has no option {min(unknown)!r}")

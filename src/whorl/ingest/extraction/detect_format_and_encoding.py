@@ -87,13 +87,13 @@ _MARKS = (
 
 #: Number of bytes that show the encoding of a text without a byte order mark.
 EXAMINED_BYTES = 200_000
-#: Characters that a text hardly has: C1 control characters, and replaced bytes.
+#: Characters that real text rarely contains: C1 control characters, and replacements of undecodable bytes.
 _BROKEN = re.compile("[\x80-\x9f\N{REPLACEMENT CHARACTER}]")
 _CONTROLS = re.compile(rb"[\x80-\x9f]")
 #: Groups of Greek, Cyrillic, Hebrew or Arabic letters, and places where a Latin letter precedes or follows a group.
 _OTHER_LETTERS = re.compile("[\u0370-\u06ff]+")
 _MIXED_LETTERS = re.compile("[A-Za-z][\u0370-\u06ff]|[\u0370-\u06ff][A-Za-z]")
-#: Maximum number of mixed places per group.
+#: Maximum number of mixed places per group, if the text is decoded with the right encoding.
 _MOST_MIXED = 0.25
 
 
@@ -122,7 +122,7 @@ def decode(raw: bytes) -> str:
 
 
 def probable_encoding(raw: bytes) -> str | None:
-    """Return the most probable encoding of a text that is not in UTF-8; None for bytes that are no text."""
+    """Return the most probable encoding of a text that is not in UTF-8; None if the bytes are not text."""
     if b"\0" in raw:
         return None
     # Import this only when needed: few texts need the detection, and the import takes long.

@@ -39,7 +39,7 @@ class TextBuffer:
 
 
 def append_text(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
-    """Append the text of a file in the format of this name."""
+    """Append the text of a file; `form` is the name of the file's format."""
     if form == PDF.name:
         read_pdf(raw, text)
     elif form in (DOCX.name, PPTX.name, XLSX.name):
@@ -133,7 +133,7 @@ _PARTED = re.compile("[\ufffe\x02](?:\r?\n)?")
 
 
 def read_pdf(raw: bytes, text: TextBuffer) -> None:
-    """Append the text of all pages in drawing order; raise DocumentError for a damaged file or one without text."""
+    """Append the text of all pages in drawing order; raise DocumentError if the file is damaged or has no text."""
     import pypdfium2
     from pypdfium2 import raw as pdfium
 

@@ -258,7 +258,7 @@ def time_limit(limits: FileLimits) -> tuple[float, str]:
 
 
 def death_of(process: subprocess.Popen[bytes], memory_bytes: int) -> str:
-    """Wait for the end of a process that reads a file, and describe the reason in words."""
+    """Wait until a process that reads a file has ended, and describe in words why it has ended."""
     status = process.wait()
     how = f"by {signal.Signals(-status).name}" if status < 0 else f"by itself, with status {status}"
     return (

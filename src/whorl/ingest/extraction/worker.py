@@ -73,7 +73,7 @@ def _answer(responses: BinaryIO, text: str, problem: str, is_out_of_memory: bool
 
 
 def confine(memory_bytes: int | None = None) -> None:
-    """Limit the memory, and forbid files and core dumps, if the system supports this."""
+    """Limit the memory, and forbid writing files and core dumps, if the system supports such limits."""
     if resource is None:
         return
     limits = {resource.RLIMIT_FSIZE: 0, resource.RLIMIT_CORE: 0}

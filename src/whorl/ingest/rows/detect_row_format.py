@@ -41,8 +41,8 @@ def format_of(
 ) -> RowFormat | None:
     """Return the format of a file with many rows; None for a file that is a single document.
 
-    The position in the file must be 0, and is 0 again after the call. With `as_text`, a table, or an array of values
-    other than objects, is a single document.
+    The position in the file must be 0, and is 0 again after the call. If `as_text` is true, a table (CSV or TSV), or a
+    JSON array of values other than objects, is a single document.
 
     Raises:
         UnreadRowsError: The format is known but not supported.
@@ -58,7 +58,7 @@ def format_of(
 def detect(
     opened: IO[bytes], file: PurePath, columns: RowColumns, extract: Extract, *, as_text: bool = False
 ) -> RowFormat | None:
-    """Return the format of a file for reading it in this process; see `format_of`."""
+    """Like `format_of`, but the returned format reads the file in this process, not in a worker process."""
     try:
         opened.seek(0)
         head = opened.read(_HEAD)
@@ -85,7 +85,10 @@ def column_names(file: File, columns: RowColumns, extract: Extract) -> list[str]
 def _detect_in_packed(
     opened: IO[bytes], file: PurePath, module: str, columns: RowColumns, extract: Extract
 ) -> RowFormat:
-    """Return the format inside a compressed file, by the name and the first bytes of the content."""
+    """Detect the format of a compressed file's content, from its first unpacked bytes and its name.
+
+    The name `file` lacks the suffix of the compression.
+    """
     with open_compressed(opened, module) as stream, limit_memory():
         # The file may be truncated soon after, so read no further.
         start = io.BytesIO(stream.readline(_FIRST_LINE))
@@ -129,7 +132,7 @@ def _plain(
 
 
 def _format_of_content(opened: IO[bytes], head: bytes, columns: RowColumns) -> RowFormat | None:
-    """Return the format of rows on standard input by their content alone; None for a text."""
+    """Detect the format of rows on standard input from their content alone; return None for a text."""
     if _ARRAY.match(head):
         return JsonArrayFormat()
     if columns.is_text_named and head.removeprefix(_MARK).startswith(b"{"):

@@ -428,7 +428,7 @@ def _cells(opened: IO[bytes]) -> Iterator[_Cells]:
 
 
 def _encoding_without_mark(beginning: bytes) -> str:
-    """Detect the encoding of a table that begins with more invalid bytes than valid UTF-8 characters outside ASCII."""
+    """Return UTF-8, or another encoding if the beginning has more invalid bytes than UTF-8 characters outside ASCII."""
     # Ignore a last character that is cut.
     text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(beginning)
     is_utf_8 = len(_INVALID.findall(text)) <= len(_VALID.findall(text))

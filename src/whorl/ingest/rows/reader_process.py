@@ -1,7 +1,7 @@
 """Worker process that reads files of rows and sends the rows to its parent; the other side of `reader_client`.
 
-It receives one `ReadRequest` at a time. It sends rows, and calls of functions in the parent, then an end mark or an
-error. The process ends when its parent ends.
+The process receives one `ReadRequest` at a time. It sends rows and function calls to the parent, and finally an end
+mark or an error. The process ends when its parent ends.
 """
 
 from __future__ import annotations

@@ -75,7 +75,8 @@ class FileSpan(NamedTuple):
 #: Function that returns the text of a page from its bytes and its file name. If the bytes are ambiguous, the name
 #: decides.
 Extract: TypeAlias = Callable[[bytes, PurePath], str]
-#: Names and types of columns to add to rows. A column of `int` has ids; if the ids of the rows are text, it is text.
+#: Names and types of columns to add to rows. A column of type `int` holds ids; it becomes text if the ids of the rows
+#: are text.
 Added: TypeAlias = Mapping[str, type[str] | type[int] | type[bool] | type[float]]
 #: Function that returns the values of the added columns for each row of a group, or None for a row to remove.
 Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | None]]
@@ -172,7 +173,10 @@ class RowColumns:
 
     @classmethod
     def from_names(cls, text: str | None, id: str | None, *, further: frozenset[str] | None = None) -> RowColumns:  # noqa: A002
-        """Return the columns that a user names; None for a column that is not named."""
+        """Return the columns for a user's names of the text and id columns.
+
+        A name is None if the user has not given it.
+        """
         return cls(text or "text", id, further=further, is_text_named=text is not None)
 
     @property
@@ -255,7 +259,7 @@ def row_id(value: object) -> object:
     """Return the id of a row as text, or None if the row has none: an empty cell, or NaN."""
     if value == "" or value != value:
         return None
-    # With a missing id, pandas writes whole numbers as floats.
+    # If some ids are missing, pandas writes the other ids as floats, even if they are whole numbers.
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
