@@ -58,7 +58,7 @@ from whorl.store import Store
 _FEW = 3
 #: A text is shortened to fewer characters than this only after all lists have been shortened.
 _LONG_TEXT = 1_000
-#: Number of characters reserved for the JSON of the numbers of removed items.
+#: Number of characters reserved in an answer for the counts of removed items.
 _COUNTS = 500
 
 
@@ -76,7 +76,7 @@ class _Part:
 
 
 def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
-    """Shorten the lists and texts of an answer in place until its JSON has at most `limit` characters, 1,000 or more.
+    """Shorten the lists and texts of an answer in place until its JSON has at most `limit` characters (at least 1,000).
 
     Long texts are shortened first, then innermost lists (the largest first), then the lists around them. Lists keep
     their first items, texts their beginning. An answer of many short fields may stay longer.
@@ -482,7 +482,7 @@ def _value(declared: OptionField, arguments: dict[str, Any]) -> Any:
 
 
 async def _run_in_thread(work: Callable[[], dict[str, Any]], reporter: Reporter) -> dict[str, Any]:
-    """Run the work of a tool in a thread. After a cancellation, it stops when it next calls `require_time()`."""
+    """Run the work of a tool in a thread. After a cancellation, the work stops when it next calls `require_time()`."""
     with new_request() as request, reporting(reporter):
         try:
             return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)

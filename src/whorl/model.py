@@ -141,10 +141,10 @@ def _require_document(item: object) -> Document:
 def documents_of(
     ids: Sequence[Any], texts: Sequence[Any], names: Sequence[Any], properties: Sequence[Mapping[str, object]]
 ) -> list[Document] | None:
-    """Create several documents, many times faster than one by one; return None if one may be invalid.
+    """Create many documents at once, much faster than one by one; return None if one of them may be invalid.
 
-    The arguments are those of `Document`, one list for each; `properties` may be empty. If the result is None,
-    `Document` raises the reason.
+    Each argument is a list of values for one argument of `Document`; `properties` may be empty. If the result is None,
+    create the documents one by one to get the error.
     """
     if set(map(type, chain(ids, texts, names))) != {str}:
         return None
@@ -197,7 +197,7 @@ def _values(name: str, value: object, document_id: str) -> tuple[PropertyValue, 
 
 
 def _plain(value: Any) -> Any:
-    """Return a number, truth value or array of numpy or pandas as Python's; return any other value unchanged."""
+    """Convert a number, truth value or array of numpy or pandas to Python's types; return any other value unchanged."""
     return value.tolist() if type(value) not in (str, int, float, bool) and hasattr(value, "tolist") else value
 
 

@@ -51,7 +51,7 @@ def public_address(address: str) -> str:
 
 
 def public_text(text: str, *addresses: str) -> str:
-    """Remove logins and access keys of addresses in a message; remove secrets of given addresses everywhere."""
+    """Remove logins and access keys from addresses in a message, and the secrets of the given addresses everywhere."""
     for address in addresses:
         text = text.replace(address, public_address(address))
         for secret in sorted(set(_secrets_in(address)), key=len, reverse=True):

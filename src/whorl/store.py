@@ -60,7 +60,7 @@ _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+/")
 _MAYBE_INDEX = re.compile(r"(?i:https?)://[^/]+/(?!solr/?$)[^/?#]+/?")
 
 _DELETED_AT_ONCE = 1_000
-#: Maximum number of documents that a search for the same shingles as a text returns.
+#: Maximum number of hits in a search for documents that have the same shingles as a text.
 _SAME = 100
 
 
@@ -408,8 +408,8 @@ class Store:
     def delete_chosen(self, ids: Collection[str] | None, options: DeleteOperation) -> int:
         """Delete documents by their ids or by a query, or only count them; return their number.
 
-        Unlike for `delete`, `ids` are ids only: a remote client may delete an id that no longer exists, and a document
-        that has this id as its name must stay.
+        Unlike in `delete`, `ids` must be ids, not names or paths: a remote client may delete an id that no longer
+        exists, and a document that has this id as its name must stay.
 
         Raises:
             ParameterError: Both ids and a query are given, or neither; or as for `delete_matching`.

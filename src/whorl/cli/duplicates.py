@@ -356,7 +356,7 @@ def _rewrite(
 def is_too_much_lost(problems: Problems, count: int, repeated: int = 0, *, strict: bool) -> bool:
     """Check whether too many documents could not be read; if so, print a message.
 
-    With `strict`, one unreadable document or one of `repeated` ids is too many.
+    With `strict`, one unreadable document, or one repeated id, is too many; `repeated` is the number of repeated ids.
     """
     from whorl.output.formatting import plural
 

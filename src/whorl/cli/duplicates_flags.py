@@ -181,7 +181,7 @@ class DuplicatesCommand(DuplicatesOperation):
             raise ParameterError(f"--filtered and --annotated are one folder, {self.filtered}; name two")
 
     def reading(self) -> InputReader:
-        """Return a reader that will read the files; raise ParameterError if they cannot be rewritten."""
+        """Return a reader for the input files. Raise ParameterError if copies are requested, but cannot be written."""
         reading = InputReader(
             self.paths,
             self.search,

@@ -42,7 +42,7 @@ _COMMANDS: Mapping[str, str] = {
     "upgrade": "Bring a store of an earlier version up to date.",
     "verify": "Check whether the quotations in a text are in the store, word for word, and where.",
 }
-#: Modules that do not have the name of their command.
+#: For each command whose module has another name, the name of the module.
 _MODULES = {
     "delete": "status_list_delete_upgrade",
     "explain": "search_and_explain",
@@ -55,7 +55,7 @@ _MODULES = {
     "status": "status_list_delete_upgrade",
     "upgrade": "status_list_delete_upgrade",
 }
-#: Functions of commands whose names are keywords or builtin names in Python.
+#: Names of functions, for commands that are named like a keyword or a builtin function of Python.
 _FUNCTIONS = {"list": "list_documents"}
 #: Commands that answer requests until they are stopped.
 _SERVICES = {"mcp", "serve"}

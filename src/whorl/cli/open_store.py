@@ -74,7 +74,8 @@ def opened_for(searched: Searched) -> Iterator[Store]:
     """Open an existing store, or a temporary one with the documents of files and folders.
 
     Raises:
-        ParameterError: A store and folders are given, columns without folders, or the folders have no text.
+        ParameterError: Both a store and folders are given, columns are given without folders, or the folders have no
+            text.
     """
     folders, text_column, id_column = searched.folders, searched.text_column, searched.id_column
     if not folders:
@@ -139,7 +140,7 @@ def file_documents(
 
 
 def table_notes(names: Sequence[str]) -> list[str]:
-    """Return the note about tables that were read as one document each; empty if no table was."""
+    """Return the note about tables that were read as one document each; an empty list if there were none."""
     if not names:
         return []
     others = f" and {len(names) - 1:,} more are tables and were" if len(names) > 1 else " is a table and was"
@@ -161,9 +162,10 @@ def file_text(path: str) -> str | None:
 
 
 def referent(store: Store, name: str, *, is_file_expected: bool = False, finds_copy: bool = True) -> Referent:
-    """Find the document or text with a name from the command line, and print a note about it.
+    """Find the document or text that a name on the command line refers to, and print a note about it.
 
-    With `is_file_expected`, print no note if a file is not in the store. `finds_copy` is that of `References.referent`.
+    If `is_file_expected` is true, no note is printed about a file that is not in the store. `finds_copy` is passed on
+    to `References.referent`.
 
     Raises:
         UnknownDocumentError: The name is neither a document nor a file.

@@ -117,7 +117,7 @@ def similar(
 
 
 def _nearest(store: Store, name: str, source: str | None, options: SimilarOperation) -> SimilarHit | None:
-    """Return the most similar document, even if its share is below the user's threshold; None below 0.1 %."""
+    """Return the most similar document, even below the user's threshold; None if no document shares at least 0.1 %."""
     lowest = replace(options, threshold=_LOWEST, start=0, rows=1)
     return next(iter(store.similar(name, lowest, source=source).found), None)
 

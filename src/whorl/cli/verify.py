@@ -35,7 +35,7 @@ from whorl.search.quotations.extract_quotations import quotations_in_json
 from whorl.search.quotations.results import Verdict, Verification, VerifiedQuotation, verdicts_named
 from whorl.store import Store
 
-#: Suffixes of files whose markup shows the quotations. Text extraction would remove it.
+#: Suffixes of files whose markup shows the quotations. Text extraction would remove the markup.
 _HTML_SUFFIXES = frozenset((".html", ".htm", ".xhtml"))
 _NOTATIONS = _HTML_SUFFIXES | {".json"}
 _INDENT = "   "
@@ -102,7 +102,7 @@ def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tupl
             raise ParameterError(
                 f'{named} is no list of quotations in JSON, such as [{{"quote": "the words", "source": "a document"}}]'
             )
-        # HTML without a head or block quotes is HTML, too.
+        # Mark the text as HTML, because HTML without a head or block quotes is not recognised.
         source = f"<html>{text}" if suffix in _HTML_SUFFIXES else text
         verification = store.verify(options=options, source=source)
         return Read(named, kind, verification.text), verification

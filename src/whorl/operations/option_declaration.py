@@ -51,7 +51,7 @@ class Option(NamedTuple):
         metavar: Placeholder of the value on the command line.
         names: Names that differ from the field's name, by front end.
         absent: Front ends that lack the option, with the reason.
-        cli_help: Help text of the command line, if it takes another kind of value, such as a file.
+        cli_help: Help text for the command line, if the option takes another kind of value there, such as a file.
         schema: Additional keywords of the option's JSON schema, if its value is a text.
         examples: Example values for the HTTP description.
     """
@@ -104,7 +104,7 @@ class OptionField(NamedTuple):
 
 
 def only(*front_ends: FrontEnd, because: str) -> Mapping[FrontEnd, str]:
-    """Return the reason why all front ends except the given ones lack an option, by front end."""
+    """Map all front ends except the given ones to the reason why they lack an option."""
     return {front_end: because for front_end in FRONT_ENDS if front_end not in front_ends}
 
 
@@ -134,12 +134,12 @@ def operation_of(operation: type[_Operation], options: _Operation | None, keywor
     return made
 
 
-#: Options with wider types in Python, checked where they are read.
+#: Options that accept more types in Python. The code that reads them checks the types.
 _WIDER_IN_PYTHON = ("filter", "sort")
 
 
 def _require_type(option: OptionField, value: Any) -> None:
-    """Raise ParameterError if an option needs a whole number, a truth value, a text or texts, and has another value."""
+    """Raise ParameterError if a value is not of its option's type (whole number, truth value, text, list of texts)."""
     if (value is None and option.is_optional) or option.name in _WIDER_IN_PYTHON:
         return
     wanted = ""

@@ -67,7 +67,7 @@ class ListedQuotation:
 
 @dataclass(frozen=True, slots=True)
 class ListedText:
-    """The text that has the quotations, with an empty name if there is no text; only HTML adds the content."""
+    """The text that contains the quotations. The name is empty if there is no text; only HTML has the content."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("name", "kind", "content?")
 

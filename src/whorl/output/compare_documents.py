@@ -68,7 +68,7 @@ class ResidualSide(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ResidualOfBoth:
-    """What two texts share without their common text (boilerplate), and the common text of each."""
+    """Comparison of two texts without their common text (boilerplate), and the common text of each."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("*residual", "a", "b")
 
@@ -177,7 +177,7 @@ def comparison_values(
 ) -> dict[str, Any]:
     """Return a comparison as JSON values: both sides, counts, shares, warnings, and passages with their positions.
 
-    `texts` are the texts to include: none, the passages in both texts, or both whole texts.
+    `texts` selects the texts to include: none, the passages in both texts, or both whole texts.
     """
     whole_a, whole_b = (a.text, b.text) if texts == "whole" else (None, None)
     compared = ComparedTexts(

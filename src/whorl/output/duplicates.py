@@ -280,9 +280,9 @@ def write_clusters(
 ) -> tuple[int, int]:
     """Write clusters one by one, and return the numbers of clusters and of their documents.
 
-    `out` is a binary file for Parquet, otherwise a text file. A table marks the document to keep only with
-    `marks_principal`. Without a `preview`, it shows all clusters and
-    documents. With `versions`, the documents are in the order of their versions.
+    `out` is a binary file for Parquet, otherwise a text file. A table marks the document to keep only if
+    `marks_principal` is true, and shows all clusters and documents if there is no `preview`. With `versions`, the
+    documents are in the order of their versions.
     """
     count = documents = 0
     texts: Mapping[str, str] = {}

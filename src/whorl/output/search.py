@@ -40,7 +40,10 @@ def _average(number: float) -> str:
 
 
 def page_promise(page: Similar) -> str:
-    """Describe the recall of a search, or of its plan for the documents that it can find."""
+    """Describe the recall of a search.
+
+    If the search misses some documents of the store, the recall is that of the others.
+    """
     limit = "" if page.is_complete else "best effort, as the store has documents that are not found; of the others, "
     return limit + promise(page.plan)
 

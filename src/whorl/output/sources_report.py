@@ -1,7 +1,7 @@
 """Writes the sources of a text as a self-contained, printable HTML report.
 
 The report shows the whole text. Each passage has the colour of its first source, and links to the same passage in the
-source. `:target` in `report.css` shows that passage next to the text.
+source. The rule for `:target` in `report.css` shows the linked passage next to the text.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def _colour(number: int) -> str:
 
 
 def html_name(text: str) -> str:
-    """Return the HTML of a name; a right-to-left name does not reorder the text around it."""
+    """Return the HTML of a name, isolated so that a right-to-left name does not reorder the text around it."""
     return f"<bdi>{html_text(text)}</bdi>"
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Shares of a hit, each in its own column, and the titles of these columns and of the size.
 _COLUMNS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
 _SHARE_TITLES = ("jaccard", "A in B", "B in A", "shingles")
-#: Widths in characters: the space between columns, the narrowest columns of ids and names, and the widest of names.
+#: Widths in characters: space between columns, narrowest column of ids, narrowest and widest column of names.
 _GAP, _LEAST_ID, _LEAST_NAME, _MOST_NAME = 2, 24, 16, 40
 
 
@@ -99,7 +99,7 @@ def _shares(similar: SimilarHit, before_residual: str) -> list[Text]:
 
 
 def _room_beside(shares: Sequence[Sequence[Text]], width: int) -> int:
-    """Return the columns that cells of shares leave for ids, names and bars."""
+    """Return the width, in characters, that the columns of shares leave for ids, names and bars."""
     columns = zip(map(Text, _SHARE_TITLES), *shares, strict=True)
     return width - sum(
         _GAP + max(cell_len(line) for cell in cells for line in cell.plain.split("\n")) for cells in columns
