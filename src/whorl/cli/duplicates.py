@@ -77,12 +77,15 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
 def _on_spark(command: DuplicatesCommand) -> None:
     from whorl.duplicates.spark.run import run, summary_lines
     from whorl.ingest.find_and_read_files import Problem, Problems
+    from whorl.output.formatting import printable
 
     output = command.output_of_spark()
     summary = run(command.paths, command)
-    print_lines([*command.search.pairs.notes, *summary_lines(summary, output, clusters=command.clusters)])
+    lines = map(printable, summary_lines(summary, output, clusters=command.clusters))
+    print_lines([*command.search.pairs.notes, *lines])
     problems = Problems([Problem(output, "", summary.unfit)])
-    if is_too_much_lost(problems, summary.documents, summary.repeated, strict=command.strict):
+    is_lost = is_too_much_lost(problems, summary.documents, summary.repeated, strict=command.strict)
+    if is_lost or not summary.documents:
         sys.exit(1)
 
 

@@ -66,6 +66,7 @@ def test_unreadable_lines_are_reported(spark: SparkSession, tmp_path: Path) -> N
     assert f"{5 + len(documents)} documents, {3 + len(pairs)} pairs written" in done.output
     assert "1 ids came more than once" in done.output
     assert "2 could not be read" in done.output
+    assert f'  {file}: {{"id": "broken: a document has an id' in done.output
     assert "control characters" in done.output
     written = {line for path in (tmp_path / "out").glob("*.csv") for line in path.read_text("utf-8").splitlines()}
     head = "a,b,jaccard,a_in_b,b_in_a,exact,a_name,b_name"
@@ -84,6 +85,29 @@ def test_unreadable_lines_are_reported(spark: SparkSession, tmp_path: Path) -> N
         )
         for row in rows
     } == pairs
+
+
+def test_rows_without_an_id_are_named(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    Rows of Parquet are named by file and number, objects of JSON by file and text. Without any document, the exit
+    status is 1, as without Spark.
+    """
+    from whorl.cli.main import main
+
+    table, lines = tmp_path / "rows.parquet", tmp_path / "a b+c.jsonl"
+    rows = [(f"d{number}" if number != 6 else None, f"text {number}") for number in range(9)]
+    spark.createDataFrame(rows, "id string, text string").coalesce(1).write.parquet(str(table))
+    (part,) = table.glob("*.parquet")
+    lines.write_text('{"text": "no id\\u001b here"}\n{}\n')
+    done = CliRunner().invoke(main, [*COMMAND, str(table), str(lines), "-o", str(tmp_path / "out")])
+    assert done.exit_code == 1
+    assert "failed: 3 of 11 documents could not be read" in done.output
+    for place in (f"{part}, row 7", f"{lines}: no id\N{REPLACEMENT CHARACTER} here", f"{lines}: a row without text"):
+        assert f"  {place}: a document has an id" in done.output, done.output
+    lines.write_text("")
+    for options in ([], ["--engine", "spark", "-o", str(tmp_path / "none")]):
+        done = CliRunner().invoke(main, ["duplicates", str(lines), *options])
+        assert done.exit_code == 1, done.output
 
 
 def test_retained_lines(spark: SparkSession, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from pathlib import PurePath, PurePosixPath
 from typing import Any
 
@@ -25,8 +25,10 @@ from whorl.model import documents_of as documents_of_columns
 KINDS = {"parquet": (".parquet",), "json": (".jsonl", ".ndjson", ".json"), "text": ()}
 #: Suffixes of compressed files that Spark unpacks.
 _PACKED = frozenset({".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy"})
-#: Columns of a document. All other columns are properties.
-_COLUMNS = ("id", "name", "text", "content")
+#: Column with the file of a row that has no id, and with its number, or the beginning of its line or text.
+_PLACE, _SHOWN = "whorl_place", 60
+#: Columns of a document, and its place. All other columns are properties.
+_COLUMNS = ("id", "name", "text", "content", _PLACE)
 _BROKEN = "whorl_broken_line"
 #: Prefix of local paths in Spark.
 _LOCAL = "^file:(//)?"
@@ -72,9 +74,21 @@ def read(
             frames.append(_files(session, paths_of_form, excluded))
             continue
         rows = session.read.parquet(*paths_of_form) if form == "parquet" else _json(session, paths_of_form, columns)
-        documents = documents_of(_without_files(rows, excluded), columns)
+        documents = documents_of(_placed(_without_files(rows, excluded), columns), columns)
         frames.append(documents.withColumn("id", f.concat(_path(), f.lit(":"), "id")) if is_reference else documents)
-    return reduce(DataFrame.unionByName, frames)
+    return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), frames)
+
+
+def _placed(rows: DataFrame, columns: ColumnNames) -> DataFrame:
+    """Add the places of rows without an id. Spark numbers only the rows of Parquet."""
+    if columns.id not in rows.columns:
+        return rows
+    if _BROKEN in rows.columns:
+        line = f.coalesce(_BROKEN, f"`{columns.text}`")
+        at = f.concat(f.lit(": "), f.substring(f.coalesce(line, f.lit("a row without text")), 1, _SHOWN))
+    else:
+        at = f.concat(f.lit(", row "), f.col("_metadata.row_index") + 1)
+    return rows.withColumn(_PLACE, f.when(rows[columns.id].isNull(), f.concat(_path(), at)))
 
 
 def _without_files(frame: DataFrame, excluded: frozenset[str]) -> DataFrame:
@@ -107,6 +121,7 @@ def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> Data
         frame[columns.text].cast("string").alias("text"),
         f.lit(None).cast("binary").alias("content"),
         *([_comparable(frame, columns.worth)] if columns.worth else []),
+        *([frame[_PLACE]] if _PLACE in frame.columns else []),
     )
 
 
@@ -184,9 +199,10 @@ def parts_of(*frames: DataFrame) -> Partitioning:
 
 
 def documents_in(batch: pa.RecordBatch, note: Callable[[str | None, str], None]) -> list[Document]:
-    """Convert rows of `read` to documents. `note` is called with the id and the problem of each bad row."""
+    """Convert rows of `read` to documents. `note` is called with the id or place, and the problem, of each bad row."""
     columns = {name: batch[name].to_numpy(zero_copy_only=False).tolist() for name in batch.schema.names}
     ids, texts, names = columns["id"], columns["text"], [name or "" for name in columns["name"]]
+    places = columns.get(_PLACE)
     own = {name: values for name, values in columns.items() if name not in _COLUMNS}
     properties = [
         {name: value for name, value in zip(own, values, strict=True) if value is not None and value == value}
@@ -199,7 +215,7 @@ def documents_in(batch: pa.RecordBatch, note: Callable[[str | None, str], None])
         try:
             documents.append(_document(document_id, name, text, content, properties[at] if properties else {}))
         except DocumentError as error:
-            note(document_id, str(error))
+            note(document_id if places is None or places[at] is None else places[at], str(error))
     return documents
 
 
