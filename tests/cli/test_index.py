@@ -113,6 +113,11 @@ def test_unreadable_files_are_reported_at_the_end(folder: Path) -> None:
 
     result = whorl("index", "--store", "store", "a.txt", "b.bin", "c.jsonl")
     assert (result.exit_code, result.stdout) == (0, "0 documents stored in store, 2 unchanged and left alone.\n")
+    result = whorl("index", "--store", "store", "--strict", "a.txt", "b.bin", "c.jsonl")
+    assert (result.exit_code, result.stdout) == (1, "0 documents stored in store, 2 unchanged and left alone.\n")
+    for rows, status in (('{"id": "c", "text": "t"}\n' * 2, 1), ('{"id": "c", "text": "t"}\n', 0)):
+        (folder / "d.jsonl").write_text(rows, encoding="utf-8")
+        assert whorl("index", "--store", "store", "--strict", "d.jsonl").exit_code == status
     result = whorl("index", "--store", "store", "b.bin", "b" * 5000)
     assert (result.exit_code, result.stdout) == (1, "0 documents stored in store.\n")
     assert [line[:2] for line in result.stderr.splitlines()] == ["2 ", "  ", "  "]

@@ -44,8 +44,8 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
     Unchanged documents are skipped, so to complete an interrupted run, run it again. A document with the same id is
     replaced. Documents of files that you have deleted since stay in the store; 'whorl delete' removes them.
 
-    The exit status is 1 if nothing could be stored, or if a whole file could not be read; unreadable rows are only
-    reported.
+    The exit status is 1 if nothing could be stored, if a PATH does not exist, or if a file of many documents could not
+    be read to its end. Other unreadable files and rows are only reported; with --strict, the status is then 1 too.
     """
     problems = Problems()
     text_tables: list[str] = []
@@ -115,7 +115,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
         command = f"whorl similar{store_flag(store)} {shlex.quote(first)}"
         click.echo(f"Documents like one of them: {command}", err=True)
     is_empty = problems and not (done.stored or done.unchanged)
-    if is_empty or problems.whole_files:
+    if is_empty or problems.whole_files or (options.strict and (problems or done.repeated)):
         sys.exit(1)
 
 

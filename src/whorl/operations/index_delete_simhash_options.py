@@ -43,6 +43,11 @@ class IndexOperation(Columns):
         "that reads or compares texts.",
         absent=_SET_UP,
     )
+    strict: bool = option(
+        False,
+        "Fail if anything could not be stored, or if an id came more than once.",
+        absent=only("cli", because="every answer lists what could not be stored"),
+    )
     check: Annotated[Percent | None, Bounds(gt=0, le=100)] = option(
         None,
         "Store nothing, and list the documents that repeat stored ones by at least this share.",
