@@ -125,7 +125,7 @@ def working(store: str | Path, **settings: object) -> Iterator[Workers]:
             yield workers
         finally:
             served.process.terminate()
-            served.process.wait(DEADLINE_SECONDS)
+            assert served.process.wait(DEADLINE_SECONDS) in (0, -signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")
@@ -190,6 +190,25 @@ def test_two_services_at_one_address(tmp_path: Path) -> None:
         assert f":{port} " in announced
         winner.terminate()
         winner.communicate(timeout=DEADLINE_SECONDS)
+
+
+def test_an_address_that_another_program_has_taken(tmp_path: Path) -> None:
+    """
+    If another program listens at the address before workers are replaced, the service ends with a message.
+    """
+    with serving(tmp_path / "store", workers=2) as served, socket.socket() as other:
+        workers = Workers(served)
+        served.process.send_signal(signal.SIGSTOP)
+        for process in workers.processes:
+            os.kill(process, signal.SIGKILL)
+        until(lambda: not workers._listeners())
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("127.0.0.1", served.port))
+        other.listen()
+        served.process.send_signal(signal.SIGCONT)
+        said = f"bind on address ('127.0.0.1', {served.port}): address already in use"
+        served.logged(lambda line: said in line["event"])
+        assert served.process.wait(DEADLINE_SECONDS) == 3
 
 
 def test_a_write_is_seen_by_the_other_worker(engines: Workers) -> None:

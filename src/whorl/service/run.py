@@ -151,7 +151,13 @@ class WorkerLoop(asyncio.SelectorEventLoop):
         # uvicorn binds its socket without this option, to notice another server at the address.
         for listener in (sock, own):
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        own.bind(sock.getsockname())
+        address = sock.getsockname()
+        try:
+            own.bind(address)
+        except OSError as error:
+            _log_bind_error(address, error)
+            # With this code, the supervisor ends the service. After other failures, it would start workers endlessly.
+            sys.exit(_STARTUP_FAILURE)
         return await super().create_server(*args, sock=own, **options)
 
 
@@ -167,6 +173,8 @@ def serve(store: Store, settings: Settings) -> None:
     )
     server = _AnnouncedServer(config) if is_terminal else uvicorn.Server(config)
     _warn_if_empty(store, settings)
+    # After a stop, uvicorn raises the signal again. Treat SIGTERM like SIGINT, so that the exit code is 0.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
         server.run()
     if not server.started:
@@ -223,6 +231,28 @@ def _claim(host: str, port: int) -> Iterator[None]:
         yield
 
 
+def _require_free(host: str, port: int) -> None:
+    """End the process with a message if the address cannot be used; uvicorn's message for workers has no address."""
+    with socket.socket(_family(host)) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            _log_bind_error((host, port), error)
+            sys.exit(_STARTUP_FAILURE)
+
+
+def _log_bind_error(address: tuple[Any, ...], error: OSError) -> None:
+    reason = (error.strerror or str(error)).lower()
+    logging.getLogger("uvicorn.error").error(
+        "[Errno %s] error while attempting to bind on address %r: %s", error.errno, address, reason
+    )
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
 def _run_workers(store: Store, settings: Settings) -> None:
     """Serve with several processes, supervised by uvicorn; this process holds their shared state."""
     state = SharedState(Tickets(), DuplicateSearches(store))
@@ -245,9 +275,13 @@ def _run_workers(store: Store, settings: Settings) -> None:
             loop=f"{WorkerLoop.__module__}:{WorkerLoop.__name__}" if sys.platform == "linux" else "auto",
             **_server_options(settings, is_terminal=is_terminal),
         )
+        _require_free(*settings.listen)
+        supervisor = _Supervisor(config, [config.bind_socket()])
         with suppress(KeyboardInterrupt):
-            _Supervisor(config, [config.bind_socket()]).run()
+            supervisor.run()
     state.searches.close()
+    if any(process.exitcode == _STARTUP_FAILURE for process in supervisor.processes):
+        sys.exit(_STARTUP_FAILURE)
 
 
 class _Supervisor(Multiprocess):
@@ -302,7 +336,7 @@ def _announce_first(host: str, port: int, announced: Path) -> None:
 
 
 def _free_port(host: str) -> int:
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as chosen:
+    with socket.socket(_family(host)) as chosen:
         chosen.bind((host, 0))
         return int(chosen.getsockname()[1])
 
