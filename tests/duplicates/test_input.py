@@ -11,15 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import given
-from hypothesis import strategies as st
 
 from whorl.cli.main import main
-from whorl.duplicates.input import InputReader, pieces, pieces_of, without
-from whorl.duplicates.options import DuplicatesOptions, Granularity, Keep
-from whorl.errors import DocumentError, ParameterError
+from whorl.duplicates.input import InputReader
+from whorl.duplicates.options import DuplicatesOptions, Keep
+from whorl.errors import ParameterError
 from whorl.ingest.rows.row_format import RowColumns
-from whorl.model import Document
 
 
 def written(path: Path, *rows: dict[str, object]) -> str:
@@ -119,38 +116,6 @@ TEXTS = {
     "c": f"{FOOTER}\n \n",
     "d": f"words\n\n\n{FOOTER}\n\nmore words that stand behind it",
 }
-parts = st.lists(st.sampled_from(["a b", "x", " ", "\n", "\r\n", "\n\n", "\t", "é\u2028"]), max_size=12).map("".join)
-
-
-@given(parts, st.sampled_from(Granularity), st.sets(st.integers(1, 6)))
-def test_pieces_cover_the_text(text: str, level: Granularity, numbers: set[int]) -> None:
-    """
-    Pieces and their separators make up the text, and a number removes the piece that was compared under this number.
-    """
-    cut = pieces(text, level)
-    assert "".join(text[begin:after] for begin, _, after in cut) == text
-    made = (
-        {document.id: document.text for document in pieces_of(Document("d", text), level)}
-        if level != "document"
-        else {}
-    )
-    assert all(made[f"d#{at}"] == text[begin:end] for at, (begin, end, _) in enumerate(cut, 1) if f"d#{at}" in made)
-    if level != "document":
-        left = without(text, "d", {f"d#{number}" for number in numbers}, level)
-        remaining_text = "".join(text[begin:after] for at, (begin, _, after) in enumerate(cut, 1) if at not in numbers)
-        assert left == (text if remaining_text == text else remaining_text if remaining_text.strip() else None)
-
-
-def test_pieces_have_names_and_properties() -> None:
-    """
-    Pieces have the name and the properties of their document; an id too long for the ids of its pieces is an error.
-    """
-    document = Document("d", "one\n\ntwo\nthree", "the name", {"k": [1, 2]})
-    assert pieces_of(document, Granularity.PARAGRAPH) == [
-        Document("d#1", "one", "the name", {"k": [1, 2]}), Document("d#2", "two\nthree", "the name", {"k": [1, 2]})
-    ]  # fmt: skip
-    with pytest.raises(DocumentError, match="too long"):
-        pieces_of(Document("d" * 999, "one"), Granularity.LINE)
 
 
 def run(*arguments: str | Path) -> Result:

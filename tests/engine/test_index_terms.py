@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -13,15 +12,11 @@ from whorl.engine.index_terms import (
     BETWEEN_WORDS,
     MAX_CLAUSES,
     compile_pattern,
-    decoded_sketches,
     encode_pattern,
     encode_sortable,
-    encoded_sketch,
     explain_refusals,
     fingerprints_to_move,
     joined_terms,
-    passage_hash_terms,
-    passage_terms,
     pattern_expression,
     presence_term,
     range_expression,
@@ -32,10 +27,7 @@ from whorl.engine.index_terms import (
     word_term,
 )
 from whorl.errors import EngineResponseError, ParameterError, UnsupportedQueryError
-from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketch
-from whorl.fingerprint.shingling import Scheme, join
-from whorl.fingerprint.sketch.frac_minhash import SketchScheme
-from whorl.fingerprint.winnowing import PassageScheme, winnow
+from whorl.fingerprint.shingling import join
 from whorl.query.ast import Pattern, WildcardCharacter
 from whorl.query.plan.nodes import (
     Bool,
@@ -270,54 +262,3 @@ def test_too_many_clauses_are_refused_with_the_limit() -> None:
     """
     with pytest.raises(ParameterError, match="comes to 1,025 clauses, and Lucene takes 1,024 at once"):
         apart(*(MatchAll() for _ in range(1_025)))
-
-
-SCHEME = PassageScheme()
-
-
-def test_tokens() -> None:
-    """
-    Each hash is six letters; every text has the scheme's term, which equals no hash.
-    """
-    words = [f"w{number}" for number in range(50)]
-    mark, *tokens = passage_terms(" ".join(words), join(words), Scheme(), SCHEME)
-    assert mark == "passages1-t20-k8-b32"
-    assert tokens == passage_hash_terms(tuple(winnow(join(words), SCHEME).tolist()), SCHEME)
-    assert len(set(tokens)) == len(tokens) > 3
-    assert {len(token) for token in tokens} == {6}
-    assert passage_terms("few", join(["few"]), Scheme(), SCHEME) == [mark]
-    assert passage_hash_terms((), SCHEME) == []
-
-
-def test_sketches_of_stored_and_of_short_documents() -> None:
-    """
-    Each text is read once, for a document without a stored sketch; a missing text gives no sketch.
-    """
-    schemes = Scheme(), SketchScheme()
-    texts = [" ".join(f"w{number}" for number in range(words)) for words in (300, 20, 30)]
-    long, short, other = (text_sketch(text, *schemes) for text in texts)
-    encoded = encoded_sketch(long, schemes[0], texts[0])
-    batches = []
-
-    def read_texts(positions: Sequence[int]) -> list[str | None]:
-        batches.append(list(positions))
-        return [{1: texts[1], 3: texts[2], 4: texts[1]}.get(position) for position in positions]
-
-    stored = [encoded, None, "damaged", None, None, None, None]
-    read = decoded_sketches([at < 6 for at in range(7)], stored, read_texts, schemes)
-    assert read == [long, short, None, other, short, None, None]
-    assert batches == [[1, 3, 4, 5]]
-    assert decoded_sketches([True, False], [encoded, encoded], read_texts, schemes) == [long, None]
-    assert len(batches) == 1
-
-
-@pytest.mark.parametrize(("characters", "is_stored"), [(10_000, False), (10_001, True)])
-def test_a_long_text_of_few_shingles_has_a_stored_sketch(characters: int, is_stored: bool) -> None:
-    """
-    A text of one long word has a stored sketch, so that no search reads the text; without the text, any document has.
-    """
-    text, scheme = "x" * characters, Scheme()
-    sketch = text_sketch(text, scheme, SketchScheme())
-    has_loops = least_stored_size(scheme) > 0
-    assert (encoded_sketch(sketch, scheme, text) is None) == (has_loops and not is_stored)
-    assert encoded_sketch(sketch, scheme, None) is not None

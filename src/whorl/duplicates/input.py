@@ -1,19 +1,14 @@
-"""Reads the documents to compare from files, as whole documents, paragraphs or lines.
-
-A piece is a paragraph or line of a document: `report#3` is the id of the third paragraph of `report`. Blank pieces are
-counted, but not compared. The id of a passage, which is a repeated run of words, contains its character range:
-`report#120-480`.
-"""
+"""Reads the documents to compare from files, as whole documents, paragraphs or lines."""
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from whorl.duplicates.options import DuplicatesOptions, Granularity, seconds_of
+from whorl.duplicates.pieces import pieces_of
 from whorl.duplicates.sketching import no_date
 from whorl.errors import DocumentError, ParameterError
 from whorl.ingest.find_and_read_files import (
@@ -27,7 +22,7 @@ from whorl.ingest.find_and_read_files import (
     spans_in,
 )
 from whorl.ingest.rows.row_format import File, FileSpan, RowColumns
-from whorl.model import Document, documents_of
+from whorl.model import Document
 
 _LISTED_COLUMNS = 20
 #: Maximum total size of the files that may be read again to get the texts of rows for snippets, in bytes.
@@ -35,117 +30,6 @@ _SMALL_BYTES = 200_000_000
 
 
 def _ignore(position: int) -> None: ...
-
-
-#: Separators of paragraphs and lines: a paragraph ends at an empty line.
-_BETWEEN = {
-    Granularity.PARAGRAPH: re.compile(r"\r?\n(?:[^\S\r\n]*\r?\n)+"),
-    Granularity.LINE: re.compile(r"\r?\n"),
-}
-#: Text without any word: only white space and punctuation.
-_NO_WORD = re.compile(r"[\s!-/:-@\[-`{-~\u2010-\u205e\u3001-\u301f]*")
-#: White space within a line, and white space with the following line break.
-_BLANKS, _EMPTY_LINE = re.compile(r"[^\S\r\n]*"), re.compile(r"[^\S\r\n]*(?:\r\n|[\r\n])?")
-_TWO_LETTERS = re.compile(r"\w\w")
-
-
-def pieces(text: str, level: Granularity) -> list[tuple[int, int, int]]:
-    r"""Return the start and end of each piece of a text, and the end of the separator after it.
-
-    >>> pieces("one\n\ntwo\nthree\n", Granularity.PARAGRAPH)
-    [(0, 3, 5), (5, 15, 15)]
-    """
-    if level not in _BETWEEN:
-        return [(0, len(text), len(text))]
-    ranges, begin = [], 0
-    for between in _BETWEEN[level].finditer(text):
-        ranges.append((begin, between.start(), between.end()))
-        begin = between.end()
-    return [*ranges, (begin, len(text), len(text))] if begin < len(text) else ranges
-
-
-def pieces_of(document: Document, level: Granularity) -> list[Document]:
-    """Return the pieces of a document, with its name and properties; raise DocumentError if their ids are too long."""
-    if level not in _BETWEEN:
-        return [document]
-    cut = (document.text[begin:end] for begin, end, _ in pieces(document.text, level))
-    texts = [(number, text) for number, text in enumerate(cut, start=1) if text and not text.isspace()]
-    ids = [piece_id(document.id, number) for number, _ in texts]
-    count = len(texts)
-    if not count:
-        return []
-    properties = [document.properties] * count if document.properties else []
-    documents = documents_of(ids, [text for _, text in texts], [document.name] * count, properties)
-    if documents is None:
-        raise DocumentError(f"its id is too long: those of its {level}s would have more than is allowed")
-    return documents
-
-
-def piece_id(document_id: str, number: int) -> str:
-    return f"{document_id}#{number}"
-
-
-def without(text: str, document_id: str, superfluous: Collection[str], level: Granularity) -> str | None:
-    """Remove the pieces with ids in `superfluous` from a document's text; return None if only white space is left."""
-    remaining = [
-        text[begin:after]
-        for number, (begin, _, after) in enumerate(pieces(text, level), start=1)
-        if piece_id(document_id, number) not in superfluous
-    ]
-    left = "".join(remaining)
-    if len(left) == len(text):
-        return text
-    return left if left.strip() else None
-
-
-def passage_id(document_id: str, begin: int, end: int) -> str:
-    return f"{document_id}#{begin}-{end}"
-
-
-def span_of(passage: str) -> tuple[str, int, int]:
-    document_id, _, span = passage.rpartition("#")
-    begin, _, end = span.partition("-")
-    return document_id, int(begin), int(end)
-
-
-def by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
-    """Group passage ids by document: return the character ranges in each document, ascending."""
-    ranges: dict[str, list[tuple[int, int]]] = {}
-    for passage in passages:
-        document_id, begin, end = span_of(passage)
-        ranges.setdefault(document_id, []).append((begin, end))
-    for own in ranges.values():
-        own.sort()
-    return ranges
-
-
-def without_ranges(text: str, ranges: Sequence[tuple[int, int]]) -> str | None:
-    r"""Remove ranges of characters from a text; return None if no word is left.
-
-    The blanks after a range are also removed, unless the range directly follows a word or a punctuation mark. If a
-    range begins a line, the line break after it is also removed. If two words would touch, they get a blank between
-    them. The ranges ascend and may overlap.
-
-    >>> without_ranges("one two three, four\n$five", [(4, 7), (15, 19)])
-    'one three, \n$five'
-    """
-    left, at = "", 0
-    for begin, end in ranges:
-        if end <= at:
-            continue
-        left += text[at : max(at, begin)]
-        at = _end_of_cut(left, text, end)
-        if _TWO_LETTERS.match(left[-1:] + text[at : at + 1]):
-            left += " "
-    left += text[at:]
-    return None if ranges and _NO_WORD.fullmatch(left) else left
-
-
-def _end_of_cut(left: str, text: str, end: int) -> int:
-    if left and not left[-1].isspace():
-        return end
-    space = (_BLANKS if left and left[-1] not in "\r\n" else _EMPTY_LINE).match(text, end)
-    return space.end() if space else end
 
 
 class InputReader:

@@ -27,8 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import batches, chunks, run_starts, with_made
-from whorl.duplicates.input import passage_id
 from whorl.duplicates.options import DuplicatesOptions
+from whorl.duplicates.pieces import passage_id
 from whorl.duplicates.results_and_retention import Cluster, Member, Pair
 from whorl.duplicates.run import FILES_SCHEME, load_documents
 from whorl.duplicates.sketch_arrays import HASH, Numbers

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
 
-from whorl.duplicates.input import InputReader, by_document, require_free_columns, without, without_ranges
+from whorl.duplicates.input import InputReader, require_free_columns
 from whorl.duplicates.options import Granularity
+from whorl.duplicates.pieces import by_document, without, without_ranges
 from whorl.duplicates.results_and_retention import Cluster
 from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.statistics.metric import Metric

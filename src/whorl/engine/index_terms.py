@@ -12,41 +12,29 @@ Servers store encoded sketches. The sketch of a short document is computed from 
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import chain
 
 import numpy as np
 
-from whorl.arrays_and_batches import batches, chunks
-from whorl.engine.protocol import PassageHolders
 from whorl.errors import EngineResponseError, ParameterError, Span, UnsupportedQueryError
-from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketches
-from whorl.fingerprint.shingling import JoinedWords, Scheme
-from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, decode_texts, encode, encode_tokens
-from whorl.fingerprint.winnowing import PassageScheme, passage_numbers
+from whorl.fingerprint.shingling import JoinedWords
 from whorl.query.ast import Pattern, WildcardCharacter, as_typed
 from whorl.query.plan.fields_and_values import encode_keyword
 from whorl.query.plan.nodes import (
-    Bool,
     BoundLeaf,
     BoundNode,
     BoundPlan,
-    DocumentIds,
     InOrder,
     Kind,
-    PassageNumbers,
-    SketchTokens,
     Value,
     WildcardValue,
     leaves,
 )
-from whorl.request_context import require_time
 
 #: Fields whose words have a separate index field; all other fields share one index field.
 OWN_FIELDS = ("name", "content")
@@ -365,111 +353,3 @@ def fingerprints_to_move(
             f"the query comes to {total:,} clauses, and {server} takes {MAX_CLAUSES:,} at once; ask in several queries"
         )
     return frozenset(moved)
-
-
-def passage_terms(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> list[str]:
-    """Return a document's terms in the field of passage hashes.
-
-    The first term is the scheme's name. It shows that the hashes have been computed, even if the document has none.
-    """
-    numbers = passage_numbers(text, words, scheme, passage_scheme)
-    return [passage_scheme.name, *encode_tokens(numbers, passage_scheme.bits)]
-
-
-def passage_hash_terms(numbers: tuple[int, ...], scheme: PassageScheme) -> list[str]:
-    return list(encode_tokens(np.array(numbers, np.uint64), scheme.bits))
-
-
-#: Maximum number of passage hashes in a look-up request, and of documents in its response.
-_NUMBERS_AT_ONCE, _DOCUMENTS_AT_ONCE = 400, 10_000
-#: Maximum number of document ids in a request.
-_NAMED_AT_ONCE = 1_000
-
-
-def holders_plan(
-    numbers: Sequence[int], scheme: PassageScheme, ids: Sequence[str] | None, left_out: BoundNode | None
-) -> BoundPlan:
-    """Return a plan for the documents with any of the passage hashes, only among `ids` if given, except `left_out`."""
-    must: list[BoundNode] = [PassageNumbers("the text", scheme, tuple(numbers))]
-    if ids is not None:
-        must.append(DocumentIds("candidates", ((1.0, tuple(ids)),)))
-    return BoundPlan(Bool(must=tuple(must), must_not=() if left_out is None else (left_out,)))
-
-
-def look_up_holders(
-    counts: Mapping[int, int],
-    most: int,
-    among: Iterable[str],
-    ask: Callable[[Sequence[int], Sequence[str] | None, int], Iterable[tuple[str, Iterable[int]]]],
-) -> PassageHolders:
-    """Look up passage hashes for `Engine.passage_holders`, with requests of limited size.
-
-    `ask` takes passage hashes, ids of documents (None for all), and a maximum number of documents. It returns the
-    documents with any of the hashes, each with the positions of its hashes in the argument.
-    """
-    positions = {number: position for position, number in enumerate(counts)}
-    rare = [(number, count) for number, count in counts.items() if 0 < count <= most]
-    frequent = [number for number, count in counts.items() if count > most]
-    holders: dict[str, list[int]] = {document_id: [] for document_id in among}
-    for group in chunks(rare, lambda pair: pair[1], _DOCUMENTS_AT_ONCE, _NUMBERS_AT_ONCE):
-        require_time()
-        numbers = [number for number, _ in group]
-        for document_id, hits in ask(numbers, None, sum(count for _, count in group)):
-            holders.setdefault(document_id, []).extend(positions[numbers[hit]] for hit in hits)
-    for numbers in batches(frequent, _NUMBERS_AT_ONCE):
-        for ids in batches(list(holders), _NAMED_AT_ONCE):
-            require_time()
-            for document_id, hits in ask(numbers, ids, len(ids)):
-                holders[document_id].extend(positions[numbers[hit]] for hit in hits)
-    holders = {document_id: held for document_id, held in holders.items() if held}
-    owners = np.repeat(np.arange(len(holders)), [len(held) for held in holders.values()])
-    return PassageHolders(tuple(holders), owners.astype(np.int64), np.array([*chain(*holders.values())], np.int64))
-
-
-#: Longest text, in characters, whose sketch is computed instead of stored. A text with few shingles can still be long,
-#: because of a long word or repeated lines.
-_SHORT_TEXT_CHARACTERS = 10_000
-
-
-def encoded_sketch(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> str | None:
-    """Return a sketch in base64, or None for a short document whose text the server returns.
-
-    `stored_text` is the document's text, or None if the server may return another text.
-
-    Raises:
-        ParameterError: The document has 2**32 shingles or more.
-    """
-    is_short = stored_text is not None and len(stored_text) <= _SHORT_TEXT_CHARACTERS
-    if is_short and sketch.size < least_stored_size(scheme):
-        return None
-    return base64.b64encode(encode(sketch)).decode("ascii")
-
-
-def finds_only_short(plan: BoundPlan, scheme: Scheme) -> bool:
-    """Check whether all candidates of a plan are too short for stored sketches."""
-    sizes = [leaf.largest_size for leaf in leaves(plan.root) if isinstance(leaf, SketchTokens)]
-    return bool(sizes) and all(size is not None and size < least_stored_size(scheme) for size in sizes)
-
-
-def decoded_sketches(
-    is_ours: Sequence[bool],
-    stored: Sequence[str | None],
-    read_texts: Callable[[Sequence[int]], Sequence[str | None]],
-    schemes: tuple[Scheme, SketchScheme],
-) -> list[Sketch | None]:
-    """Decode the sketches of documents. A sketch is None if it is missing or malformed, or if its text is missing.
-
-    Args:
-        is_ours: Whether each document has a sketch under `schemes`; other sketches are None.
-        stored: Stored sketches; None for a short document, whose sketch is not stored.
-        read_texts: Returns the texts of the documents at the given positions, or None for a missing text.
-    """
-    sketches = decode_texts([sketch if own else None for sketch, own in zip(stored, is_ours, strict=True)], schemes[1])
-    short = [position for position, own in enumerate(is_ours) if own and stored[position] is None]
-    texts = dict(zip(short, read_texts(short), strict=True)) if short else {}
-    # Copies of a text have equal sketches.
-    distinct = [text for text in dict.fromkeys(texts.values()) if text is not None]
-    made = dict(zip(distinct, text_sketches(distinct, *schemes), strict=True)) if distinct else {}
-    for position, text in texts.items():
-        sketches[position] = None if text is None else made[text]
-    return sketches

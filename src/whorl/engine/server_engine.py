@@ -29,7 +29,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProtocolError, ReadTimeoutError
 
 from whorl.arrays_and_batches import batches
-from whorl.engine.index_terms import holders_plan, look_up_holders, passage_hash_terms
+from whorl.engine.passage_look_up import holders_plan, look_up_holders, passage_hash_terms
 from whorl.engine.protocol import Engine, PassageHolders
 from whorl.errors import EngineError, EngineUnavailableError, ParameterError, SchemaError, without_login
 from whorl.fingerprint.winnowing import PassageScheme

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.duplicates.contamination import ReferenceItem, ReferenceMatches
-from whorl.duplicates.input import span_of
 from whorl.duplicates.options import Keep
+from whorl.duplicates.pieces import span_of
 from whorl.duplicates.remove_common_shingles import Residual
 from whorl.duplicates.results_and_retention import (
     Cluster,

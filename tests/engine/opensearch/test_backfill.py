@@ -12,7 +12,8 @@ from whorl.engine.backfill import BackfillReport
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.opensearch.backfill import backfill, prepare
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.create_or_extend_index import initialise, source_trap
+from whorl.engine.opensearch.create_or_extend_index import initialise
+from whorl.engine.opensearch.inspect_index import source_trap
 from whorl.engine.opensearch.mapping_and_fields import OWN, SIZE
 from whorl.errors import EngineUnavailableError, ParameterError, SchemaError
 from whorl.settings.settings import Settings

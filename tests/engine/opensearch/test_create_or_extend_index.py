@@ -12,7 +12,8 @@ from tests.engine.opensearch.test_client import between
 from whorl import Document, open_store
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.create_or_extend_index import create, described, differences, initialise, keeps_own
+from whorl.engine.opensearch.create_or_extend_index import create, initialise
+from whorl.engine.opensearch.inspect_index import differences, keeps_own
 from whorl.engine.opensearch.mapping_and_fields import MAPPING, OWN
 from whorl.errors import EngineResponseError, SchemaError
 
@@ -118,15 +119,6 @@ def test_automatically_mapped_fields_with_our_names(other_url: str) -> None:
             with pytest.raises(SchemaError, match=r'whorl_id has type "text", ours "keyword".*move the documents'):
                 ask()
     client.close()
-
-
-def test_fields_within_objects() -> None:
-    """
-    A name with a dot is looked up in the mapping of an object.
-    """
-    there = {"properties": {"body": {"properties": {"text": {"type": "text"}}}}}
-    assert described(there, "body.text") == {"type": "text"}
-    assert described(there, "body.title") == described(there, "text") == {}
 
 
 def test_an_index_for_tests_has_two_shards(url: str) -> None:

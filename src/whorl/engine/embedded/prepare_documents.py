@@ -13,12 +13,7 @@ import tantivy
 from whorl.arrays_and_batches import chunks, sort_distinct
 from whorl.engine.embedded.database import NumberedDocument, Record
 from whorl.engine.embedded.segmented_token_index import DocumentTokens
-from whorl.engine.index_terms import (
-    OWN_FIELDS,
-    joined_terms,
-    presence_term,
-    value_term,
-)
+from whorl.engine.index_terms import OWN_FIELDS, joined_terms, presence_term, value_term
 from whorl.fingerprint.fingerprint_texts import (
     BATCH_CHARACTERS,
     BATCH_TEXTS,

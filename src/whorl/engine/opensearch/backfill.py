@@ -12,7 +12,8 @@ from functools import partial
 from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.opensearch.client import IndexClient, guard_response
-from whorl.engine.opensearch.create_or_extend_index import require_fields, source_trap
+from whorl.engine.opensearch.create_or_extend_index import require_fields
+from whorl.engine.opensearch.inspect_index import source_trap
 from whorl.engine.opensearch.mapping_and_fields import (
     OWN,
     PASSAGES,

@@ -29,7 +29,15 @@ from whorl.engine.configured_and_guessed_fields import (
 from whorl.engine.index_terms import MAX_CLAUSES
 from whorl.engine.opensearch.backfill import wanted
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient, guard_response
-from whorl.engine.opensearch.create_or_extend_index import (
+from whorl.engine.opensearch.foreign_minhash import (
+    LONG_PROBE,
+    MinHashField,
+    choose_field,
+    minhash_fields,
+    probe_field,
+    token_count,
+)
+from whorl.engine.opensearch.inspect_index import (
     described,
     differences,
     keeps_own,
@@ -38,14 +46,6 @@ from whorl.engine.opensearch.create_or_extend_index import (
     source_trap,
     splits_names,
     stored_texts,
-)
-from whorl.engine.opensearch.foreign_minhash import (
-    LONG_PROBE,
-    MinHashField,
-    choose_field,
-    minhash_fields,
-    probe_field,
-    token_count,
 )
 from whorl.engine.opensearch.mapping_and_fields import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, passage_scheme
 from whorl.engine.opensearch.request_body import sorted_by

@@ -21,7 +21,8 @@ from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.index_terms import explain_refusals
 from whorl.engine.opensearch.backfill import updates
 from whorl.engine.opensearch.client import IndexClient, guard_responses
-from whorl.engine.opensearch.create_or_extend_index import keeps_own, require_fields
+from whorl.engine.opensearch.create_or_extend_index import require_fields
+from whorl.engine.opensearch.inspect_index import keeps_own
 from whorl.engine.opensearch.mapping_and_fields import (
     OF_CLUSTERS,
     OWN,

@@ -13,23 +13,13 @@ from pathlib import Path
 
 from whorl.arrays_and_batches import batches
 from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.index_terms import (
-    decoded_sketches,
-    explain_refusals,
-    finds_only_short,
-)
+from whorl.engine.index_terms import explain_refusals
 from whorl.engine.opensearch.backfill import wanted
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient, guard_responses
 from whorl.engine.opensearch.cluster_labels import OpenSearchLabels
-from whorl.engine.opensearch.create_or_extend_index import (
-    described,
-    file_base,
-    require_fields,
-    searchable_text,
-    splits_names,
-    without_passage_field,
-)
+from whorl.engine.opensearch.create_or_extend_index import file_base, require_fields, without_passage_field
 from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens
+from whorl.engine.opensearch.inspect_index import described, searchable_text, splits_names
 from whorl.engine.opensearch.mapping_and_fields import (
     DIGEST,
     FIELDS,
@@ -71,6 +61,7 @@ from whorl.engine.protocol import (
     reference_meanings,
 )
 from whorl.engine.server_engine import CACHE_SECONDS, Holders, ServerEngine, TtlCache
+from whorl.engine.stored_sketches import decoded_sketches, finds_only_short
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
 from whorl.fingerprint.fingerprint_texts import Parts, hash_texts, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import Signature

@@ -33,7 +33,9 @@ import numpy.typing as npt
 from whorl.arrays_and_batches import ascending_distinct, batches
 from whorl.engine.cluster_labels import cluster_label
 from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.index_terms import BETWEEN_WORDS, encoded_sketch, passage_terms, plain_words, value_term
+from whorl.engine.index_terms import BETWEEN_WORDS, plain_words, value_term
+from whorl.engine.passage_look_up import passage_terms
+from whorl.engine.stored_sketches import encoded_sketch
 from whorl.fingerprint.fingerprint_texts import Hashed
 from whorl.fingerprint.shingling import JoinedWords, Scheme, joined_words
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, encode_tokens, lookup_numbers

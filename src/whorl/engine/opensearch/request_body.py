@@ -21,7 +21,6 @@ from whorl.engine.index_terms import (
     decode_sortable,
     encode_sortable,
     fingerprints_to_move,
-    passage_hash_terms,
     searched_fields,
     value_prefix,
     value_term,
@@ -45,6 +44,7 @@ from whorl.engine.opensearch.mapping_and_fields import (
     stored_name,
     word_term,
 )
+from whorl.engine.passage_look_up import passage_hash_terms
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.errors import ParameterError, SchemaError
 from whorl.fingerprint.minhash.signature_and_tokens import spell_integers

@@ -18,7 +18,7 @@ from typing import Any
 from whorl.arrays_and_batches import batches
 from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
 from whorl.engine.configured_and_guessed_fields import FieldNames, init_command, listing
-from whorl.engine.index_terms import passage_terms
+from whorl.engine.passage_look_up import passage_terms
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text, whole_text
 from whorl.engine.solr.document_fields import sketch_fields
 from whorl.engine.solr.field_definitions import NEEDED, PASSAGES, SAMPLE, SCHEME, SIZE, stored_name

@@ -19,7 +19,8 @@ from typing import Any, TypeVar
 
 from whorl.arrays_and_batches import batches, chunks
 from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.index_terms import explain_refusals, finds_only_short, passage_terms
+from whorl.engine.index_terms import explain_refusals
+from whorl.engine.passage_look_up import passage_terms
 from whorl.engine.protocol import (
     CandidatePage,
     Candidates,
@@ -75,6 +76,7 @@ from whorl.engine.solr.request_body import (
     without_sketch,
     without_tokens,
 )
+from whorl.engine.stored_sketches import finds_only_short
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
 from whorl.fingerprint.fingerprint_texts import Parts, hash_texts, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import (

@@ -24,7 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from whorl.engine.index_terms import fingerprints_to_move, passage_hash_terms
+from whorl.engine.index_terms import fingerprints_to_move
+from whorl.engine.passage_look_up import passage_hash_terms
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.engine.solr.client import Json, SolrResponse, guard_response
 from whorl.engine.solr.field_definitions import PASSAGES, SAMPLE, SAMPLED, SCHEME, SIZE, WHOLE_PREFIXES, stored_name

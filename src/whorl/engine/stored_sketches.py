@@ -1,0 +1,63 @@
+"""Encodes and decodes the sketches that servers store; short documents have none if the server stores their text."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+
+from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketches
+from whorl.fingerprint.shingling import Scheme
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, decode_texts, encode
+from whorl.query.plan.nodes import (
+    BoundPlan,
+    SketchTokens,
+    leaves,
+)
+
+#: Longest text, in characters, whose sketch is computed instead of stored. A text with few shingles can still be long,
+#: because of a long word or repeated lines.
+_SHORT_TEXT_CHARACTERS = 10_000
+
+
+def encoded_sketch(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> str | None:
+    """Return a sketch in base64, or None for a short document whose text the server returns.
+
+    `stored_text` is the document's text, or None if the server may return another text.
+
+    Raises:
+        ParameterError: The document has 2**32 shingles or more.
+    """
+    is_short = stored_text is not None and len(stored_text) <= _SHORT_TEXT_CHARACTERS
+    if is_short and sketch.size < least_stored_size(scheme):
+        return None
+    return base64.b64encode(encode(sketch)).decode("ascii")
+
+
+def finds_only_short(plan: BoundPlan, scheme: Scheme) -> bool:
+    """Check whether all candidates of a plan are too short for stored sketches."""
+    sizes = [leaf.largest_size for leaf in leaves(plan.root) if isinstance(leaf, SketchTokens)]
+    return bool(sizes) and all(size is not None and size < least_stored_size(scheme) for size in sizes)
+
+
+def decoded_sketches(
+    is_ours: Sequence[bool],
+    stored: Sequence[str | None],
+    read_texts: Callable[[Sequence[int]], Sequence[str | None]],
+    schemes: tuple[Scheme, SketchScheme],
+) -> list[Sketch | None]:
+    """Decode the sketches of documents. A sketch is None if it is missing or malformed, or if its text is missing.
+
+    Args:
+        is_ours: Whether each document has a sketch under `schemes`; other sketches are None.
+        stored: Stored sketches; None for a short document, whose sketch is not stored.
+        read_texts: Returns the texts of the documents at the given positions, or None for a missing text.
+    """
+    sketches = decode_texts([sketch if own else None for sketch, own in zip(stored, is_ours, strict=True)], schemes[1])
+    short = [position for position, own in enumerate(is_ours) if own and stored[position] is None]
+    texts = dict(zip(short, read_texts(short), strict=True)) if short else {}
+    # Copies of a text have equal sketches.
+    distinct = [text for text in dict.fromkeys(texts.values()) if text is not None]
+    made = dict(zip(distinct, text_sketches(distinct, *schemes), strict=True)) if distinct else {}
+    for position, text in texts.items():
+        sketches[position] = None if text is None else made[text]
+    return sketches
