@@ -126,7 +126,7 @@ class QueryError(WhorlError):
     """A query cannot run; the error keeps its parts for JSON responses.
 
     Args:
-        message: What is wrong, with the invalid value.
+        message: Description of the error, with the invalid value.
         span: Position in the text; an empty span at the end means that something is missing there.
         hint: A valid alternative, or "".
     """

@@ -348,7 +348,7 @@ class Store:
             raise ParameterError(f"give {one}")
 
     def _text_and_id(self, reference: str, source: str | None) -> tuple[str, str | None]:
-        """Return a given text, or the text of a document with the document's id."""
+        """Return the text to search with, and the document's id; None for a text that is not a document."""
         if source is not None:
             require_source(reference, source)
             return source, None

@@ -104,7 +104,7 @@ def _no_file(name: str) -> str:
 def _comparison(a: str, b: str, scheme: Scheme, store: str | None, options: CompareOperation) -> Comparison:
     of_a, of_b = rejoined_pair(words_of(a, scheme), words_of(b, scheme))
     if options.common_above is None:
-        # Reading the texts of boilerplate files needs no store.
+        # If only files define the boilerplate, no store is needed.
         boilerplate = detector_of_texts(options.boilerplate, scheme) if options.boilerplate else None
         return Comparer(of_a, scheme, boilerplate).compare(of_b)
     try:

@@ -31,7 +31,7 @@ from whorl.output.search import condition
 from whorl.store import Store, open_store
 
 _LICENCE_WORDS = ("license", "licence", "copying", "notice", "readme", "metadata", "authors")
-#: The letter quotes `_WORDS_QUOTED` words of each document, between a beginning and an end (`_LETTER`).
+#: Number of words that the letter quotes from each document, and the beginning and end of the letter.
 _WORDS_QUOTED = 60
 _LETTER = "Dear colleague, this is what I found in our files:", "Please tell me whether we may use it. Kind regards"
 #: Maximum number of texts of one kind. More texts would only slow down the demo.
@@ -122,9 +122,9 @@ def found_texts() -> Iterator[Document]:
 
 
 def chosen_documents(store: Store) -> tuple[str, str]:
-    """Return the ids of the document with the most near-duplicates, and of the best document of another kind.
+    """Return the ids of the document with the most near-duplicates, and of the one of another kind with the most.
 
-    If all documents are of one kind, the two are the same.
+    If all documents are of one kind, both ids are the same.
     """
     relatives = {
         document_id: store.search(f"FINGERPRINT:{_quote(document_id)}_30", rows=0).total
@@ -139,7 +139,7 @@ def question(document_id: str) -> str:
 
 
 def _candidates(store: Store) -> list[str]:
-    """Return a few documents that are likely to have near-duplicates, or else a few others."""
+    """Return a few documents that are likely to have near-duplicates; if there are none, a few other documents."""
     chosen: list[str] = []
     for query in ("kind:licence", "kind:copyright", "kind:distribution AND name:license", "kind:distribution"):
         chosen += [hit.id for hit in store.search(query, rows=12).hits]

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from whorl.ingest.find_and_read_files import Problems
     from whorl.output.duplicates import ClusterPreview
 
-#: Exit code of a command that SIGTERM has ended, as in shells.
+#: Exit code after SIGTERM, as in shells.
 _EXIT_CODE = 128 + signal.SIGTERM
-#: The command fails if a larger share of documents could not be read.
+#: Largest share of unreadable documents at which the command still succeeds.
 _MOST_LOST = 0.01
 
 
@@ -132,7 +132,7 @@ def _write_beside(
 ) -> list[str]:
     """Write the delete list and the copies of the files, as requested; return lines to print.
 
-    `metric` is the metric of the similarity in annotated copies, by default Jaccard.
+    `metric` defines the similarity in annotated copies; None means Jaccard.
     """
     lines = []
     if command.delete_file is not None:

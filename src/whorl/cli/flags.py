@@ -117,7 +117,7 @@ def _require_length(
 
 
 def require_default(options: Any, names: Collection[str], reason: str) -> None:
-    """Raise ParameterError, with flag and `reason`, if the user has set one of the named options."""
+    """Raise ParameterError if the user has set one of the named options. The message has the flag and `reason`."""
     context = click.get_current_context(silent=True)
     changed = {option.name for option in changed_options(options)}
     for option in options_of(type(options)):

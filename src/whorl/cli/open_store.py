@@ -45,7 +45,7 @@ def opened_store(name: str | None) -> Store:
 
 
 class Searched(NamedTuple):
-    """Documents to search: a store (None is the configured store), or files and folders with columns of their rows."""
+    """Documents to search: a store (None is the configured store), or files and folders, with the columns to read."""
 
     store: str | None
     folders: tuple[str, ...]

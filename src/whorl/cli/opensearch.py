@@ -136,7 +136,7 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
 
 
 def _open_index(url: str, content: str | None, name: str | None = None) -> tuple[Any, Any]:
-    # If the client's package is missing, the client reports it, so import it before the modules that need it.
+    # Import the client first: if its package is not installed, the client raises an error with a remedy.
     from whorl.settings.settings import Settings
     from whorl.store import index_client
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from whorl.hamming.codes_and_groups import Codes, Groups
 
 _MOST_BLOCKS, _DIGITS = 64, 19
-#: Exit code of a command that SIGPIPE has ended, as in shells.
+#: Exit code after SIGPIPE, as in shells.
 _BROKEN_PIPE = 141
 #: Number of bytes of the first line that are checked for an id.
 _FIRST_LINE = 4096

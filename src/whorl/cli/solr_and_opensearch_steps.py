@@ -79,7 +79,7 @@ def watch(
 ) -> BackfillReport:
     """Run a backfill with a progress bar, print its result and return it.
 
-    Messages call the work `doing` ("making sketches"), and its result `given` ("a sketch").
+    In messages, `doing` names the work ("making sketches"), and `given` its result for a document ("a sketch").
     """
     from whorl.cli.render.console import progress_bar
     from whorl.engine.backfill import BackfillReport

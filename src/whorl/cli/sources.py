@@ -52,8 +52,8 @@ def sources(
     target = report_file(html, [named, *options.boilerplate], as_json=as_json, as_csv=as_csv)
     options = with_boilerplate_texts(options, [named])
     with opened_for(searched) as opened:
-        # Leave out only a document that the user names. A document with the same text as a file is a source: otherwise,
-        # --fail-on would accept a complete copy.
+        # Leave out only a document that the user names. If the text is a file, a document with the same text counts as
+        # a source: otherwise, --fail-on would accept a complete copy.
         meant = referent(opened, named, is_file_expected=bool(searched.folders), finds_copy=False)
         if meant.id is not None and meant.note is None:
             print_notes([f"{named} is in the store, and so none of its own sources"])

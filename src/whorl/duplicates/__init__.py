@@ -9,12 +9,12 @@ A search has these stages:
 5. verification   verify_sketches counts the hashes that candidates share; verify_texts reads texts if sketches
                   cannot decide
 6. all_pairs      run stages 4 and 5, and skip pairs of documents that are already connected
-7. clusters       group the pairs; result yields pairs and clusters, write_copies_of_files writes copies, and
-                  write_cluster_labels writes cluster ids into a store
+7. clusters       group the pairs; results_and_retention yields pairs and clusters, write_copies_of_files writes copies,
+                  and write_cluster_labels writes cluster ids into a store
 
 `run` calls the stages on one machine, and the modules of `spark` on a cluster. `remove_common_shingles` removes text
-that many documents share before stage 4. `passages` finds repeated runs of words; `contamination` finds reference texts
-inside documents.
+that many documents share before stage 4. `repeated_passages` finds repeated runs of words; `contamination` finds
+reference texts inside documents.
 """
 
 from typing import TYPE_CHECKING

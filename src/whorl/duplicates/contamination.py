@@ -429,7 +429,7 @@ def find_in_documents(
             scheme, `within` and `workers` apply.
 
     Raises:
-        ParameterError: The options are for other searches.
+        ParameterError: An option does not apply to this search.
         StoreError: A process has died, or a temporary file cannot be written.
 
     >>> item = Document("item", "one two three four five six seven eight nine")

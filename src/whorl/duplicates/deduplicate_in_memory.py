@@ -103,7 +103,7 @@ class Deduplication:
         """Row of the text kept in place of each text (its own row if it stays); int64 array of shape (texts,)."""
         _, at = np.unique(self._firsts[self._order], return_index=True)
         preferred = self._order[np.sort(at)]
-        # Equal texts get the rank of the best of them, which is kept.
+        # Give equal texts the rank of the best one, which is kept.
         best = np.empty(self._sizes.size, np.int64)
         best[self._firsts[preferred]] = preferred
         firsts = self._firsts[preferred]
@@ -250,7 +250,7 @@ def deduplicate(
 
 
 def _warn_of(notes: Iterable[str]) -> None:
-    """Warn the caller of the calling function about ambiguous numbers."""
+    """Warn about ambiguous numbers, at the line that called the public function."""
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=3)
 

@@ -25,7 +25,7 @@ from whorl.ingest.rows.row_format import File, FileSpan, RowColumns
 from whorl.model import Document
 
 _LISTED_COLUMNS = 20
-#: Maximum total size of the files that may be read again to get the texts of rows for snippets, in bytes.
+#: Maximum size of the input, in bytes, at which it is read again to get the texts of rows for snippets.
 _SMALL_BYTES = 200_000_000
 
 
@@ -256,7 +256,7 @@ class ReadReport:
         has_date: Whether any document has a date in the given column.
         has_part: Whether any document has a value in the column `within`.
         has_text: Whether any document has a text.
-        columns: Text columns that are not empty in all documents.
+        columns: Text columns that have a text in at least one document.
         file: The file that the part belongs to.
     """
 

@@ -4,13 +4,13 @@ Documents are compared level by level. Level L has the hashes in the lowest frac
 level has half of the hashes of the level below it. A pair is compared at the level of its larger document, by the few
 tens of hashes that each document has at this level (`Round.aim`).
 
-A document has k hashes at a level, and its partner contains the share c of its shingles. With probability `recall`, the
-partner then has at least m = quantile(Binomial(k, c), 1 - recall) of these k hashes. (The exact distribution is
-hypergeometric; it is narrower, so its m is at least as large.) If two sketches share m hashes, then for any order of
-the hashes, the first k - m + 1 hashes of each sketch have one in common. This is the prefix filter: the smaller
-document is indexed under its first hashes (index prefix), and the larger one looks up its own first hashes (probe
-prefix). The rarest hashes come first. A hash that only one document has costs nothing. A hash that a hundred thousand
-documents share (a licence, a menu, a footer) is used only for documents that contain little else.
+A document has k hashes at a level, and its partner contains the share c of the document's shingles. With probability
+`recall`, the partner then has at least m = quantile(Binomial(k, c), 1 - recall) of these k hashes. (The exact
+distribution is hypergeometric; it is narrower, so its m is at least as large.) If two sketches share m hashes, then for
+any order of the hashes, the first k - m + 1 hashes of each sketch have one in common. This is the prefix filter: the
+smaller document is indexed under its first hashes (index prefix), and the larger one looks up its own first hashes
+(probe prefix). The rarest hashes come first. A hash that only one document has costs nothing. A hash that a hundred
+thousand documents share (a licence, a menu, a footer) is used only for documents that contain little else.
 
 If a hash still produces more than `JoinOptions.most` pairs, its documents are deferred to another round with four times
 the hashes. More hashes separate documents above the threshold from documents just below it. After the last round, the

@@ -71,7 +71,7 @@ def ask_common(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Residual:
-    """Sketches without the hashes of common shingles, and how much was removed.
+    """Sketches without the hashes of common shingles, and numbers that describe the removal.
 
     Args:
         above: A shingle in more than this number of distinct documents is common. None if only boilerplate counts.

@@ -251,7 +251,7 @@ def _record_sources(
     firsts = np.repeat(windows[order[starts]], np.diff(starts, append=order.size))
     later = windows[order]
     texts, first_texts = stream.texts_of(later), stream.texts_of(firsts)
-    # Ignore a window that overlaps its source: such a text repeats only itself.
+    # Ignore a window that overlaps its source, as in a text of one repeated word.
     repeats = (later - firsts >= stream.window) | (texts != first_texts)
     repeats &= stream.is_new[texts]
     if reference_only:

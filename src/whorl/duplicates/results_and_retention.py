@@ -178,7 +178,7 @@ class Duplicates:
         self._is_new, self.scheme, self.residual = stored.is_new, scheme, residual
         #: Number of documents that the search left out, because they have no sketch, or because they have no text.
         self.without_sketch = self.without_text = 0
-        #: Warnings about documents of the store that a scan misses.
+        #: Warnings about documents that a scan of the store misses.
         self.gaps: tuple[str, ...] = ()
         #: Name of the unit that was compared: document, paragraph, line or passage.
         self.kind = "document"
@@ -188,8 +188,8 @@ class Duplicates:
         #: Number of documents with fewer words than a shingle, which cannot be compared.
         self.too_short = int(np.count_nonzero(stored.sketches.sizes == 0))
         inside = np.flatnonzero(np.bincount(firsts, minlength=1)[firsts] > 1)
-        #: All documents that have exact copies, grouped by text; then the first document of each group, and where the
-        #: group begins in `_copies`.
+        #: All documents that have exact copies, grouped by text. The next two arrays have the first document of each
+        #: group, and the start of each group in `_copies`.
         self._copies = inside[np.argsort(firsts[inside], kind="stable")]
         self._copied, begins = np.unique(firsts[self._copies], return_index=True)
         self._begins = np.append(begins, self._copies.size)

@@ -153,7 +153,8 @@ def duplicates_in(
             return value_named(field, names or {}, document.properties)
 
         def properties(ids: Sequence[str]) -> Mapping[str, tuple[float | None, float | None]]:
-            # Read the properties of members of clusters only, and only now, so that the values are current.
+            # Read properties only for members of clusters, and only when they are needed, so that the values are
+            # current.
             return {
                 document_id: (
                     policy.worth(value(document, policy.column)) if policy.column else None,

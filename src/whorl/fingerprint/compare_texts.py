@@ -351,7 +351,7 @@ class ShingleIndex:
         matches[:, 0] = positions[matches[:, 0]]
         require_time()
         starts_a, starts_b, lengths = matches[np.lexsort((matches[:, 0], -matches[:, 2]))].T
-        lasts = lengths + size - 2  # from the first word to the last
+        lasts = lengths + size - 2  # index of the last word, relative to the first word
         ranges_a = of_a.spans[starts_a, 0], of_a.spans[starts_a + lasts, 1]
         ranges_b = of_b.spans[starts_b, 0], of_b.spans[starts_b + lasts, 1]
         return Comparison(
@@ -722,7 +722,7 @@ def _nearest(places: _Numbers, expected: int) -> _Numbers:
     """Return the `CANDIDATES` places nearest to the expected position, nearest first, then the first place."""
     middle = int(np.searchsorted(places, expected))
     neighbours = places[max(middle - CANDIDATES, 0) : middle + CANDIDATES]
-    # Runs near the end of B are short, so also try the first position.
+    # The nearest positions may be at the end of B, where runs are cut short, so also try the first position.
     return np.append(neighbours[np.argsort(np.abs(neighbours - expected), kind="stable")][:CANDIDATES], places[0])
 
 

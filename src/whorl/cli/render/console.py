@@ -82,7 +82,7 @@ def progress_bar(of: str = "", *, is_alone: bool = False) -> Progress:
 
     return Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(of), TimeRemainingColumn(),
-        # Do not redirect standard output.
+        # Standard output has the results, so do not redirect it.
         console=console(stderr=True), redirect_stdout=False, disable=not _is_watched(),
         transient=True, auto_refresh=not is_alone,
     )  # fmt: skip

@@ -90,7 +90,7 @@ def similar_table(page: Similar, width: int) -> Table:
 
 
 def _shares(similar: SimilarHit, before_residual: str) -> list[Text]:
-    """Return the cells of a hit's shares and its size; `before_residual` separates the shares without boilerplate."""
+    """Return cells with a hit's shares and size. `before_residual` precedes each share without boilerplate."""
     shares = [_percentage(similar.estimate, metric) for metric in _COLUMNS]
     if similar.residual is not None:
         for share, metric in zip(shares, _COLUMNS, strict=True):

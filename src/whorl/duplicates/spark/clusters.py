@@ -4,10 +4,10 @@ A cluster is one row. Each column of its members is a list, ordered by run and i
 than millions of short rows.
 
 Connected components: union-find first reduces the links of each partition to one per document. If the remaining links
-fit into one worker, it merges them. Otherwise, two steps alternate. Both steps determine for each node the smallest of
-the node and its neighbours. Large-star links the larger neighbours to this smallest node. Small-star links the node and
-its smaller neighbours to it. In the end, each component is a star around its smallest node. A chain of n nodes takes
-about log2(n) rounds.
+fit into one worker, it merges them. Otherwise, two steps alternate. Both steps find, for each node, the smallest node
+among itself and its neighbours. Large-star links the larger neighbours to this smallest node. Small-star links the node
+and its smaller neighbours to it. In the end, each component is a star around its smallest node. A chain of n nodes
+takes about log2(n) rounds.
 
 Source: R. Kiveris, S. Lattanzi, V. Mirrokni, V. Rastogi, S. Vassilvitskii, Connected components in MapReduce and beyond
 (SoCC 2014), the alternating algorithm.

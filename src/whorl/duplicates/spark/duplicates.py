@@ -262,7 +262,10 @@ class SparkDuplicates:
         return most.where(f.col("outside") > _PIVOTS).select("hash_block")
 
     def _complete(self, members: DataFrame) -> DataFrame:
-        """Map each key to a new root. The keys of a root are a complete group, or duplicates of a kept document."""
+        """Map each key to a new root.
+
+        Keys with the same root form a complete group, or belong to a kept document and its duplicates.
+        """
         loss = loss_of(self._keep) if self._is_kept else f.lit(0.0)
         firsts = members.groupBy("key").agg(
             f.min(f.struct(loss.alias("loss"), "run", "id")).alias("first"),
@@ -294,7 +297,7 @@ def _shares() -> tuple[Column, ...]:
 
 
 def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
-    """Yield a block's documents with keys in `roots`, and its exact copies, as rows of MEMBERS.
+    """Yield documents of the block as rows of MEMBERS: those with a key in `roots`, and exact copies.
 
     Documents of runs before number `before` are marked to stay.
     """

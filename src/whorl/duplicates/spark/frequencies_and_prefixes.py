@@ -289,7 +289,7 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     levels, tokens, flags = levels[order], tokens[order], flags[order]
     starts = run_starts(levels, tokens)
     totals = np.add.reduceat(counts[order].astype(np.int64), starts)
-    # In a pair, one document indexes the hash, and one is the larger document.
+    # A hash can lead to a pair only if one document may index it and one may be the larger document.
     meets = (totals > 1) & (np.bitwise_or.reduceat(flags, starts) == _IS_INDEXABLE | _IS_LARGER)
     lengths = np.diff(starts, append=order.size)
     is_shared = np.repeat(meets, lengths)
@@ -310,5 +310,5 @@ def _pack(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.
 
 
 def _owner_keys(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Combine level and hash into one number; it determines the part that owns the hash."""
+    """Combine level and hash into one number, which determines the part that owns the hash."""
     return tokens + levels.astype(np.uint64) * SCATTERED

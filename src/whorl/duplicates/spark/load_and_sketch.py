@@ -155,7 +155,7 @@ def load_documents(
         map_batches(partition_by_part(identities, parts), partial(_resolve_ids, parts=parts), _VERDICT)
     )
     names = ("documents", "too_short", "repeated", "lost", "again")
-    # Each part has one row of counts; in its rows of documents to drop, all counts are 0.
+    # Each part has one row with counts. Its other rows list documents to drop, and their counts are 0.
     counted = verdict.where("documents > 0").select(*names, "largest").collect()
     counts = {name: sum(row[name] for row in counted) for name in names}
     removed = None
@@ -249,7 +249,7 @@ def _divide_again(batches: Batches, scheme: SketchScheme, parts: Partitioning, s
 
 
 def _added_up(batches: Batches) -> Batches:
-    """Yield one sum of rows per partition. The driver adds these up, so no shuffle is needed."""
+    """Yield the sum of the column `rows` for each partition. The driver adds up the sums, so no shuffle is needed."""
     yield batch_of({"rows": np.array([sum(int(whole_numbers(batch["rows"]).sum()) for batch in batches)])})
 
 

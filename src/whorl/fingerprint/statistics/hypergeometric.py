@@ -52,7 +52,7 @@ def upper_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayL
     inside = (start > lowest) & (start <= highest)
     n, k, m, x = (part[inside].astype(np.float64) for part in (sizes, marked, taken, start))
     is_upper = x * n > m * k
-    # Below the mean, count the bad items: X < x if more than m - x bad items are drawn.
+    # Below the mean, sum the other tail: fewer than x good items are drawn if more than m - x bad items are drawn.
     part = _outward(n, np.where(is_upper, k, n - k), m, np.where(is_upper, x, m - x + 1))
     tail[inside] = np.where(is_upper, part, 1.0 - part)
     return tail

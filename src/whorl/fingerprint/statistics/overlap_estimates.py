@@ -190,7 +190,7 @@ def shared_shingles(
         return middle, low, high
 
     def falls(overlaps: Counts) -> Bools:
-        """Return a mask of the pairs that are less likely to share one shingle more than `overlaps`."""
+        """Return a mask of the pairs for which `overlaps` + 1 shared shingles are less likely than `overlaps`."""
         in_a, in_b = sizes_a - overlaps, sizes_b - overlaps
         # Cross-multiplied form of the ratio in the module docstring. If the overlap equals a size, 0 / 0 counts as 0.
         gain = (overlaps + 1) * ((in_a - alone_a) / np.maximum(in_a, 1)) * ((in_b - alone_b) / np.maximum(in_b, 1))
