@@ -1,4 +1,6 @@
-"""All errors that whorl raises. Errors of Lark, requests, urllib3, tantivy and SQLite are converted to these.
+"""All errors that whorl raises, and helpers for their messages: quote a value, list names, suggest a similar name.
+
+Errors of Lark, requests, urllib3, tantivy and SQLite are converted to these.
 
     WhorlError
     ├── QueryError                 carries message, query, span and hint, and draws the caret

@@ -1,4 +1,4 @@
-"""Results of a duplicate search: pairs, clusters, versions of a document, and documents to delete."""
+"""Results of a duplicate search: pairs, clusters and versions; ranks the members of a cluster, to keep the best."""
 
 from __future__ import annotations
 

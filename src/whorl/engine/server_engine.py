@@ -1,4 +1,4 @@
-"""Access to one search server: connections, retries, cached values and shared commits.
+"""Base of the engines for Solr and OpenSearch (`ServerEngine`): connections, retries, caches and shared commits.
 
 The HTTP client is urllib3's connection pools with whorl's deadlines, error messages and retries. Threads can share one
 client.

@@ -1,8 +1,8 @@
-"""Makes 64-bit SimHash codes from hashes by voting, checks codes, and permutes their bits.
+"""Checks SimHash codes, makes them from votes and permutes their bits; groups results; loads the compiled loops.
 
-Each hash votes with its weight for or against every bit of the code. The codes of two texts differ in a bit with
-probability t / pi; t is the angle between their weighted feature vectors. `loops` chooses between numpy and the loops
-compiled by numba. Both give the same results.
+In SimHash, each hash votes with its weight for or against every bit of the code. The codes of two texts differ in a bit
+with probability t / pi; t is the angle between their weighted feature vectors. `loops` chooses between numpy and the
+loops compiled by numba. Both give the same results.
 
 Source: M. Charikar, Similarity estimation techniques from rounding algorithms (STOC 2002); G. Manku, A. Jain and A. Das
 Sarma, Detecting near-duplicates for web crawling (WWW 2007).

@@ -1,4 +1,4 @@
-"""Finds the documents that command-line arguments name: files, folders, remote files, and rows of data files.
+"""Finds and reads the documents in files, folders, remote files and data files, and collects the problems.
 
 An unreadable file is reported as a problem, and the run continues.
 """

@@ -1,8 +1,8 @@
-"""Packs many documents or hashes into one Arrow row, because Spark moves few large rows faster than many small rows.
+"""Distributes rows among Spark partitions, and packs many documents or hashes into one Arrow row.
 
 Documents and hashes are divided into parts by their keys. Each Spark partition has one part, and the documents of a
 part are a block. A row belongs to one part. Its binary columns are arrays as raw bytes, which numpy decodes in one
-step.
+step. Spark moves few large rows faster than many small rows.
 """
 
 from __future__ import annotations

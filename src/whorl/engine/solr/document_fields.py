@@ -1,4 +1,4 @@
-"""Converts properties and sketches of documents to the fields of a Solr collection, and back.
+"""Converts properties and sketches to the fields of a Solr collection and back, and counts documents with sketches.
 
 A property is stored in the field with its name. If this is a text field, each whole (not tokenized) value is also
 stored in a dynamic field for its type. For example, `whorl_integer_year` has the number 2021 of the property `year`.

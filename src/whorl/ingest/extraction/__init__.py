@@ -1,7 +1,7 @@
-"""Extracts text from PDF, Office files, e-mail and HTML in a separate process with limits on time and memory.
+"""Limits for reading a file (`FileLimits`). The modules extract text from PDF, Office files, e-mail and HTML.
 
-`detect_format` detects a file's format. `reader_pool` sends the file to a child process (`worker`), which extracts the
-text with `extract_text`. So a hostile file can neither hang nor crash the calling process.
+`detect_format_and_encoding` detects a file's format. `reader_pool` sends the file to a child process (`worker`), which
+extracts the text with `extract_text`. So a hostile file can neither hang nor crash the calling process.
 """
 
 from __future__ import annotations
