@@ -252,7 +252,7 @@ class _Hits:
 
     def fill(self, answers: list[list[int]], tables: list[Table], *, repeats: bool) -> None:
         """Add the codes near each query to its answer, in the order of the tables."""
-        times = np.zeros(self.codes.size, np.int64)  # Number of tables with the hit, for queries with a single hit.
+        times = np.zeros(self.codes.size, np.int64)  # Number of times to report each hit.
         parts: list[_Places] = []
         for table in tables:
             indices = self.find_in_table(table)

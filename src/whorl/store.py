@@ -396,7 +396,7 @@ class Store:
                 raise self.references.unknown(name)
 
     def _matching(self, query: str) -> Iterator[tuple[Hit, ...]]:
-        """Yield batches of the documents that a query matches, by id; no document twice, even if the store changes."""
+        """Yield the documents that a query matches in batches, ordered by id; each once, even if the store changes."""
         reader = self._reader()
         plan = matches = reader.bound_filter(query)
         # Hits of a filter have equal scores, so they are ordered by id.

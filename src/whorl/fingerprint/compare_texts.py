@@ -341,7 +341,7 @@ class ShingleIndex:
             searched, numbers = shared_a[is_long], numbers[is_long]
         # Boilerplate is also extended along short passages. So with `common`, find the passages of all shared shingles.
         positions = _kept_positions(searched, a.size, size)
-        # Give all shingles of A that are not searched the same number; it never occurs in B.
+        # Shingles of A that are not searched for all get the same number, which never occurs in B.
         compact_a = np.full(positions.size, distinct_b)
         compact_a[np.searchsorted(positions, searched)] = numbers
         matcher = Matcher(compact_a, compact_b, positions)
@@ -623,7 +623,7 @@ class Matcher:
         return rightward, np.bincount(after[is_reached & known], minlength=len(anchors))
 
     def _agree(self, places: _Numbers) -> npt.NDArray[np.bool_]:
-        """Check whether `b` has each shingle of `a` at the position in `places`; False for positions outside `b`."""
+        """Return a mask of the shingles of `a` that `b` has at the positions `places`, which may lie outside `b`."""
         inside: npt.NDArray[np.bool_] = (places >= 0) & (places < len(self.b))
         inside &= self.a == self.b[np.where(inside, places, 0)]
         return inside

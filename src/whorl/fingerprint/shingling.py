@@ -105,7 +105,7 @@ class Scheme:
         return cls(profile, words, buckets, functions, set_size, rotation=not whole[6])
 
     def require(self, other: Scheme) -> None:
-        """Raise SchemeMismatchError, listing the differing parameters, unless both schemes are equal."""
+        """Raise SchemeMismatchError if the schemes differ; the message lists the differing parameters."""
         if differences := differing_fields(self, other):
             raise SchemeMismatchError(f"signatures differ in {differences}; make both under one scheme")
 

@@ -125,7 +125,7 @@ def passage_numbers(text: str, words: JoinedWords, scheme: Scheme, passage_schem
 
 
 def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt.NDArray[np.int64]]:
-    """Return the hashes to look up for a text (of all runs of `hashed_words` words), and the words that each covers.
+    """Return the hashes to look up for a text (of all runs of `hashed_words` words), and the range of words of each.
 
     A stored document that shares `run_words` words has at least one of these hashes, and often hashes of shorter runs.
 

@@ -51,7 +51,7 @@ class Columns:
 
 @dataclass(frozen=True, kw_only=True)
 class Paging:
-    """Page of the hits."""
+    """Options that select a page of hits."""
 
     rows: Rows = option(10, "Hits to show.")
     start: Start = option(0, "Hits to skip.")

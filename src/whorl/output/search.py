@@ -42,7 +42,7 @@ def _average(number: float) -> str:
 def page_promise(page: Similar) -> str:
     """Describe the recall of a search.
 
-    If the search misses some documents of the store, the recall is that of the others.
+    If the search cannot find some documents of the store, the recall applies to the others.
     """
     limit = "" if page.is_complete else "best effort, as the store has documents that are not found; of the others, "
     return limit + promise(page.plan)

@@ -113,7 +113,7 @@ def sources_values(
 ) -> dict[str, Any]:
     """Return the sources (B) of a text (A) as JSON values: totals, and the shares and passages of each source.
 
-    With `texts` "passages", the texts of the passages are included.
+    If `texts` is "passages", the texts of the passages are included.
     """
     lines, with_text, common = Lines(read.text), texts == "passages", attribution.common
     sources = ((source, _passages_with_lines(lines, source, with_text=with_text)) for source in attribution.sources)

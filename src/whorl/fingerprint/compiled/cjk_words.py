@@ -26,7 +26,7 @@ from whorl.fingerprint.words.dictionary import (
 
 _COSTS = np.array(KATAKANA_COSTS, np.int64)
 _UNREACHED = 1 << 31
-#: Marks a unit (a 16-bit number of UTF-16) that has not been looked up yet, in the first cache.
+#: Marks a unit (a 16-bit number of UTF-16) in the first cache that has not been looked up yet.
 _UNKNOWN = -2
 #: Binary logarithm of the number of slots in the cache for pairs of units.
 PAIR_BITS = 15
@@ -120,7 +120,7 @@ def _advance(trie: Any, place: int, stretch: int, unit: int) -> Any:
 
 @inlined
 def _lower(cost: Any, before: Any, start: int, length: int, value: int) -> None:
-    """Record a word as the last word up to its end, if this gives the cheapest segmentation so far.
+    """Record a word if it is the last word of the cheapest segmentation found so far up to the word's end.
 
     The word begins at `start`, and its cost is `value`.
     """

@@ -279,7 +279,7 @@ def ordered_halves(
 ) -> None:
     """Write one half of each shingle's hash to `out`, at the index of the shingle's first word.
 
-    This includes shingles that cross the border of two texts. `half` is 0 for the high half, 1 for the low half. `out`
+    Shingles that cross the border of two texts are included. `half` is 0 for the high half, 1 for the low half. `out`
     is a uint64 array with an element for each word. The other arguments are as in `reduce`.
     """
     _hash_in_order(words, starts, counts, size, numbers, masks, half, out, scratch)

@@ -89,7 +89,7 @@ def _pages_of_llvm() -> list[tuple[int, int]]:
 def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
     """Return the address and size in bytes of each mapping whose content is still equal to the file.
 
-    The linker has changed other mappings, and releasing these would lose the changes.
+    The linker has changed the other mappings; releasing those would lose the changes.
     """
     return [
         (int(begin, 16), int(end, 16) - int(begin, 16))

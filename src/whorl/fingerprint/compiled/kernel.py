@@ -542,7 +542,7 @@ def load_loops() -> Loops:
 
 #: Maximum number of idle kernels in memory; each takes some megabytes.
 MOST_IDLE = 4
-#: Number of similarity searches that together take longer without the loops than loading the loops takes.
+#: Number of similarity searches after which the loops have saved more time than loading them takes.
 WORTH_LOADING = 1000
 _searches = count(1)
 #: The child process that compiles the loops, once started.

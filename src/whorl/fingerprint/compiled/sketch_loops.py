@@ -219,7 +219,7 @@ def _outward(n: float, k: float, m: float, x: float) -> Any:
 
 @inlined
 def _log_choices(n: float, x: float) -> Any:
-    """Return log(n over x), without the part that `_deviance` contains."""
+    """Return the logarithm of the binomial coefficient n over x, without the part that `_deviance` contains."""
     return _stirling(n) - _stirling(x) - _stirling(n - x)
 
 

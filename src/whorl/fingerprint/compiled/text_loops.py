@@ -48,7 +48,7 @@ def number_runs(
 
 @loop
 def _slot_of(items: Any, at: int, size: int, others: Any, slots: Any, key: int) -> Any:
-    """Return the slot of a hash table that has an equal run of `others`, or the empty slot for a new run."""
+    """Return the hash-table slot of the equal run of `others`; if there is none, an empty slot for the new run."""
     slot = int64(key & uint64(slots.size - 1))
     while slots[slot] >= 0:
         place, step = slots[slot], 0
@@ -184,8 +184,8 @@ def greedy_cover(ranges: Any, ends: Any, totals: Any, is_open: Any, gains: Any, 
     """Choose a small number of sets that together have all open items of all sets; return the number of chosen sets.
 
     An open item is an item that no chosen set has. Each step chooses the set with the most open items; ties go to the
-    largest set, then to the first. The number of a set's open items never grows, so most sets are not counted again in
-    each step.
+    largest set, then to the first. The number of a set's open items never grows, so each step counts only a few sets
+    again.
 
     Args:
         ranges: Ranges of items of all sets, grouped by set; the ranges of a set do not overlap.

@@ -158,8 +158,8 @@ class _Kinds:
         self._machine = machine
         following = machine.following
         plain_categories = range(machine.dictionary_start)
-        # `gaps` has no emoji modifiers and joiners. `starts` has no letters that are also emoji, because they can
-        # follow a joiner.
+        # `gaps` has no emoji modifiers or joiners. `starts` has no letters that are also emoji, because they can follow
+        # a joiner.
         joiners = {int(machine.categories[code]) for code in (0x200D, 0x20E3, 0xFE0F)}
         letter_emoji = int(machine.categories[0x2139])
         first = [int(machine.categories[ord(character)]) for character in "a0"]

@@ -255,7 +255,8 @@ def _script_run(units: Any, start: int, end: int, layout: Any) -> Any:
     current, place = int64(0), start
     while place < end:
         script = int64(get(layout.unit_scripts, int64(get(units, place))))
-        # The product is not 0 if the script is strong and differs. Two branches would often be mispredicted at spaces.
+        # The product is not 0 if the script differs, and is neither common nor inherited. Two branches would often be
+        # mispredicted at spaces.
         if (script >> 1) * (script ^ current):
             code = _code(units, place, end)
             script = int64(get(layout.scripts, code))

@@ -119,7 +119,7 @@ class SketchScheme:
         return cls(*map(int, match.groups()))
 
     def require(self, other: SketchScheme) -> None:
-        """Raise SchemeMismatchError, listing the differing parameters, unless both schemes are equal."""
+        """Raise SchemeMismatchError if the schemes differ; the message lists the differing parameters."""
         if differences := differing_fields(self, other):
             raise SchemeMismatchError(f"sketches differ in {differences}; index both under one scheme")
 

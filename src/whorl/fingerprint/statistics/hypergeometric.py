@@ -131,7 +131,7 @@ def reaches(
 
 
 def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.ArrayLike, recall: Fraction) -> Counts:
-    """Return the smallest number of good items with P(X >= least) >= recall, or population + 1.
+    """Return the smallest number of good items with P(X >= least) >= recall, or population + 1 if there is none.
 
     `good` and `drawn` are exchangeable. If the argument `drawn` is a number of good items, the result is the smallest
     number to draw.
@@ -261,7 +261,7 @@ def _terms(left: Floats, spread: Floats) -> int:
 
 
 def _log_choices(n: Floats, x: Floats) -> Floats:
-    """Return log(n over x), without the part that `_deviance` contains."""
+    """Return the logarithm of the binomial coefficient n over x, without the part that `_deviance` contains."""
     whole, part, complement = _stirling(np.array([n, x, n - x]))
     return np.asarray(whole - part - complement)
 

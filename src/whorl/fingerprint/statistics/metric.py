@@ -34,7 +34,7 @@ _EXPONENT = 4
 
 
 class Metric(Enum):
-    """Metric of a threshold; docs/accuracy.md compares the metrics."""
+    """Measure of similarity that a threshold applies to; docs/accuracy.md compares the four measures."""
 
     JACCARD = "jaccard"
     A_IN_B = "a_in_b"

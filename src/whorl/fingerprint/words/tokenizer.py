@@ -161,7 +161,7 @@ def _as_typed(spans: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
         require_time()
         ranges = spans[at : at + _ENCODED_AT_ONCE]
         ranges += np.searchsorted(pairs_in_buffers, ranges)
-        ranges[:, 1] -= 1  # from the end to the last unit
+        ranges[:, 1] -= 1  # the last unit instead of the end
         ranges -= np.searchsorted(second_halves, ranges, side="right")
         ranges[:, 1] += 1
     return spans

@@ -90,7 +90,7 @@ def _detect_in_packed(
     The name `file` lacks the suffix of the compression.
     """
     with open_compressed(opened, module) as stream, limit_memory():
-        # The file may be truncated soon after, so read no further.
+        # The file may be truncated soon after its first line, so read no further.
         start = io.BytesIO(stream.readline(_FIRST_LINE))
     head = start.read(_HEAD)
     start.seek(0)

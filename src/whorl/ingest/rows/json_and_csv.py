@@ -429,7 +429,7 @@ def _cells(opened: IO[bytes]) -> Iterator[_Cells]:
 
 def _encoding_without_mark(beginning: bytes) -> str:
     """Return UTF-8, or another encoding if the beginning has more invalid bytes than UTF-8 characters outside ASCII."""
-    # Ignore a last character that is cut.
+    # Ignore an incomplete last character.
     text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(beginning)
     is_utf_8 = len(_INVALID.findall(text)) <= len(_VALID.findall(text))
     return "utf-8" if is_utf_8 else probable_encoding(beginning) or "utf-8"

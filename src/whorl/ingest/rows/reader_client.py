@@ -111,7 +111,7 @@ def _call(functions: Mapping[str, Callable[..., Any]], name: str, arguments: tup
     except UnreadRowsError:
         raise
     except DocumentError as error:
-        # This affects only the record of one page, so send the error to the worker instead of raising it here.
+        # The error affects only the record of one page, so send it to the worker instead of raising it here.
         return error
 
 
