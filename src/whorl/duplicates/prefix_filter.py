@@ -56,7 +56,7 @@ class CandidatePairs(NamedTuple):
 
 
 class HashBlock(NamedTuple):
-    """Documents that share a frequent hash and that other hashes cannot separate, sorted by size.
+    """Documents that share a frequent hash, and that their other hashes cannot separate; sorted by size.
 
     Any two of them are a candidate pair.
     """
@@ -111,7 +111,7 @@ class _FilterRound:
             yield from self._compare(*self._participants(indices, levels, level), level)
 
     def _participants(self, indices: Numbers, levels: Numbers, level: int) -> tuple[Numbers, Bools]:
-        """Return the documents to compare at a level, and a mask of the documents whose home level it is."""
+        """Return the documents to compare at a level, and a mask of the documents with this home level."""
         is_home, sizes = levels == level, self._sketches.sizes[indices]
         participates = self._round.participants(sizes, levels, level, int(sizes[is_home].min()))
         return indices[participates], is_home[participates]

@@ -29,7 +29,7 @@ _Hashes = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class BoilerplateOptions:
-    """Which shingles count as common text (boilerplate), and whether the search ignores them.
+    """Definition of common text (boilerplate), and whether the search ignores it.
 
     Args:
         above: A shingle is common above this frequency: a number of documents ("50") or a share of the distinct

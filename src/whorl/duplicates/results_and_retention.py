@@ -517,7 +517,7 @@ def _own_text(text: str, words: TextWords, shared: Sequence[Passage]) -> OwnText
 
 
 def superfluous(clusters: Iterable[Cluster], keep: Keep | str) -> Iterator[Member]:
-    """Yield the members of clusters to remove: all except kept, earlier and reference documents.
+    """Yield the documents in clusters that can be removed: all except kept, earlier and reference documents.
 
     Args:
         clusters: Complete clusters found with the same policy, so each member is a duplicate of the kept document.

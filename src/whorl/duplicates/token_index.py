@@ -47,7 +47,7 @@ class LevelMembers:
     Attributes:
         indices: Index of each member among all documents.
         lengths: Numbers of hashes that determine each member's prefixes.
-        is_larger: Whether the member may be the larger document of a pair at this level, its home level.
+        is_larger: Whether this is the member's home level, at which it may be the larger document of a pair.
         first: For each member, the number of the smallest member that is large enough for a pair with it.
     """
 
@@ -91,7 +91,7 @@ class IndexedTokens(NamedTuple):
 def index_tokens(
     sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int
 ) -> IndexedTokens:
-    """Index the hashes of members that can lead to a pair, without entries of pruned members.
+    """Index those hashes of members that can lead to a pair; leave out the entries of pruned members.
 
     A hash is indexed under three conditions: at least two members have it, one of them may have it in its index prefix,
     and one of them may be the larger document of a pair.

@@ -25,7 +25,7 @@ from whorl.model import documents_of as documents_of_columns
 KINDS = {"parquet": (".parquet",), "json": (".jsonl", ".ndjson", ".json"), "text": ()}
 #: Suffixes of compressed files that Spark unpacks.
 _PACKED = frozenset({".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy"})
-#: Column with the file of a row that has no id, and with its number, or the beginning of its line or text.
+#: Column that tells where a row without an id is, and number of characters of its line or text to show there.
 _PLACE, _SHOWN = "whorl_place", 60
 #: Columns of a document, and its place. All other columns are properties.
 _COLUMNS = ("id", "name", "text", "content", _PLACE)
@@ -80,7 +80,7 @@ def read(
 
 
 def _placed(rows: DataFrame, columns: ColumnNames) -> DataFrame:
-    """Add the places of rows without an id. Spark numbers only the rows of Parquet."""
+    """Add the places of rows without an id: the file, and the number of the row (Parquet) or the start of its line."""
     if columns.id not in rows.columns:
         return rows
     if _BROKEN in rows.columns:

@@ -239,7 +239,7 @@ def decode_columns(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types:
 
 
 def repeat_values(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int) -> Numbers:
-    """Repeat each row's value of column `name` for every element (of `size` bytes) in the row's column `other`."""
+    """Repeat each row's value of column `name` once for each element of column `other`; an element has `size` bytes."""
     values, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
         values.append(whole_numbers(batch[name]))

@@ -87,7 +87,7 @@ def _group(numbers: Any, first: Any, places: Any) -> None:
     for at in range(numbers.size):
         places[first[numbers[at]]] = at
         first[numbers[at]] += 1
-    # Each start is now the end of its range.
+    # Each start has moved to the end of its range, which is the start of the next range.
     for number in range(first.size - 1, 0, -1):
         first[number] = first[number - 1]
     first[0] = 0
