@@ -31,7 +31,7 @@ from whorl.output.search import condition
 from whorl.store import Store, open_store
 
 _LICENCE_WORDS = ("license", "licence", "copying", "notice", "readme", "metadata", "authors")
-#: Number of words that the letter quotes from each document, and the beginning and end of the letter.
+#: Number of words that the demo's letter quotes from each document, and the letter's beginning and end.
 _WORDS_QUOTED = 60
 _LETTER = "Dear colleague, this is what I found in our files:", "Please tell me whether we may use it. Kind regards"
 #: Maximum number of texts of one kind. More texts would only slow down the demo.

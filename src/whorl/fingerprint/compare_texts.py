@@ -270,7 +270,7 @@ def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
         return TextWords(words, spans)
     ends, starts = np.array(hyphens, np.int64).T
     seconds = np.minimum(np.searchsorted(spans[:, 0], starts), len(words) - 1)
-    # The first half includes a soft hyphen, so it may end after the start of the hyphen.
+    # The first half of a word includes a soft hyphen, so it may end after the start of the hyphen.
     is_between = (seconds > 0) & (spans[seconds, 0] == starts) & (spans[seconds - 1, 1] >= ends)
     return TextWords(words, spans, seconds[is_between] - 1)
 
@@ -629,7 +629,7 @@ class Matcher:
         return inside
 
     def find_nearest(self, left: _Numbers, anchored: _Numbers) -> _Numbers:
-        """Return passages that cover the positions of `a` in `left` (rule 2)."""
+        """Return passages, found by rule 2, that cover the positions `left` of `a`."""
         passages: list[tuple[int, int, int]] = []
         if not left.size:
             return np.empty((0, 3), np.int64)

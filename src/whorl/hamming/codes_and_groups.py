@@ -140,7 +140,7 @@ class Groups:
         return self.ends.size - 1
 
     def __getitem__(self, number: int) -> Codes:
-        number = range(len(self))[number]  # supports negative numbers and raises IndexError
+        number = range(len(self))[number]  # a negative number counts from the end; a wrong one raises IndexError
         return self.codes[self.ends[number] : self.ends[number + 1]]
 
     def __iter__(self) -> Iterator[Codes]:

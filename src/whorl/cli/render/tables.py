@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from whorl.search.attribution.results import Attribution, TextSource
     from whorl.search.similar.results import Similar, SimilarHit
 
-#: Shares of a hit, each in its own column, and the titles of these columns and of the size.
+#: Shares of a hit that a table shows in columns, and the titles of these columns and of the column of sizes.
 _COLUMNS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
 _SHARE_TITLES = ("jaccard", "A in B", "B in A", "shingles")
 #: Widths in characters: space between columns, narrowest column of ids, narrowest and widest column of names.

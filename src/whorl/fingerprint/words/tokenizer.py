@@ -367,7 +367,7 @@ class _Fold:
         """
         classes, compositions = self.tables.classes, self.tables.compositions
         composed: list[str] = []
-        starter, between = -1, -1  # index of the last starter; class of the last character after it
+        starter, between = -1, -1  # index of the last starter, and combining class of the last character after it
         for character in self.in_order(text.translate(self.tables.decompositions)):
             combining_class = classes.get(character, 0)
             if starter >= 0 and between < combining_class:
