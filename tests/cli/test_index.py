@@ -61,13 +61,15 @@ def test_a_table_on_standard_input(folder: Path, options: list[str], count: int)
 
 def test_tables_read_as_one_text_are_noted(folder: Path) -> None:
     """
-    A note names a table that is one document, and the option for documents of its rows; there is none with that option.
+    A note names a table or JSON array that is one document, and says how its rows become documents.
     """
     for name in ("a.csv", "b.csv"):
         (folder / name).write_text(f"id,text\n{name},{FIRST}\n", encoding="utf-8")
     (folder / "c.json").write_text("[1, 2]")
     advice = "read as one text; --text-column NAME makes each row a document\n"
-    assert f"note: a.csv is a table and was {advice}" in whorl("index", "--store", "store", "a.csv", "c.json").stderr
+    stderr = whorl("index", "--store", "store", "a.csv", "c.json").stderr
+    assert f"note: a.csv is a table and was {advice}" in stderr
+    assert "note: c.json is an array without objects, read as one text; objects with a text become documents" in stderr
     assert f"note: a.csv and 1 more are tables and were {advice}" in whorl("simhash", "a.csv", "b.csv").stderr
     rows = whorl("index", "--store", "rows", "a.csv", "--text-column", "text")
     assert advice not in rows.stderr

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
-from pathlib import Path
+from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -126,8 +126,8 @@ def file_documents(
 ) -> Iterator[Document]:
     """Yield the documents in files. Ids are relative to the store's base folder, which must be set.
 
-    A table is one document unless the user named the text column; `on_text_table` is called with the name of such a
-    table.
+    Unless the user named the text column, a table or a JSON array without objects is one document; `on_text_table` is
+    called with its name.
     """
     from whorl.ingest.find_and_read_files import documents_in
     from whorl.search.document_references import file_id
@@ -140,11 +140,17 @@ def file_documents(
 
 
 def table_notes(names: Sequence[str]) -> list[str]:
-    """Return the note about tables that were read as one document each; an empty list if there were none."""
-    if not names:
-        return []
-    others = f" and {len(names) - 1:,} more are tables and were" if len(names) > 1 else " is a table and was"
-    return [f"{names[0]}{others} read as one text; --text-column NAME makes each row a document"]
+    """Return notes about tables, and about JSON arrays, that were read as one document each."""
+    arrays = [name for name in names if PurePath(name).suffix.lower() == ".json"]
+    tables = [name for name in names if name not in arrays]
+    notes = []
+    if tables:
+        others = f" and {len(tables) - 1:,} more are tables and were" if len(tables) > 1 else " is a table and was"
+        notes.append(f"{tables[0]}{others} read as one text; --text-column NAME makes each row a document")
+    if arrays:
+        others = f" and {len(arrays) - 1:,} more are arrays" if len(arrays) > 1 else " is an array"
+        notes.append(f"{arrays[0]}{others} without objects, read as one text; objects with a text become documents")
+    return notes
 
 
 def is_file(name: str) -> bool:

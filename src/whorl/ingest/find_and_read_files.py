@@ -180,14 +180,14 @@ def documents_in(
     Args:
         on_problem: Called with files and rows that are not valid documents.
         span: Part of the file, from `spans_in`; None for the whole file.
-        on_text_table: Called with the name of a CSV or TSV file that is read as one document. If None, each row of such
-            a file is a document, and so is each value of a JSON array of values other than objects.
+        on_text_table: Called with the name of a table (CSV or TSV), or of a JSON array of values other than objects,
+            that is read as one document. If None, each of its rows or values is a document.
         known_as: Id of the file; None for its path.
         at_byte: Called after each group of rows, with the number of bytes read so far.
     """
     # The text of a single file does not need these modules, so import them here.
     from whorl.ingest.rows.detect_row_format import format_of as format_of_rows
-    from whorl.ingest.rows.detect_row_format import is_table_format
+    from whorl.ingest.rows.detect_row_format import is_table_or_array
     from whorl.model import Document
 
     name, known_as = PurePath(file.name), known_as or file.as_posix()
@@ -195,7 +195,7 @@ def documents_in(
         with file.open("rb") as opened:
             form = format_of_rows(opened, name, columns, file_text, as_text=on_text_table is not None)
             if form is None:
-                if on_text_table and is_table_format(format_of_rows(opened, name, columns, file_text)):
+                if on_text_table and is_table_or_array(format_of_rows(opened, name, columns, file_text)):
                     on_text_table(str(file))
                 yield Document(id=known_as, text=file_text(_bytes(opened), name), name=file.name)
                 return

@@ -51,6 +51,8 @@ def test_bytes_count_before_names(raw: bytes, name: str, form: FileFormat | None
         (OLE, "a.doc", "the formats of Office before 2007 are not read; save it as DOCX, PPTX, XLSX or PDF"),
         (OLE, "a.docx", "this DOCX is encrypted with a password, or in the format of Office before 2007"),
         (OLE, "a.msg", "Outlook's .msg is not read; save it as .eml"),
+        (b"{\\rtf1\\ansi Hello}", "a.rtf", "RTF is not read; save it as DOCX, PDF or text"),
+        (b"{\\rtf1\\ansi Hello}", "a.doc", "RTF is not read; save it as DOCX, PDF or text"),
         (b"PK\x03\x04", "a.odt", "this is an archive (ZIP), or of a format that is one and is not read"),
     ],
 )

@@ -41,7 +41,7 @@ MAIL = FileFormat("e-mail", frozenset({".eml"}))
 FORMATS = (PDF, DOCX, PPTX, XLSX, HTML, MAIL)
 
 _PDF = re.compile(rb"%PDF-[0-9]\.[0-9]")
-_ZIP = b"PK\x03\x04"
+_ZIP, _RTF = b"PK\x03\x04", b"{\\rtf"
 #: First bytes of Microsoft's older container format: Office until 2003, Outlook messages, and encrypted newer Office
 #: files.
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -56,6 +56,8 @@ def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
     by_name = next((form for form in FORMATS if file.suffix.lower() in form.suffixes), None)
     if raw.startswith(_OLE):
         raise DocumentError(_old_format_reason(file, by_name))
+    if raw.startswith(_RTF):
+        raise DocumentError("RTF is not read; save it as DOCX, PDF or text")
     if _PDF.match(raw):
         return PDF
     if raw.startswith(_ZIP):

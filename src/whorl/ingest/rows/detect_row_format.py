@@ -70,8 +70,8 @@ def detect(
         opened.seek(0)
 
 
-def is_table_format(form: RowFormat | None) -> bool:
-    return isinstance(form, TableFormat)
+def is_table_or_array(form: RowFormat | None) -> bool:
+    return isinstance(form, TableFormat | JsonArrayFormat)
 
 
 def column_names(file: File, columns: RowColumns, extract: Extract) -> list[str]:
