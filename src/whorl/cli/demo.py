@@ -82,7 +82,7 @@ def _show_sources(out: Console, store: Store, where: Path, ids: list[str]) -> No
     text = letter.read_text(encoding="utf-8")
     attribution = store.sources(source=text)
     out.print(totals_line(attribution), markup=False, soft_wrap=True)
-    out.print(sources_table(attribution, attribution.sources[:5]))
+    out.print(sources_table(attribution, attribution.sources[:5], out.width))
     for source in attribution.sources[:2]:
         passage = source.passages[0]
         out.print(f"  {plural(passage.words, 'word')} of {printable(source.id)}:", markup=False, soft_wrap=True)

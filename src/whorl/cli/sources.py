@@ -88,7 +88,8 @@ def _print(attribution: Attribution, options: SourcesOperation) -> None:
     shown = attribution.sources[options.start :][: options.rows]
     if shown:
         click.echo()
-        console().print(sources_table(attribution, shown))
+        out = console()
+        out.print(sources_table(attribution, shown, out.width))
         click.echo()
     hidden = len(attribution.sources) - options.start - options.rows
     click.echo(f"… and {hidden:,} more\n" if hidden > 0 else "", nl=False)

@@ -8,8 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, RenderableType
 
 from tests.output.test_sources import SOURCE, TEXT, example_attribution
 from whorl.cli.render.console import console
@@ -22,7 +21,7 @@ from whorl.search.attribution.results import Common
 from whorl.search.similar.results import Similar, SimilarHit, exact_estimate
 
 
-def shown(table: Table, width: int = 100) -> list[str]:
+def shown(table: RenderableType, width: int = 100) -> list[str]:
     """Return the lines of a table, without trailing blanks."""
     out = Console(file=io.StringIO(), width=width, color_system=None)
     with out.capture() as captured:
@@ -125,12 +124,35 @@ def test_sources_in_a_table() -> None:
     source = replace(attribution.sources[0], id="[red]b\x1b")
     printer = console()
     with printer.capture() as shown:
-        printer.print(sources_table(attribution, (source,)))
+        printer.print(sources_table(attribution, (source,), printer.width))
     head, *rows = shown.get().splitlines()
     assert head.split()[:5] == ["source", "name", "covers", "adds", "alone"]
     assert [row.split() for row in rows] == [
         ["[red]b�", "B", "50.0%", "50.0%", "0.0%", "16.6%", "16.6%", "100.0%", "1"]
     ]
+
+
+@pytest.mark.parametrize("is_residual", [False, True])
+@pytest.mark.parametrize(
+    ("width", "length"), [(60, 70), (80, 12), (80, 60), (100, 30), (120, 30), (120, 58), (200, 60)]
+)
+def test_ids_of_sources_stay_whole(width: int, length: int, is_residual: bool) -> None:
+    """
+    A narrow table omits names, a narrower one has the numbers below each id; ids and numbers stay whole.
+    """
+    attribution = example_attribution()
+    residual: Any = exact_estimate(40, 80, 20) if is_residual else None
+    source = replace(attribution.sources[0], id="i" * length, name="n" * 20, residual=residual)
+    lines = shown(sources_table(attribution, (source, source), width), width=width)
+    assert all(len(line) <= width for line in lines)
+    cells = " ".join(lines).split()
+    for number in ("50.0%", "16.6%", "100.0%", "1", "passages", "covers"):
+        assert cells.count(number) >= 1
+    assert all(cells.count(f"({number}%)") == 2 * is_residual for number in ("20.0", "50.0", "25.0"))
+    # Only an id that is longer than a line is folded.
+    assert sum("i" * min(length, width) in line for line in lines) == 2
+    assert sum(line.count("i") for line in lines[1:] if line.startswith("i")) == 2 * length
+    assert ("n" * 12 in " ".join(lines)) == (length + 16 + 2 <= width - (81 if is_residual else 59) - 2)
 
 
 def test_lines_around_the_sources() -> None:
@@ -158,7 +180,7 @@ def test_sources_without_common_text() -> None:
     source = replace(example_attribution().sources[0], residual=comparison.residual)
     printer = console()
     with printer.capture() as shown:
-        printer.print(sources_table(example_attribution(), (source,)))
+        printer.print(sources_table(example_attribution(), (source,), printer.width))
     assert "16.6% (0.0%)  16.6% (0.0%)  100.0% (0.0%)" in shown.get()
     left = replace(example_attribution(), common=Common(50, 4, 3, is_ignored=True))
     assert totals_line(left).startswith("5 of 6 words (83.3%) are in 1 source")

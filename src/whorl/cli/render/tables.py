@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 #: Shares of a hit that a table shows in columns, and the titles of these columns and of the column of sizes.
 _COLUMNS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
 _SHARE_TITLES = ("jaccard", "A in B", "B in A", "shingles")
+_SOURCE_TITLES = ("covers", "adds", "alone", "jaccard", "A in B", "B in A", "passages")
 #: Widths in characters: space between columns, narrowest column of ids, narrowest and widest column of names.
 _GAP, _LEAST_ID, _LEAST_NAME, _MOST_NAME = 2, 24, 16, 40
 
@@ -100,10 +103,8 @@ def _shares(similar: SimilarHit, before_residual: str) -> list[Text]:
 
 def _room_beside(shares: Sequence[Sequence[Text]], width: int) -> int:
     """Return the width, in characters, that the columns of shares leave for ids, names and bars."""
-    columns = zip(map(Text, _SHARE_TITLES), *shares, strict=True)
-    return width - sum(
-        _GAP + max(cell_len(line) for cell in cells for line in cell.plain.split("\n")) for cells in columns
-    )
+    widths = _widths(_SHARE_TITLES, [[cell.plain for cell in row] for row in shares])
+    return width - sum(widths) - _GAP * len(widths)
 
 
 def _percentage(estimate: Estimate, metric: Metric) -> Text:
@@ -112,35 +113,68 @@ def _percentage(estimate: Estimate, metric: Metric) -> Text:
     return text if low == high else text.append(f" {percent_interval(low, high)}", "dim")
 
 
-def sources_table(attribution: Attribution, shown: Sequence[TextSource]) -> Table:
+def sources_table(attribution: Attribution, shown: Sequence[TextSource], width: int) -> RenderableType:
     """Return a table of the shown sources.
 
     Three columns have numbers of words that a source covers: all words, words that no earlier source covers, and words
     that no other source covers. The other columns have the shares. If boilerplate is separated, the shares without
-    boilerplate follow in brackets.
+    boilerplate follow in brackets. If `width` is too small for whole ids next to the numbers, the table omits the
+    names; if it is still too small, the numbers are below each id.
     """
+    rows = [_source_cells(attribution, source, " ") for source in shown]
+    widths = _widths(_SOURCE_TITLES, rows)
+    room = width - sum(widths) - _GAP * len(widths)
+    ids, names = ([printable(getattr(source, part)) for source in shown] for part in ("id", "name"))
+    longest, longest_name = _widths(("source", "name"), [*zip(ids, names, strict=True)])
+    if longest > room:
+        return _sources_below_ids(attribution, shown, width)
+    # rich would read brackets in strings as markup, so use Text for ids and names.
+    cells = [map(Text, ids)]
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("source", overflow="fold", ratio=3)
-    table.add_column("name", overflow="ellipsis", no_wrap=True, max_width=30)
-    for title in ("covers", "adds", "alone", "jaccard", "A in B", "B in A", "passages"):
+    table.add_column("source")
+    if longest + _GAP + min(longest_name, _LEAST_NAME) <= room:
+        table.add_column("name", overflow="ellipsis", no_wrap=True, max_width=min(30, room - longest - _GAP))
+        cells.append(map(Text, names))
+    for title in _SOURCE_TITLES:
         table.add_column(title, justify="right", no_wrap=True)
-    for source in shown:
-        shares = [percent(getattr(source.shares, name)) if source.shares else "–" for name in Shares.NAMES]
-        if source.residual is not None:
-            residual = (percent(getattr(source.residual.shares, name)) for name in Shares.NAMES)
-            shares = [f"{share} ({part})" for share, part in zip(shares, residual, strict=True)]
-        table.add_row(
-            # rich would read brackets in strings as markup, so use Text for ids and names.
-            Text(printable(source.id)),
-            Text(printable(source.name)),
-            *(
-                percent(words / attribution.counted_words)
-                for words in (source.words, source.new_words, source.only_words)
-            ),
-            *shares,
-            f"{len(source.passages):,}",
-        )
+    for *beginning, numbers in zip(*cells, rows, strict=True):
+        table.add_row(*beginning, *numbers)
     return table
+
+
+def _sources_below_ids(attribution: Attribution, shown: Sequence[TextSource], width: int) -> Text:
+    rows = [_source_cells(attribution, source, " ") for source in shown]
+    if sum(_widths(_SOURCE_TITLES, rows)) + _GAP * len(_SOURCE_TITLES) > width:
+        rows = [_source_cells(attribution, source, "\n") for source in shown]
+    widths = _widths(_SOURCE_TITLES, rows)
+
+    def lines(cells: Sequence[str]) -> Iterator[str]:
+        for parts in zip_longest(*(cell.split("\n") for cell in cells), fillvalue=""):
+            yield "".join(f"{'':{_GAP}}{part:>{columns}}" for part, columns in zip(parts, widths, strict=True))
+
+    text = Text("\n").join([Text("source", "bold"), *(Text(line, "bold") for line in lines(_SOURCE_TITLES))])
+    for source, cells in zip(shown, rows, strict=True):
+        for line in (printable(source.id), *lines(cells)):
+            text.append(f"\n{line}")
+    text.overflow = "fold"
+    return text
+
+
+def _source_cells(attribution: Attribution, source: TextSource, before_residual: str) -> list[str]:
+    covered = (source.words, source.new_words, source.only_words)
+    shares = [percent(getattr(source.shares, name)) if source.shares else "–" for name in Shares.NAMES]
+    if source.residual is not None:
+        residual = (percent(getattr(source.residual.shares, name)) for name in Shares.NAMES)
+        shares = [f"{share}{before_residual}({part})" for share, part in zip(shares, residual, strict=True)]
+    passages = f"{len(source.passages):,}"
+    return [*(percent(words / attribution.counted_words) for words in covered), *shares, passages]
+
+
+def _widths(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the width of each column, the widest line of its cells."""
+    return [
+        max(cell_len(line) for cell in cells for line in cell.split("\n")) for cells in zip(titles, *rows, strict=True)
+    ]
 
 
 def totals_line(attribution: Attribution) -> str:
