@@ -98,7 +98,10 @@ def list_documents(store: str | None, options: Paging, as_json: bool) -> None:
 @STORE
 @operation_options(DeleteOperation)
 def delete(ids: tuple[str, ...], store: str | None, options: DeleteOperation) -> None:
-    """Delete documents from a store, by their ids, paths or names, or by a query."""
+    """Delete documents from a store, by their ids, paths or names, or by a query.
+
+    Names of no document are reported, and are no error: the command can be repeated.
+    """
     if bool(ids) == (options.query is not None):
         raise click.UsageError("name documents by their ids, or by a --query")
     with opened_store(store) as opened:
