@@ -85,7 +85,7 @@ class Document:
         return stored is not None and self.digest.startswith(stored)
 
     def wholes(self) -> list[tuple[str, Kind, Value]]:
-        """Return the distinct whole values of the name and the properties, as triples of field, type and value."""
+        """Return the distinct values of the name and the properties, unsplit, as triples of field, type and value."""
         named = [("name", Kind.KEYWORD, self.name)] if self.name else []
         own = [(name, *infer_kind(value)) for name, values in self.contents().items() for value in values]
         return list(dict.fromkeys([*named, *own]))

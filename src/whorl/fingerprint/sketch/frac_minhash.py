@@ -72,8 +72,7 @@ class SketchScheme:
 
     Args:
         k: Largest number of shingles for which a document keeps every hash, at least 1.
-        floor_level: Level of documents with at least k * 2**floor_level shingles, until the sketch has `cap` hashes; 0
-            to 20.
+        floor_level: Largest level, except for documents of which it would keep more than `cap` hashes; 0 to 20.
         cap: Approximate maximum number of hashes of a document, at least k.
         lookup_k: Largest number of shingles for which the index holds every hash of a document, 1 to k.
         bits: Number of top bits of each hash that are kept, looked up and compared, 24 to 64.
