@@ -128,8 +128,8 @@ class Fingerprint:
     """`FINGERPRINT:<reference>[_<overlap>[_<probability>]]`.
 
     The two numbers are fractions in (0, 1]: `_20` and `_0.2` are both Decimal("0.2"). Numbers inside the quotes, as in
-    `"my_50"`, may belong to the id. Then `whole` is the id with these numbers. If a document has this id, it replaces
-    `reference` and the numbers.
+    `"my_50"`, may belong to the id. In this case, `whole` is the id with these numbers. If a document has the id
+    `whole`, the clause refers to this document, and has no numbers.
     """
 
     reference: str

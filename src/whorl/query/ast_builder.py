@@ -53,7 +53,7 @@ class TokenReaders(NamedTuple):
 
 
 class _Lead(NamedTuple):
-    """The start of a leaf, with form and field (`=cm:name:`), and the leaf's tokens after it."""
+    """A leaf, split into its form and field (`=cm:name:`) and the tokens after them."""
 
     form: ast.Form
     field: str | None
@@ -81,14 +81,14 @@ def _make_parent(node: ast.Node, span: Span, *below: Piece) -> Piece:
 
 
 def _remove_sign(piece: Piece) -> Piece:
-    """Remove the sign of a piece where signs have no effect: -a becomes NOT a, and +a becomes a."""
+    """Replace the sign of a piece by an operator: -a becomes NOT a; +a and |a become a."""
     if piece.sign == "MINUS":
         return _make_parent(ast.Not(piece.node, piece.span), piece.span, piece)
     return Piece(piece.node, piece.span, piece.depth)
 
 
 def _join_operands(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Join the operands of AND, explicit or by default. Each is required unless a | makes it optional."""
+    """Join operands by AND. Each operand is required unless a | makes it optional."""
     if len(pieces) == 1:
         return pieces
     span = Span(pieces[0].span.start, pieces[-1].span.end)
@@ -115,7 +115,8 @@ def _make_clause(piece: Piece) -> ast.Clause:
 def _make_clauses(clauses: Sequence[ast.Clause], span: Span) -> ast.Clauses:
     """Return one node for several clauses. A clause with | is optional, even if no other clause is required.
 
-    Source: LuceneConjunction.addComponent, which then requires the query that matches all nodes.
+    Source: Alfresco's LuceneConjunction.addComponent. If no clause is required, it adds a required clause that matches
+    all documents.
     """
     is_required = any(clause.occur is ast.Occur.MUST for clause in clauses)
     everything = () if is_required else (ast.Clause(ast.Occur.MUST, ast.Everything(span)),)
@@ -167,7 +168,7 @@ class Builder:
         return _make_parent(ast.Or(tuple(piece.node for piece in members), span), span, *members)
 
     def sequence(self, *conjunctions: Sequence[Piece]) -> Sequence[Piece]:
-        """`sequence: AND? conjunction+`. Returns the alternatives of an OR, or one group with + and -."""
+        """`sequence: AND? conjunction+`. Returns the operands of an OR, or one group of clauses with signs."""
         pieces = [piece for conjunction in conjunctions for piece in conjunction]
         if self._operator() is ast.Operator.AND:
             return [_remove_sign(piece) for piece in _join_operands(pieces)]
@@ -216,7 +217,7 @@ class Builder:
         return tokens[0]
 
     def group(self, opening: Token, piece: Piece, closing: Token) -> Piece:
-        """`primary: open disjunction ")"`. The range of the inner node excludes the parentheses."""
+        """`primary: open disjunction ")"`. The piece's range includes the parentheses; its node's range does not."""
         self._fields.pop()
         return Piece(piece.node, span_of(opening, closing), piece.depth)
 
@@ -325,7 +326,7 @@ class Builder:
         )
 
     def _id(self, tokens: Sequence[Token], words: Sequence[Token], behind: Token | None) -> Piece:
-        """Build a FINGERPRINT with an @, or with its id in a group."""
+        """Build a FINGERPRINT that is parsed as an ordinary term: `@FINGERPRINT:id`, or an id in a group."""
         if behind is not None:
             raise self._no_id([behind])
         place = span_of(words[0], words[-1])
@@ -355,10 +356,10 @@ class Builder:
         return Piece(ast.Template(names, span), span)
 
     def _lead(self, tokens: Sequence[Token], *, is_bare: bool = False) -> _Lead:
-        """Split a leaf into form, field and tokens. With `is_bare`, refuse a form and the field FINGERPRINT."""
+        """Split a leaf into form, field and tokens. If `is_bare`, a form or the field FINGERPRINT is an error."""
         field = self._fields[-1] if self._fields else None
         at = int(tokens[0].type in ("FORM", "TILDE"))
-        # Alfresco ignores a ~, except in the group of a field.
+        # Alfresco ignores a ~ before a word, unless the word is in the group of a field.
         is_meant = at and (tokens[0].type == "FORM" or field is not None)
         form = ast.Form(tokens[0]) if is_meant else ast.Form.DEFAULT
         if tokens[at].type in FIELDS:
@@ -441,7 +442,10 @@ def _read_unquoted(reference: Token) -> Typed:
 
 
 def expand_templates(trees: Mapping[str, ast.Node], largest: int) -> dict[str, ast.Node]:
-    """Expand templates by lower-case name; raise ParameterError if one refers to itself, or is too long or too deep."""
+    """Replace references between templates by the templates' trees. The keys are names in lower case.
+
+    Raise ParameterError if a template refers to itself, or becomes too long or too deep.
+    """
     done: dict[str, ast.Node] = {}
     for name in trees:
         path = [name]

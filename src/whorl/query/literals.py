@@ -63,7 +63,7 @@ def unescape(raw: str, start: int) -> str:
 
 
 def read_pattern(raw: str, start: int, *, is_url: bool = False) -> Pattern:
-    """Return the pieces of a word: texts and wildcards. In an address, a question mark is text."""
+    """Split a word into literal texts and wildcards. In a URL, a question mark is literal."""
     pieces: list[str | WildcardCharacter] = []
     for match in (_URL_PIECE if is_url else _PIECE).finditer(raw):
         wildcard = match["wildcard"]
@@ -112,7 +112,7 @@ def _literal(char: str, span: Span) -> str:
 
 # --- numbers
 
-# Maximum length of a number. It is longer than any reasonable number, limits the work, and keeps the arithmetic exact.
+# Maximum number of characters in a number. No sensible number is longer. The limit keeps the arithmetic exact and fast.
 MAX_NUMBER_LENGTH = 20
 MAX_BOOST = 1000
 MAX_SIMILARITY = 100
@@ -153,7 +153,7 @@ def read_slop(typed: str, start: int) -> int:
 
 
 def read_number(typed: str, start: int, name: str, hint: str = "") -> Decimal:
-    """Read a decimal number without an exponent. Error messages call it `name`, and end with `hint`."""
+    """Read a decimal number without an exponent. Error messages call the number `name`, and end with `hint`."""
     span = Span(start, start + len(typed))
     if not NUMBER.fullmatch(typed):
         message = f"{name} must be a number, got {shorten(typed)}"
@@ -207,7 +207,7 @@ def read_fingerprint(parts: Sequence[Typed], typed: str) -> ast.Fingerprint:
 
     Args:
         parts: The id, then the overlap and the probability as typed, if given.
-        typed: All parts as typed, for the hint of an error; empty if underscores cannot belong to the id.
+        typed: Text of the whole literal, for hints in error messages; empty if underscores cannot belong to the id.
     """
     if not parts[0].text:
         raise missing_id_error(parts[0].start)
@@ -244,7 +244,10 @@ _UNDERSCORE = re.compile(r"\\.|_", re.DOTALL)
 
 
 def with_quoted_id(typed: str) -> str:
-    """Put quotes around the id of a literal, but not around its trailing numbers; return "" if it has no numbers."""
+    """Put quotes around the id of a literal, but not around its trailing numbers.
+
+    Return "" if the literal has no valid trailing numbers, or if its id has no underscore.
+    """
     match = re.fullmatch(rf'([^"\\]*?)((?:_{NUMBER.pattern}){{1,2}})', typed)
     if not match or "_" not in match[1] or not all(map(_is_percentage, match[2].split("_")[1:])):
         return ""
@@ -271,7 +274,7 @@ def _read_fraction(part: Typed, name: str, hint: str) -> Decimal:
 
 
 def _underscore_hint(typed: str) -> str:
-    """Return the hint for an id with underscores, because underscores separate the id from numbers."""
+    """Return a hint for error messages: how to write underscores that belong to the id."""
     if not typed:
         return ""
     escaped = with_quoted_id(typed) or PREFIX + _escape_underscores(typed)

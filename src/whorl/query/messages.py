@@ -22,7 +22,7 @@ _AS_TEXT = r"To search for the character itself, put a \ before it."
 _RANGE = "A range is [1 TO 9] with its ends, <1 TO 9> without; MIN and MAX leave an end open."
 
 
-class Mistake(Exception):  # noqa: N818 - it never leaves the package, and becomes one that ends in Error
+class Mistake(Exception):  # noqa: N818 - internal; `parse` turns it into a QueryError
     """An error and its position, raised by code that does not know the whole query."""
 
     def __init__(self, message: str, span: Span, hint: str = "", kind: type[QueryError] = QuerySyntaxError) -> None:
@@ -38,7 +38,7 @@ def shorten(text: str, longest: int = 60) -> str:
 
 
 def span_of(first: Token, last: Token | None = None) -> Span:
-    """Return the position of a token, or of a sequence of tokens given by its first and last token."""
+    """Return the position of a token, or the range from the token `first` to the token `last`."""
     assert first.start_pos is not None, "it comes from the lexer"
     end = (last or first).end_pos
     assert end is not None, "it comes from the lexer"

@@ -54,7 +54,10 @@ _DIGEST_SIZE = sha256().digest_size
 
 
 class _Lexer(ContextualLexer):
-    """Lark's contextual lexer, without the check for overlapping terminals, which takes minutes with interegular."""
+    """Lark's contextual lexer without the check for overlapping terminals.
+
+    The check takes minutes if the package interegular is installed.
+    """
 
     def __init__(
         self, conf: LexerConf, states: dict[int, Collection[str]], always_accept: Collection[str] = ()
@@ -80,7 +83,7 @@ def parser_of(grammar: str, splitter: Splitter | None) -> Lark:
     # Lark does not save these options.
     plugins = {"postlex": splitter, "_plugins": {"ContextualLexer": _Lexer}}
     path = _tables_path(grammar, splitter)
-    # The digest is right, but this version of Lark may not be able to load the tables.
+    # Build the tables again if they cannot be read, or if this version of Lark cannot load them.
     with suppress(Exception):
         tables = _PlainUnpickler(BytesIO(_read_cached_tables(path))).load()
         load: Callable[..., Lark] = Lark._load_from_dict
@@ -120,7 +123,7 @@ def _read_cached_tables(path: Path) -> bytes:
 
 def _write(path: Path, content: bytes) -> None:
     """Replace a cached file atomically, so that no process reads an incomplete file."""
-    if not path.is_absolute():  # Without a home directory, the path is relative.
+    if not path.is_absolute():  # If the user has no home directory, the path is relative.
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile(dir=path.parent, delete=False) as file:
@@ -152,8 +155,8 @@ def parse(
         strict: Whether to parse by Alfresco's own, stricter grammar.
         default_operator: Operator between adjacent words.
         field_operator: Operator between words in a group after a field.
-        templates: Queries by name, ignoring case, with `%field` or `%(field field)` for the searched words. In the
-            query, `name:word` is replaced by the template.
+        templates: Query templates by name, ignoring case, with the placeholder `%field` or `%(field field)` for the
+            searched words. In the query, `name:word` is replaced by the template, filled with `word`.
         limits: Size limits for the query and each template.
 
     Raises:
@@ -264,7 +267,7 @@ def build_grammars() -> None:
         # If the grammar has a postlex step, unwrap the lexer.
         lexer = getattr(lexer, "lexer", lexer)
         for contextual in (*lexer.lexers.values(), lexer.root_lexer):
-            # Lark compiles the expression when it is first accessed.
+            # On first access, Lark compiles the scanner's regular expression.
             _ = contextual.scanner
 
 
@@ -291,7 +294,8 @@ def _check_text(query: str, longest: int) -> None:
 _WORDS = frozenset({"WORD", "ADDRESS", "PHRASE"})
 # Each leaf of the tree contains one of these tokens. An operator that joins two of them into one leaf subtracts one.
 _LEAVES = _WORDS | {"QUALIFIED_NAME", "RANGE_START", "EVERYTHING", "ID", "TEMPLATE", "TEMPLATE_GROUP"}
-# In Alfresco's grammar, a word has up to five of these tokens, so the builder counts the leaves.
+# In Alfresco's grammar, a word consists of up to five of these tokens. So their number only gives a loose limit, and
+# the builder counts the leaves.
 _PIECES = frozenset({"NAME", "WORD", "STAR", "QUESTION_MARK", "INTEGER", "DECIMAL", "DATE", "QUALIFIED"})
 _PIECES_OF_A_WORD = 5
 _JOINS = frozenset({"DOTDOT", "NEAR"})
@@ -345,7 +349,7 @@ class TokenChecks:
         return self._open[-1] if self._open else self._options.default_operator
 
     def _check_idle(self, token: Token, before: Token | None) -> None:
-        """Raise an error if an operator other than the default precedes the first operand."""
+        """Raise an error if AND or OR precedes the first operand, unless it is the default operator."""
         is_first = before is None or before.type == "LPAR" or (before.type, token.type) == ("_OR", "_AND")
         if is_first and token.type != "_" + self._operator().value:
             raise misplaced_token_error(self._query, token, self.seen)

@@ -46,7 +46,7 @@ class Splitter:
 
 
 def _check_characters(word: Token) -> None:
-    """Raise for a character that Alfresco's lexer does not know, such as any character above U+FFFF."""
+    """Raise an error for a character that Alfresco's lexer does not know, such as any character above U+FFFF."""
     start = span_of(word).start
     for match in _OTHER_CHARACTER.finditer(word):
         char = match[1]
@@ -152,7 +152,7 @@ def _refused_test_error(query: str, here: Span, before: Sequence[Token]) -> Mist
     if previous is not None and previous.type in _STARTS_OF_A_TEST:
         here = span_of(previous)
     elif previous is not None and previous.type == "FIELD":
-        # A name without a value is no field, so report the error at the colon.
+        # Without a value, the name is not a field, so report the error at the colon.
         here = Span(span_of(previous).end - 1, span_of(previous).end)
     return _refused_text_error(query[here.start : here.end], here)
 

@@ -29,11 +29,11 @@ from whorl.query.literals import (
 _PLAIN_FIELD = re.compile(
     rf"(?!FINGERPRINT:|(?:{'|'.join(QUALIFIED)}):)(?P<uri>{URI})?(?P<name>\d*[^\W\d][\w.-]*(:\d*[^\W\d][\w.-]*)*)"
 )
-# An operator at the start of a word, up to the end of the word, a quote or an exclamation mark.
+# Words that the parser would read as operators: and, or, not, even if a quote or an exclamation mark follows.
 _KEYWORD = re.compile(r"(?:and|or|not)(?:$|['!])", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# ASCII punctuation that is text at the start of a word, and punctuation that is text later in a word. Two dots would be
-# read as a range, and two slashes after a field as an address.
+# ASCII punctuation that needs no backslash at the start of a word, and later in a word. A repeated dot or slash needs a
+# backslash: the parser would read two dots as a range, and two slashes after a field as an address.
 _SAFE_FIRST = frozenset("@#$,;./")
 _SAFE_NEXT = _SAFE_FIRST | frozenset("-+%=!'")
 _SAFE_ONCE = frozenset("./")
@@ -43,7 +43,7 @@ _PLAIN_ID = re.compile(r"[A-Za-z0-9./:@#$+-]+")
 
 
 class _Tightness(IntEnum):
-    """Precedence of a node. Inside a node of higher precedence, it needs parentheses."""
+    """Precedence of a node. A node needs parentheses inside a node of higher precedence."""
 
     OR = 0
     SEQUENCE = 1
@@ -57,8 +57,8 @@ def unparse(node: ast.Node) -> str:
     r"""Return canonical query text for a tree: `parse(unparse(node)) == node`.
 
     Raises:
-        ParameterError: No query text gives this tree: an empty word, an `Or` with one member, a `Clauses` without + and
-            -, a number outside its range, more than `ast.MAX_DEPTH` levels.
+        ParameterError: The tree cannot be written as a query. It has an empty word, an `Or` with one member, a
+            `Clauses` without + and -, a number outside its range, or more than `ast.MAX_DEPTH` levels.
 
     >>> print(unparse(ast.And((ast.Term("pdf", "type"), ast.Not(ast.Term("or"))))))
     type:pdf AND NOT \or
@@ -131,7 +131,7 @@ def _leaf(node: ast.Leaf) -> str:
 
 
 def _word(text: str, form: ast.Form, field: str | None) -> str:
-    # Without a field, "a ~2" would be read as a similarity.
+    # In "a ~2", the parser would read ~2 as the similarity of a, so put a backslash before the digit.
     is_number = form is ast.Form.TOKENISED and field is None and text[:1] in tuple("0123456789.")
     return ("\\" if is_number else "") + write_word(text)
 
@@ -316,7 +316,7 @@ def write_fingerprint(node: ast.Fingerprint) -> str:
     numbers = "".join("_" + _percent(value) for value in (node.overlap, node.probability) if value is not None)
     if _PLAIN_ID.fullmatch(node.reference):
         return PREFIX + node.reference + numbers
-    # If numbers follow the quotes, the parser does not split the quoted id at underscores, so they need no escaping.
+    # If numbers follow the quotes, the parser does not split the id at underscores, so underscores need no escaping.
     return PREFIX + write_quoted(node.reference, special="" if numbers else "_") + numbers
 
 

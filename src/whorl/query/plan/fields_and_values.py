@@ -118,8 +118,8 @@ class Fields:
     Args:
         patterns: Types of Solr's dynamic fields by pattern (`*_i`), for engines that do not list the fields of
             documents.
-        called: Aliases of fields in a collection, for example for `content`.
-        split: The engine's fields in which `split_name` also splits words at `_` and `.`.
+        called: Names that fields have in a collection, by their names in whorl, such as `content`.
+        split: The engine's fields whose words are also split at `_` and `.`, as by `split_name`.
     """
 
     known: Mapping[str, Places]
@@ -172,7 +172,7 @@ def value_named(typed: str, names: Mapping[str, str], values: Mapping[str, _Valu
 def _possible_names(typed: str, names: Mapping[str, str]) -> Iterator[str]:
     """Yield the possible names of a field in the store, the likeliest first."""
     if typed in names:
-        # An alias in the settings has no other meaning.
+        # An alias from the settings replaces all other meanings of the name.
         yield names[typed]
         return
     yield typed
@@ -205,7 +205,8 @@ def _local_name(typed: str) -> Iterator[str]:
 LONGEST_WHOLE = 1000
 #: If a text is longer, the index stores this number of its characters and a digest of the whole text.
 _BEGINNING = 200
-#: Maximum number of characters of a range's bound. It is smaller than the stored beginning of a text.
+#: Maximum number of characters of a range's bound. It is below `_BEGINNING`, so that a bound compares correctly with
+#: the stored beginning of a long text.
 LONGEST_BOUND = 100
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3})?")
@@ -235,14 +236,14 @@ def infer_kind(value: Value) -> tuple[Kind, Value]:
 
 
 def encode_keyword(text: str) -> str:
-    """Return the indexed form of a text that is searched as a whole: a long text is its beginning and a digest."""
+    """Return the indexed form of a whole (not tokenized) text; a long text is cut, and a digest is appended."""
     if len(text) <= LONGEST_WHOLE:
         return text
     return f"{text[:_BEGINNING]}…{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
 def value_of(kind: Kind, place: str, text: str, now: datetime) -> Test:
-    """Return a test for one value, with weight 0; raise UnreadableError if the text is of another type."""
+    """Return a test for the value in `text`, with weight 0; raise UnreadableError if it is not a value of `kind`."""
     match kind:
         case Kind.DATE:
             moments = read_date(text, now)
@@ -413,7 +414,7 @@ def read_date(text: str, now: datetime) -> DateSpan:
 
 
 def date_of(text: str) -> int | None:
-    """Return a date of a document in milliseconds since 1970, or None if it has no year, month or day.
+    """Return a document's date in milliseconds since 1970; None if the text is not a date with year, month and day.
 
     >>> date_of("1970-01-02"), date_of("1970-01-01T01:00:00+01:00"), date_of("1970"), date_of("next week")
     (86400000, 0, None, None)
@@ -491,6 +492,6 @@ def _add_units(moment: datetime, count: int, unit: str) -> datetime:
         return moment + timedelta(milliseconds=count * _MILLISECONDS[unit])
     months = moment.year * 12 + moment.month - 1 + count * (12 if unit == "YEAR" else 1)
     year, month = months // 12, months % 12 + 1
-    # As in Java, a change of months cannot move the day beyond the end of the month.
+    # As in Java, one month after 31 January is the last day of February.
     day = min(moment.day, calendar.monthrange(year, month)[1])
     return moment.replace(year=year, month=month, day=day)

@@ -43,7 +43,7 @@ Value: TypeAlias = str | int | float | bool
 class Words:
     """Adjacent words of `text` in a field, or in the default text fields.
 
-    `slop` is the maximum number of moves of a word by one place. To swap two words takes two moves.
+    `slop` is the maximum number of moves; a move shifts one word by one place. Swapping two words takes two moves.
     """
 
     text: str
@@ -64,7 +64,7 @@ class InOrder:
 
 @dataclass(frozen=True, slots=True)
 class FuzzyWord:
-    """Words within 1 or 2 `edits` of a word; an edit inserts, deletes, replaces or swaps letters."""
+    """Words that differ from a word by at most `edits` (1 or 2) letters inserted, deleted, replaced or swapped."""
 
     word: str
     edits: int
@@ -135,7 +135,7 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class FieldClause:
-    """A clause without the type of its field, which `resolve` finds. The type determines the meaning of the clause."""
+    """A clause whose field is not looked up yet. `resolve` looks up the field's type, which determines the meaning."""
 
     clause: ast.Term | ast.Phrase | ast.Wildcard | ast.Fuzzy | ast.Range | ast.Proximity
     weight: float = 1.0
@@ -145,8 +145,8 @@ class FieldClause:
 class FingerprintClause:
     """A FINGERPRINT without its source's tokens, which `bind` adds. Overlap and probability are fractions in (0, 1].
 
-    `whole` is the reference with trailing numbers that may belong to the id. `with_ids` looks up the id, and sets
-    `whole` to None.
+    `whole` is the reference with trailing numbers that may belong to the id. `with_ids` decides whether they do, and
+    sets `whole` to None.
     """
 
     reference: str
@@ -159,7 +159,7 @@ class FingerprintClause:
 
 @dataclass(frozen=True, slots=True)
 class SharedTokens:
-    """At least `min_should_match` of `tokens`, counting repetitions; scores the number of matches times `weight`.
+    """Documents with at least `min_should_match` of `tokens`, which may repeat; scores the matches times `weight`.
 
     Tokens are integers from `Signature.integers`. The engine converts them to the encoding of its index.
     """
@@ -172,7 +172,7 @@ class SharedTokens:
 
 @dataclass(frozen=True, slots=True)
 class SharedBands:
-    """At least one band (tokens that must all match); scores the number of matching bands times `weight`."""
+    """Documents with all tokens of at least one band; scores the number of matching bands times `weight`."""
 
     reference: str
     bands: tuple[tuple[int, ...], ...]
@@ -181,10 +181,10 @@ class SharedBands:
 
 @dataclass(frozen=True, slots=True)
 class SketchTokens:
-    """At least `min_should_match` of a sketch's tokens, in a range of document sizes; scores the number of matches.
+    """Documents in a size range with at least `min_should_match` of a sketch's tokens; scores the number of matches.
 
-    Sizes are numbers of distinct shingles; `largest_size` is None if there is no limit. `is_whole` is True if the
-    tokens are all hashes of the source, without repetitions.
+    A size is a number of distinct shingles; `largest_size` is None if there is no limit. `is_whole` is True if the
+    tokens are all hashes of the source, each once.
     """
 
     reference: str
@@ -197,13 +197,13 @@ class SketchTokens:
 
     @property
     def scores_shared(self) -> bool:
-        """Whether scores count all shared hashes: the index has every hash of documents up to `largest_size`."""
+        """Whether the score counts all shared hashes, because all matching documents are indexed with every hash."""
         return self.is_whole and self.largest_size is not None and self.scheme.lookup_level(self.largest_size) == 0
 
 
 @dataclass(frozen=True, slots=True)
 class PassageNumbers:
-    """At least one of a text's distinct passage hashes (`fingerprint.winnowing`); scores the number of matches."""
+    """Documents with at least one of a text's passage hashes (`fingerprint.winnowing`); scores the matches."""
 
     reference: str
     scheme: PassageScheme
@@ -299,9 +299,9 @@ def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
 
 
 def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:
-    """Return the references to documents in FINGERPRINT clauses.
+    """Return the ids of the documents that FINGERPRINT clauses name.
 
-    The value is True if the order of the document's tokens matters, as for a clause with a probability.
+    The value of an id is True if a clause has a probability, which makes the order of the document's tokens matter.
     """
     wanted: dict[str, bool] = {}
     for leaf in leaves(plan):

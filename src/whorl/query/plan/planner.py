@@ -89,7 +89,7 @@ _PROPERTY = re.compile(r"(?=.*[a-z])[^:{}_]+")
 
 
 def _parse(query: str, **options: Any) -> ast.Node:
-    # Importing the parser takes longer than a search for the copies of a document, so import it here.
+    # Importing the parser takes longer than a search for the copies of a document, so import it only if needed.
     from whorl.query.parser import parse
 
     return parse(query, **options)
@@ -104,7 +104,7 @@ class QueryDefaults:
 
     Args:
         templates: Queries by name, with `%field` as the placeholder for the searched words.
-        default_field: Field for words without a field.
+        default_field: Field to search for words that name no field.
         text_fields: Fields that TEXT means; if empty, the store's own text fields.
         namespace: Default namespace of properties.
         empty_fields: Fields that the store may lack. A clause on a missing field matches no document. Any other unknown
@@ -142,7 +142,7 @@ class QueryDefaults:
         return make_filter(self._read_runnable(query), self._plan_clause)
 
     def _read_runnable(self, query: str) -> ast.Node:
-        """Return the tree of a query; raise an error if no engine can run a part that Alfresco's grammar accepts."""
+        """Return the tree of a query; raise an error for parts that the grammar accepts, but no engine supports."""
         tree = self.read(query)
         for node in ast.walk(tree):
             if isinstance(node, ast.Template):
@@ -343,7 +343,7 @@ class _Resolver:
         return tests
 
     def _find_places(self, name: str, span: Span) -> list[Places]:
-        """Return the types and engine fields of each field that a name refers to; empty if a field has no values."""
+        """Return the types and engine fields of each field that a name refers to; warn if the store may lack it."""
         if name not in self._names:
             if name in DATA_TYPES and self._fields.find(name) is None:
                 if places_of_type := list(self._fields.find_by_kinds(DATA_TYPES[name])):
@@ -409,7 +409,7 @@ class _Resolver:
                 chosen = [wanted] if wanted in kinds else kinds
                 tests: list[_FieldTest] = []
                 if Kind.TEXT in chosen:
-                    # Whole values also match patterns that words cannot express, so these patterns are no error here.
+                    # Whole values can match patterns that words cannot express, so do not raise an error for these.
                     tests += self._word_tests(clause, places[Kind.TEXT], is_lenient=Kind.KEYWORD in chosen)
                 if Kind.KEYWORD in chosen:
                     tests.append(WildcardValue(places[Kind.KEYWORD], pattern, 0.0))
@@ -477,18 +477,21 @@ class _Resolver:
         return tests
 
     def _split_name_tests(self, clause: ast.Leaf) -> list[_FieldTest]:
-        """Split a clause at `_` and `.`; return its tests in the default fields whose words are also split there."""
+        """Return tests for the clause, split at `_` and `.`, in the default fields whose words are split there too."""
         if _split_clause(clause) == clause:
             return []
         tests: list[_FieldTest] = []
         for place in self._fields.split:
-            # If the clause is wrong, the unsplit clause raises the error.
+            # If the clause is invalid, the tests of the unsplit clause raise the error.
             with suppress(FieldError):
                 tests += self._word_tests(clause, place, is_lenient=True)
         return tests
 
     def _word_tests(self, clause: ast.Leaf, field: str | None, *, is_lenient: bool = False) -> list[_FieldTest]:
-        """Return tests of a clause on the words of a field; `is_lenient` omits patterns that words cannot express."""
+        """Return tests of a clause on the words of a field.
+
+        If `is_lenient`, return no tests for a pattern that words cannot express, instead of raising an error.
+        """
         clause = _split_clause(clause) if field in self._fields.split else clause
         match clause:
             case ast.Term(text=text):
@@ -520,7 +523,7 @@ class _Resolver:
     def _word_order_tests(
         self, row: Iterable[tuple[str | ast.WildcardCharacter, ...]], slop: int, field: str | None, clause: ast.Leaf
     ) -> list[_FieldTest]:
-        """Return the test for words or patterns in order. An empty `row` gives a test that matches nothing."""
+        """Return the test for words or patterns in order. If `row` is empty, the test matches nothing."""
         words = tuple(row)
         if not words:
             reason = (
@@ -568,7 +571,7 @@ def _split_clause(clause: ast.Leaf) -> ast.Leaf:
 
 
 def _strip_wildcards(row: Sequence[Pattern]) -> list[Pattern]:
-    """Return the words of a pattern without a leading or trailing *: `*.txt` becomes the word `txt`."""
+    """Remove `*` from the beginning and the end of a row of words: `*.txt` becomes the word `txt`."""
     words = list(row)
     while words and words[0] == _JUST_ANY:
         del words[0]
