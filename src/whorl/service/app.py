@@ -1,6 +1,6 @@
 """Builds the HTTP application: whorl's own routes and Alfresco-compatible routes, on one store.
 
-FastAPI describes parameters and responses in OpenAPI. `describe` adds the checks of the middleware, and the failures.
+FastAPI describes parameters and responses in OpenAPI. `describe` adds the credentials and the failures.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ from whorl.settings.settings import Settings
 from whorl.store import Store
 
 _Json: TypeAlias = dict[str, Any]
-#: Meaning of each status of a failure.
+#: Description of each HTTP status of a failed request.
 _MEANINGS = {
     400: "A part of the request is not valid; the message names it",
     401: "The request has no valid key, password or ticket",
@@ -85,7 +85,7 @@ _SECURITY: _Json = {
     "key": {"type": "http", "scheme": "bearer", "description": "A key of WHORL_API_KEY"},
     "password": {"type": "http", "scheme": "basic", "description": "WHORL_USER and WHORL_PASSWORD, or a ticket"},
 }
-#: Number of threads for the page's files and for log-ins. They are added to the settings' number of threads.
+#: Number of threads for the page's files and for log-ins, in addition to the threads that the settings allow.
 _FURTHER_THREADS = 8
 
 
@@ -157,7 +157,7 @@ def create_app(
         alfresco_routes(store, access, is_read_only=settings.is_read_only),
     ]
     routes = [*app.routes, *(route for router in routers for route in router.routes)]
-    # Starlette runs the middleware that was added last first.
+    # Requests pass the middleware in reverse order: what is added last runs first.
     app.add_middleware(DirectRoutes, routes=routes)
     # Only requests to an embedded store take turns; requests to a search server can wait for it in parallel.
     turn = Turns().turn if store.engine.runs_in_process else nullcontext
@@ -190,7 +190,7 @@ def create_app(
 
 
 def create_configured_app(store: Store, settings: Settings, state: SharedState | None = None) -> FastAPI:
-    """Return the service with the credentials and the address of the settings."""
+    """Return the application with the credentials and the allowed hosts of the settings."""
     credentials, hosts = access_of(settings)
     return create_app(store, credentials, settings, hosts, state)
 
@@ -249,7 +249,7 @@ class DirectRoutes:
     """Calls the functions of routes directly, because FastAPI's own work takes as long as a short search.
 
     The functions are `async` functions without arguments, and functions whose only argument is a `RequestBody`. FastAPI
-    still describes them, and reports the mistakes of a request, such as parameters in an address that has none.
+    still describes these routes, and answers invalid requests, for example with parameters that the route lacks.
     """
 
     def __init__(self, app: ASGIApp, routes: Iterable[BaseRoute]) -> None:

@@ -67,7 +67,7 @@ class Report:
         refused: Number of lines without a valid document, or with a document that cannot be stored.
         errors: Errors of the first refused lines, by line.
         checked: Number of documents that were compared with stored documents.
-        repeats: For the first documents that repeat other documents, the repeated documents; None if not requested.
+        repeats: The first documents that repeat others, with the documents that they repeat; None if not requested.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
@@ -99,7 +99,7 @@ class Report:
 
 
 class BrokenOffError(Exception):
-    """An upload has ended early, because of an error; `report` says what was stored before."""
+    """An upload has ended early, because of an error; `report` counts the documents stored before the error."""
 
     def __init__(self, report: Report, cause: WhorlError | HTTPException) -> None:
         super().__init__(str(cause))
@@ -115,7 +115,7 @@ class LineSplitter:
 
     @property
     def kept(self) -> int:
-        """Number of bytes in memory of the line that has not yet ended."""
+        """Number of bytes in memory that belong to the unfinished line."""
         return self._size if self._pieces else 0
 
     def split(self, chunk: bytes) -> Iterator[Line]:
@@ -127,7 +127,7 @@ class LineSplitter:
         self._add(remainder)
 
     def remainder(self, *, is_ended: bool = False) -> Iterator[Line]:
-        """Yield the current line; if it is empty, only with `is_ended` (a line feed follows)."""
+        """Yield the current line, unless it is empty and no line feed ends it (`is_ended`)."""
         if self._size or is_ended:
             yield self._number, b"".join(self._pieces) if self._size <= self._most else None
         self._number, self._pieces, self._size = self._number + 1, [], 0
@@ -216,7 +216,7 @@ class Uploads:
 
         def documents() -> Iterator[Document]:
             for number, document in self._documents(part, report):
-                # A write must not be interrupted, so check between documents.
+                # A write must not be interrupted, so check between documents whether the client has disconnected.
                 if disconnected.is_set():
                     raise StoppedError("the client of this upload has gone")
                 numbers[document.id] = number
@@ -243,7 +243,7 @@ class Uploads:
 
 
 def _require_few_values(line: bytes) -> None:
-    """Raise DocumentError if a line has too many keys and values, which would block the interpreter."""
+    """Raise DocumentError if a line has too many keys and values: parsing it would block all threads."""
     if len(line) <= _METERED_BYTES:
         return
     meter = JsonMeter("a document here", MOST_VALUES)

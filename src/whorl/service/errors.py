@@ -73,8 +73,8 @@ class QuerySpan(TypedDict):
 class Error(TypedDict):
     """Error of a failed request.
 
-    A wrong query adds position and hint. An unknown document adds the id of a similar document. An interrupted upload
-    adds the report on the documents stored so far.
+    An error in the query has its position and a hint, the error for an unknown document may suggest another id, and the
+    error of an interrupted upload has the report on the documents stored so far.
     """
 
     statusCode: int

@@ -85,7 +85,7 @@ class Jobs(Generic[Result]):
         self._thread: ThreadPoolExecutor | None = None
 
     def start(self, work: Callable[[], Result]) -> Job[Result]:
-        """Queue a job. A cancelled job ends when it next reports progress, or earlier.
+        """Queue a job. If the job is cancelled, it ends at the latest when it next reports progress.
 
         Raises:
             HTTPException: 429, the queue is full.

@@ -37,7 +37,7 @@ from whorl.service.routes.duplicates import DuplicateSearches
 from whorl.settings.settings import Settings, shared_folder, use_in_workers
 from whorl.store import Store, open_store
 
-#: glibc's parameter for the maximum number of arenas, and its value. Python runs one thread at a time, so few are
+#: glibc's parameter for the maximum number of arenas, and its value. Python runs one thread at a time, so two are
 #: enough.
 _M_ARENA_MAX, _ARENAS = -8, 2
 #: Interval in seconds between two calls of `malloc_trim`. Each call blocks allocations for some 50 ms.
@@ -48,9 +48,9 @@ def limit_arenas() -> None:
     """Limit all threads to two arenas (memory pools) of glibc. Call this before opening a store, which starts threads.
 
     By default, glibc creates up to eight arenas per processor, and each keeps the memory that its threads have freed.
-    When it has more than eight arenas, glibc does not read the limit again.
+    Once glibc has more than eight arenas, it ignores a new limit.
     """
-    # Do nothing with another C library, which has no `mallopt`.
+    # Other C libraries have no `mallopt`.
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
 
@@ -72,7 +72,7 @@ def keep_giving_back() -> None:
     threading.Thread(target=run, name="gives memory back", daemon=True).start()
 
 
-#: An unused connection stays open for this time in seconds. Usual proxies close it earlier.
+#: An unused connection stays open for this time in seconds. Most proxies close unused connections earlier.
 _KEEP_ALIVE_SECONDS = 75
 #: uvicorn's exit code if the service cannot start, for example because its port is in use.
 _STARTUP_FAILURE = 3
@@ -80,7 +80,7 @@ _STARTUP_FAILURE = 3
 _HUNG_SECONDS = 60
 #: File in the shared folder with the address of the shared state.
 _ADDRESS = "address"
-#: File in the shared folder; the worker that prints the address to open creates it.
+#: File in the shared folder. The worker that prints the service's address creates it, so that no other worker does so.
 _ANNOUNCED = "announced"
 
 
@@ -91,11 +91,11 @@ HEAD_BYTES = 65_536
 class Connection(HttpToolsProtocol):
     """Connection that limits the size of a request's line and headers, and sends each part of a response at once.
 
-    uvicorn limits them only with h11, which takes twice the time. Trailers are dropped: they are headers after a body
-    in chunks, and uvicorn would add them to the checked headers.
+    uvicorn limits this size only with the parser h11, which takes twice the time. Trailers (headers after a chunked
+    body) are dropped, because uvicorn would add them to the headers, which have been checked before.
     """
 
-    #: Bytes received since the last end of the headers, part of a body, or end of a request.
+    #: Number of bytes received since the end of the headers, the last part of the body, or the end of the request.
     _pending_bytes = 0
     _is_in_head = False
 
@@ -156,13 +156,13 @@ class WorkerLoop(asyncio.SelectorEventLoop):
             own.bind(address)
         except OSError as error:
             _log_bind_error(address, error)
-            # With this code, the supervisor ends the service. After other failures, it would start workers endlessly.
+            # With this exit code, the supervisor ends the service. Otherwise it would start workers endlessly.
             sys.exit(_STARTUP_FAILURE)
         return await super().create_server(*args, sock=own, **options)
 
 
 def serve(store: Store, settings: Settings) -> None:
-    """Serve until a signal arrives, then finish the accepted requests. Port 0 is any free port; the log shows it."""
+    """Serve until a signal arrives, then finish the accepted requests. If the port is 0, the system chooses one."""
     if settings.workers > 1:
         _run_workers(store, settings)
         return
@@ -263,7 +263,7 @@ def _run_workers(store: Store, settings: Settings) -> None:
         (Path(folder) / _ADDRESS).write_text(str(server.address), encoding="utf-8")
         is_terminal = sys.stderr.isatty()
         if is_terminal and settings.listen[1] == 0:
-            # Workers would not know uvicorn's choice of the port, so choose it here.
+            # Choose the port here, because workers would not know the port that uvicorn chooses.
             settings = replace(settings, listen=(settings.listen[0], _free_port(settings.listen[0])))
         use_in_workers(settings, Path(folder))
         config = uvicorn.Config(
@@ -271,7 +271,7 @@ def _run_workers(store: Store, settings: Settings) -> None:
             factory=True,
             workers=settings.workers,
             timeout_worker_healthcheck=_HUNG_SECONDS,
-            # Use WorkerLoop only on Linux: other systems give all connections to one of its sockets.
+            # Use WorkerLoop only on Linux: other systems give all connections to the socket of one worker.
             loop=f"{WorkerLoop.__module__}:{WorkerLoop.__name__}" if sys.platform == "linux" else "auto",
             **_server_options(settings, is_terminal=is_terminal),
         )
@@ -288,8 +288,8 @@ class _Supervisor(Multiprocess):
     """Replaces workers that died or hang."""
 
     def keep_subprocess_alive(self) -> None:
-        # If only the worker has its end of the pipe, its death ends uvicorn's wait for an answer, which takes
-        # `_HUNG_SECONDS` otherwise.
+        # Close this process's copy of the worker's end of the pipe. Then a worker's death closes the pipe, and uvicorn
+        # does not wait `_HUNG_SECONDS` for an answer.
         for process in self.processes:
             process.child_conn.close()
         super().keep_subprocess_alive()

@@ -73,9 +73,9 @@ FacetRequest: TypeAlias = FilterCount | FieldValueCounts | FieldNumbers
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A value of a field (None for hits without a value), with its query, number of hits and nested answers.
+    """Hits with one value of a field: the value as text, query, number of hits, nested answers.
 
-    The value is written in the query language.
+    `text` is None for hits without a value.
     """
 
     text: str | None
@@ -106,7 +106,7 @@ def answer_facets(
 
     Raises:
         ParameterError: A field holds words, which cannot be counted, or has no numbers for statistics.
-        QueryError: A filter cannot run; a filter on an unknown field matches nothing.
+        QueryError: A filter is invalid. A filter on an unknown field is not an error, and its count is 0.
     """
     translator = _FacetTranslator(prepared)
     reads = [translator.add(request) for request in requests]

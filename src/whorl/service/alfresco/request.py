@@ -240,7 +240,7 @@ class Stats(AlfrescoModel):
 
 
 class Pivot(AlfrescoModel):
-    """Nested counts. Each key is the label of a facet field. The last key may be the label of statistics."""
+    """Nested counts. Each key is the label of a facet field; the last key may instead be the label of statistics."""
 
     key: Text
     pivots: Annotated[list[Pivot], Field(max_length=1)] = []
@@ -303,7 +303,7 @@ class RequestQuery(AlfrescoModel):
 
 
 class RequestPagination(AlfrescoModel):
-    """Which hits to return. The numbers may also be sent as strings, such as "10"."""
+    """Range of the hits to return. The numbers may also be sent as strings, such as "10"."""
 
     max_items: Annotated[int, Field(ge=1, le=MAX_ROWS)] = 100
     skip_count: Annotated[int, Field(ge=0, le=MAX_START)] = 0
@@ -496,7 +496,7 @@ class SearchRequest(AlfrescoModel):
 
 
 def markings(highlight: Highlight) -> dict[str, Marking]:
-    """Return the highlighting options by field, by default of cm:name and cm:content."""
+    """Return the options of each field to highlight; if the request names no field, of cm:name and cm:content."""
 
     def marking(field: HighlightField) -> Marking:
         own = {name: getattr(field, name) for name in HighlightField.model_fields}

@@ -28,7 +28,7 @@ from whorl.service.json_response import Json
 from whorl.service.route_paths import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS
 from whorl.store import Store
 
-#: Node types: of a document without a type, and of a folder.
+#: Node type of a document that has no type, and node type of a folder.
 NODE_TYPE, FOLDER_TYPE = "cm:content", "cm:folder"
 #: Values for an unknown creator or modifier, and for an unknown date.
 NOBODY, NEVER = "System", "1970-01-01T00:00:00.000+0000"
@@ -197,7 +197,7 @@ def _replace_namespaces(name: str) -> str:
 
 
 _ME = f"{TICKETS}/-me-"
-#: The only allowed query parameter.
+#: The only query parameter that a search allows.
 _TICKET_PARAMETER = "alf_ticket"
 
 

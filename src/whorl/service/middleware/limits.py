@@ -53,7 +53,7 @@ class RequestGauge:
 
 
 class ClientLimit:
-    """Limits the simultaneous requests of each client. In an open service, a client is an address."""
+    """Limits the simultaneous requests of each client. If the service is open, a client is an IP address."""
 
     def __init__(self, app: ASGIApp, most: int, is_open: bool) -> None:
         self._app, self._most, self._is_open = app, most, is_open
@@ -243,7 +243,7 @@ def _needs_no_slot(scope: Scope) -> bool:
 
 
 class _Client:
-    """Detects a client's disconnection after the first call of `gone()`; the body was already read."""
+    """Notices when a client disconnects, from the first call of `gone()` on; the body was already read."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -264,7 +264,7 @@ class _Client:
             self._gone.cancel()
 
     def replaying(self, body: Message) -> Receive:
-        """Return a `receive` function for the whole body, then for the disconnect."""
+        """Return a `receive` function that gives the whole body, then the disconnect."""
         left = [body]
 
         async def receive() -> Message:
@@ -303,7 +303,7 @@ class JsonMeter:
             ParameterError: The text has too many keys and values, or is nested too deeply.
         """
         part = self._held + part
-        # A part may end in the middle of an escape sequence. Then hold the backslash back for the next part.
+        # If the part ends in the middle of an escape sequence, keep the backslash for the next part.
         self._held = b"\\" if (len(part) - len(part.rstrip(b"\\"))) % 2 else b""
         part = part.removesuffix(self._held).replace(b"\\\\", b"").replace(b'\\"', b"")
         pieces = part.split(b'"')
@@ -394,8 +394,7 @@ async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemor
     """Read a whole JSON body into `body`, within limits.
 
     Raises:
-        HTTPException: 413, the body is too large, regardless of its headers; 400, the body has too many values, or is
-            not in UTF-8.
+        HTTPException: 413, the body has more than `limit` bytes; 400, the body has too many values, or is not in UTF-8.
         ClientDisconnect: The client has disconnected.
     """
     meter, has_more = JsonMeter("a body here"), True
@@ -492,7 +491,7 @@ def _require_media_type(scope: Scope) -> None:
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` function for the given body, then for the original messages."""
+    """Return a `receive` function that gives the body, then the original messages."""
     parts = [body]
 
     async def again() -> Message:

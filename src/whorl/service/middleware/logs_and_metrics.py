@@ -65,7 +65,7 @@ class TerminalFormatter(logging.Formatter):
         if event == "request":
             event = f"{members.pop('method')} {members.pop('route')} {members.pop('status')}"
             event += f" {1000 * members.pop('seconds'):.0f} ms"
-            # Ids connect the logs of several services, but a terminal shows only one, so leave them out.
+            # Leave out the id: it connects the logs of several services, and a terminal shows the log of only one.
             members.pop("id", None)
         shown = [event, *(f"{name}={value}" for name, value in members.items())]
         if record.levelno >= logging.WARNING:
@@ -112,7 +112,7 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 
 
 class Metrics:
-    """Metrics of one service, which its worker processes keep in a folder."""
+    """Metrics of one service. Worker processes share their metrics in a folder."""
 
     def __init__(self, gauge: RequestGauge, folder: Path | None = None) -> None:
         self._registry, self._folder = CollectorRegistry(), folder

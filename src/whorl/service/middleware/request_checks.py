@@ -71,7 +71,7 @@ class Hosts:
         origins: Origins of pages that may send requests, such as https://app.example.org.
 
     Raises:
-        ParameterError: A host with a port, path or pattern, or an invalid origin.
+        ParameterError: A host has a port, path or pattern, or an origin is invalid.
     """
 
     def __init__(self, listening: str, allowed: Collection[str] = (), origins: Collection[str] = ()) -> None:
@@ -108,7 +108,7 @@ class Hosts:
         if site in ("same-origin", "none") or not (site or origin) or origin in self._origins:
             return True
         page = _plain(_host_of(origin))
-        # Compare the hosts only without Sec-Fetch-Site: browsers that send this header compare them themselves.
+        # Compare the hosts only if Sec-Fetch-Site is missing: browsers that send this header compare them themselves.
         return bool(page) and (page in self._allowed or (not site and page == _plain(_without_port(host))))
 
 
@@ -155,7 +155,7 @@ def _is_unspecified(host: str) -> bool:
 
 def check_credentials(access: Access, scope: Scope) -> None:
     """Refuse a request without valid credentials."""
-    # The router uses the same path, and no Host header can change it.
+    # Check the path that the router uses; a Host header cannot change it.
     if not is_of_the_store(scope["path"]) or is_log_in(scope):
         return
     if not access.admits(header(scope, b"authorization"), scope["query_string"].decode("latin-1")):

@@ -54,7 +54,7 @@ class RequestBody(BaseModel):
     rule: ClassVar[dict[str, Any]] = {}
     #: Example request for a store with the contracts of examples/; None if the properties have examples.
     example: ClassVar[Example] = None
-    #: Objects that an error shows if the value is no object; empty for the example.
+    #: Valid objects, shown in the error if the value is not an object; if empty, the error shows `example`.
     forms: ClassVar[str] = ""
 
     @model_validator(mode="before")

@@ -191,8 +191,8 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
         `max_properties` is refused, and so is a document whose new property names would exceed `max_property_names` in
         the store. The other documents of the request are stored.
 
-        With `check`, nothing is stored: `repeats` lists for each document the stored documents that it repeats, by at
-        least this percentage of the `metric`. A is the document that was sent. With `warn`, the documents are stored,
+        With `check`, nothing is stored: for each document, `repeats` lists the stored documents that repeat at least
+        this percentage, measured by `metric`. A is the document that was sent. With `warn`, the documents are stored,
         and `repeats` also lists earlier documents of the same request.
         """
         options = options_in(parameters, IndexOperation)
@@ -221,7 +221,7 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
 
     @router.delete(f"{_PATH}/{{document_id:path}}")
     def delete_document(document_id: _Id) -> Deleted:
-        """Delete the document with this id; names and other references are unknown ids here."""
+        """Delete the document with this id; names and other references to a document are not accepted."""
         require_writable(is_read_only=is_read_only)
         if not store.delete_chosen([document_id], DeleteOperation()):
             raise UnknownDocumentError(document_id)
@@ -241,9 +241,9 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
 
     @router.post("/text", summary="Read a file")
     def read_file(request: FileRequest) -> FileText:
-        """The text of a file as `whorl index` reads it, in any encoding; for HTML, the text that a reader sees.
+        """The text of a file as `whorl index` reads it, in any encoding; for HTML, only the visible text.
 
-        whorl[files] extracts the text of PDF and other formats, within the limits of the settings.
+        PDF and other formats need the extra whorl[files]; the limits of the settings apply.
         """
         try:
             content = base64.b64decode(request.content, validate=True)

@@ -63,7 +63,7 @@ class Found:
     marked: LabelCounts | None
 
     def answers(self, options: DuplicatesOperation, count: int) -> bool:
-        """Check whether this result answers a request: equal options, a recent result, and no smaller store."""
+        """Check whether this result answers a request: equal options, a recent result, and no documents deleted."""
         return self.options == options and self.count <= count and time.monotonic() - self.at <= SECONDS_FRESH
 
     def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> FoundPage:
@@ -246,8 +246,8 @@ def duplicates_routes(searches: DuplicateSearches, *, is_read_only: bool = False
 
         If the job is done, `result` has a page of the clusters, the largest first unless `order` says otherwise. Small
         clusters include their pairs; if versions were requested, pairs have the words and passages added and lost.
-        `named` chooses clusters with a document of this name or id. `json` (one cluster a line) and `csv` return all
-        clusters as a file.
+        `named` chooses clusters with a document whose name or id contains this text. `json` (one cluster a line) and
+        `csv` return all clusters as a file.
         """
         if format == "page":
             return Json(searches.page(job_id, start, rows, order, named))

@@ -98,11 +98,11 @@ def search_routes(store: Store) -> APIRouter:
 
     @router.post("/search", summary="Search with a text beside the query", response_model=response_type(MeasuredPage))
     def search(request: QueryRequest) -> Json:
-        """One page of the documents that a query matches, each with its overlap with the query's only source.
+        """One page of the documents that a query matches, each with its overlap with the query's source.
 
         `shared_tokens` counts tokens. `measured` has the three shares, and for estimates the ends of their 95 %
-        intervals. Both are null unless the query has exactly one source. With `collapse`, a hit has its `cluster`, and
-        `copies` is the number of further hits that it stands for; `matches` counts all hits.
+        intervals. Both are null unless the query has exactly one source. With `collapse`, a hit represents its
+        `cluster`, and `copies` is the number of the other hits in it; `matches` counts all hits.
         """
         options = options_in(request, SearchOperation)
         prepared = store.prepare(request.query, options, source=request.source)
@@ -128,7 +128,7 @@ def search_routes(store: Store) -> APIRouter:
     def snippets(request: SnippetsRequest) -> Json:
         """The part of each document that has most words of a query, with their places in it.
 
-        Documents without a stored text or without such words are left out, and so are the last documents if the texts
+        Documents without a stored text or without these words are left out, and so are the last documents if the texts
         together are very long. Places are half-open ranges of characters as Python counts them, from 0.
         """
         snippets = store.prepare(request.query).snippets(request.documents)

@@ -164,7 +164,7 @@ def similar_routes(store: Store) -> APIRouter:
 
     @router.post("/passages", summary="The longest passage of each hit", response_model=response_type(PassagesAnswer))
     def passages(request: PassagesRequest) -> Json:
-        """The exact overlap of a text, as A, with each given document, and the beginning of their longest passage.
+        """The exact overlap of a text (A) with each given document, and the beginning of their longest passage.
 
         The comparisons have the order of `documents`. Documents without a stored text are left out, and so are the
         last ones if the texts together are very long.
