@@ -13,7 +13,7 @@ import requests
 import urllib3
 
 from whorl.engine.server_engine import ServerAccess, ServerConnections
-from whorl.engine.solr.request_body import joined
+from whorl.engine.solr.request_body import join_tokens
 
 #: Result of a query: the total, and the ids and scores on the page.
 Answer = tuple[int, list[tuple[str, float]]]
@@ -91,7 +91,7 @@ class ByHand:
 
     def min_hash_tokens(self, tokens: Sequence[str], numbers: Mapping[str, str]) -> Any:
         """Search with Solr's own parser for documents that share tokens, sent in the index's encoding."""
-        text, separator = joined(tokens)
+        text, separator = join_tokens(tokens)
         return self._min_hash({"sep": separator, **numbers, "query": text})
 
     def min_hash_text(self, text: str, numbers: Mapping[str, str]) -> Any:

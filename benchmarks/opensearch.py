@@ -136,7 +136,7 @@ def whorl_ways(store: Store) -> dict[str, Way]:
         return [hit.id for hit in store.search(f'FINGERPRINT:"{name}"_{least}', rows=ROWS).hits]
 
     def not_verified(name: str, least: int) -> list[str]:
-        with patch.object(SketchSearch, "_judged", lambda *_: []):
+        with patch.object(SketchSearch, "_judge_candidates", lambda *_: []):
             return similar(name, least)
 
     return {"similar": similar, "not verified": not_verified, "FINGERPRINT": fingerprint}

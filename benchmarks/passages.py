@@ -5,12 +5,12 @@
 
 Passages of 20 to 200 words are cut from texts of the corpus and inserted into other texts, at any word boundary and
 with another line width. These hosts are indexed in a store with passages and in one without; the origins are not. Then
-each origin is searched for hosts that have a passage of it, as `whorl sources` does: with certainty (`by_passages`),
-and without (`find_candidates`: sketches, window by window). The reference is `whorl similar --metric a_in_b --threshold
-50` with each passage alone: its best case, since users do not know the passage. A passage is missed if the hits lack
-its host. The search does not promise to find a passage whose hashes all occur in more than `MANY` documents, and
-reports it (`crowded`); missed passages of this kind are counted separately. So more than 10,000 passages are inserted,
-to have 10,000 with a promise.
+each origin is searched for hosts that have a passage of it, as `whorl sources` does: with certainty
+(`find_passage_candidates`), and without (`find_candidates`: sketches, window by window). The reference is `whorl
+similar --metric a_in_b --threshold 50` with each passage alone: its best case, since users do not know the passage. A
+passage is missed if the hits lack its host. The search does not promise to find a passage whose hashes all occur in
+more than `MANY` documents, and reports it (`crowded`); missed passages of this kind are counted separately. So more
+than 10,000 passages are inserted, to have 10,000 with a promise.
 
 `--design` counts the pairs among 500 texts that share a number, by the words under a hash: see
 docs/decisions/0027-find-passages-by-winnowing.md.
@@ -38,7 +38,7 @@ from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.shingling import joined_words
 from whorl.fingerprint.winnowing import PassageScheme, run_hashes, winnow
-from whorl.search.attribution.candidates import MANY, by_passages, find_candidates
+from whorl.search.attribution.candidates import MANY, find_candidates, find_passage_candidates
 
 HERE = Path(__file__).resolve().parent
 SCHEME = PassageScheme()
@@ -159,7 +159,7 @@ def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Ite
         for text, own in made:
             of_text = words_of(text)
             begin = time.process_time()
-            passage_candidates = by_passages(store.engine, SCHEME, of_text, 8, left_out=None)
+            passage_candidates = find_passage_candidates(store.engine, SCHEME, of_text, 8, left_out=None)
             took["with certainty"].append((time.process_time() - begin) * 1000)
             ids = {own for group in passage_candidates.groups for own in group.ids}
             candidates += len(ids)

@@ -45,7 +45,7 @@ from million_stores import NAME, started
 from whorl import Document, Store, open_store
 from whorl.engine.server_engine import ServerAccess
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.request_body import joined
+from whorl.engine.solr.request_body import join_tokens
 from whorl.fingerprint.fingerprint_texts import sign, text_hashes
 from whorl.fingerprint.shingling import Scheme
 
@@ -97,7 +97,7 @@ def ways(
 ) -> dict[str, Callable[[], list[str]]]:
     """Return every method for finding documents similar to a source, by name; one store belongs to the client."""
     bare, share = BareMinHash(client.url), str(percent / 100)
-    tokens, separator = joined(tuple(dict.fromkeys(sign(source.text, Scheme()).tokens)))
+    tokens, separator = join_tokens(tuple(dict.fromkeys(sign(source.text, Scheme()).tokens)))
     quoted = re.sub(r'[\\"_]', r"\\\g<0>", source.id)
 
     def calibrated(store: Store) -> list[str]:

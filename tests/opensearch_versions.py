@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from whorl.engine.local.jars import Server, of_version
+from whorl.engine.local.jars import Server, find_server
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH, start_cluster
 from whorl.engine.local.server import RunningServer
 from whorl.settings.settings import Settings
@@ -17,7 +17,7 @@ VERSION = "WHORL_TEST_OPENSEARCH_VERSION"
 def chosen() -> Server:
     """Return the server that WHORL_TEST_OPENSEARCH_VERSION names, by default the newest OpenSearch."""
     name, _, version = (os.environ.get(VERSION) or OPENSEARCH[0].version).rpartition("-")
-    return of_version(ELASTICSEARCH if name == "elasticsearch" else OPENSEARCH, version)
+    return find_server(ELASTICSEARCH if name == "elasticsearch" else OPENSEARCH, version)
 
 
 def start(

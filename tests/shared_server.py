@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import opensearch_versions
-from whorl.engine.local.jars import Server, of_version
+from whorl.engine.local.jars import Server, find_server
 from whorl.engine.local.solr import SOLR, start_cloud, start_standalone
 from whorl.errors import EngineUnavailableError
 from whorl.settings.settings import Settings
@@ -49,7 +49,7 @@ KINDS: dict[str, Callable[[Path], Any]] = {
 
 def solr_server() -> Server:
     """Return the Solr version that the tests use."""
-    return of_version(SOLR, os.environ.get(SOLR_VERSION) or SOLR[0].version)
+    return find_server(SOLR, os.environ.get(SOLR_VERSION) or SOLR[0].version)
 
 
 def home(folder: Path) -> Path:

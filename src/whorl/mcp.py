@@ -285,7 +285,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         _require_one(id, text)
         source = store.references.source(id or None, text or None)
         page = store.similar(source.id or SOURCE, options, source=source.text)
-        return json_values(source.noted(page))
+        return json_values(source.add_note(page))
 
     @_tool(server, reads, "sources")
     def sources(

@@ -35,7 +35,7 @@ from whorl.query.plan.nodes import Bool, BoundPlan, references
 from whorl.query.plan.planner import QueryDefaults
 from whorl.query.unparse import unparse
 from whorl.request_context import require_time, trace
-from whorl.search.document_references import References, listed
+from whorl.search.document_references import References, list_references
 from whorl.search.prepared_search import PreparedQuery, QueryOptions, QueryReader, SearchOptions
 from whorl.search.similar.fetch_query_sources import SOURCE, Sources, require_source
 from whorl.search.similar.options import METRICS, SimilarOptions, make_criteria
@@ -238,7 +238,7 @@ class Store:
 
         criteria = make_criteria(options.metric, options.threshold, options.recall)
         texts = None if source is None else {reference: source}
-        listed(reference)
+        list_references(reference)
         self._require_named(reference, source)
         sources = Sources(self.engine, texts, self.references, recalls=recalls)
         common = boilerplate_detector(
@@ -393,7 +393,7 @@ class Store:
         known = self.references.ids(names)
         for name in names:
             if name not in known:
-                raise self.references.unknown(name)
+                raise self.references.unknown_document_error(name)
 
     def _matching(self, query: str) -> Iterator[tuple[Hit, ...]]:
         """Yield the documents that a query matches in batches, ordered by id; each once, even if the store changes."""
@@ -417,7 +417,7 @@ class Store:
         if (ids is None) == (options.query is None):
             raise ParameterError("name documents by their ids, or by a query")
         if options.query is None:
-            wanted = listed(ids or ())
+            wanted = list_references(ids or ())
             return len(self.engine.documents(wanted)) if options.dry_run else self.engine.delete(set(wanted))
         if options.dry_run:
             self._require_documents(options.query)
@@ -428,13 +428,17 @@ class Store:
         """Return the signature of a document by reference, or None if it has none."""
         return (
             Sources(self.engine, references=self.references)
-            .signatures(dict.fromkeys(listed(reference), True))
+            .signatures(dict.fromkeys(list_references(reference), True))
             .get(reference)
         )
 
     def text(self, reference: str) -> str | None:
         """Return the stored text of a document by reference, or None if it has none."""
-        return Sources(self.engine, references=self.references).stored_texts(listed(reference)).get(reference)
+        return (
+            Sources(self.engine, references=self.references)
+            .fetch_stored_texts(list_references(reference))
+            .get(reference)
+        )
 
     def texts(self, references: Iterable[str]) -> Mapping[str, str]:
         """Return the stored texts of documents, by reference.
@@ -443,7 +447,7 @@ class Store:
             UnknownDocumentError: The store has no document of that name.
             ParameterError: A document has no stored text.
         """
-        return Sources(self.engine, references=self.references).whole_texts(references)
+        return Sources(self.engine, references=self.references).fetch_whole_texts(references)
 
     def compare(
         self,
@@ -470,14 +474,14 @@ class Store:
         from whorl.search.boilerplate import Comparer, detector_for_comparison
 
         options = operation_of(CompareOperation, options, keywords)
-        texts, scheme = Sources(self.engine, source, self.references).whole_texts([a, b]), self.engine.scheme
+        texts, scheme = Sources(self.engine, source, self.references).fetch_whole_texts([a, b]), self.engine.scheme
         common = detector_for_comparison(self.engine, options.common_above, options.boilerplate)
         of_a, of_b = rejoined_pair(words_of(texts[a], scheme), words_of(texts[b], scheme))
         return Comparer(of_a, scheme, common).compare(of_b)
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the stored fields of documents except their texts, by id; omit unknown ids."""
-        return self.engine.documents(listed(ids))
+        return self.engine.documents(list_references(ids))
 
     def document(self, reference: str) -> Stored:
         """Return the stored fields of a document except its text.
@@ -488,7 +492,7 @@ class Store:
         document_id = self.references.keys([reference]).get(reference, reference)
         stored = self.engine.documents([document_id]).get(document_id)
         if stored is None:
-            raise self.references.unknown(reference)
+            raise self.references.unknown_document_error(reference)
         return stored
 
     def count(self, query: str | None = None) -> int:

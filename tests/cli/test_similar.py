@@ -172,12 +172,12 @@ def test_explaining_fetches_the_source_once(folder: Path, monkeypatch: pytest.Mo
 
         monkeypatch.setattr(EmbeddedEngine, name, watched)
 
-    for name in ("resolve", "sketched", "sketches"):
+    for name in ("resolve", "resolve_sketches", "sketches"):
         watch(name)
     assert similar(folder, "whole", "--threshold", "80", "--explain").exit_code == 0
     assert [request for request in requests if "whole" in request[1]] == [
         ("resolve", ["whole"]),
-        ("sketched", ["whole"]),
+        ("resolve_sketches", ["whole"]),
     ]
 
 

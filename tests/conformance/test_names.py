@@ -11,7 +11,7 @@ import pytest
 from whorl import Document, Store
 from whorl.errors import FieldError
 from whorl.search.highlight_and_spelling import Marking
-from whorl.search.prepared_search import highlighted
+from whorl.search.prepared_search import highlight_hits
 
 NAMES = ["lease_2024.txt", "one_two_three.txt", "hello.txt", "Hello txt notes", "Zeugnis_v1.2_Ärzte.pdf", "_", "v1.5"]
 
@@ -86,7 +86,7 @@ def test_words_of_a_name_are_marked(named: Store) -> None:
     prepared = named.prepare('name:2024 OR name:"one two"')
     ids = ["named lease_2024.txt", "named one_two_three.txt"]
     documents = named.documents(ids)
-    highlights = highlighted(prepared, documents, {"name": Marking("<", ">")})
+    highlights = highlight_hits(prepared, documents, {"name": Marking("<", ">")})
     assert {document_id: fragments[0][1] for document_id, fragments in highlights.by_id.items()} == {
         ids[0]: ["lease_<2024>.txt"],
         ids[1]: ["<one>_<two>_three.txt"],

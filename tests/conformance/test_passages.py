@@ -236,7 +236,7 @@ def test_documents_with_a_phrase(passage_store: Store, run: int) -> None:
     texts = {document_id: " ".join(own) for document_id, own in documents(run).items()}
     wanted = {document_id for document_id, text in texts.items() if any(" ".join(phrase) in text for phrase in phrases)}
     holders = passage_store.engine.phrase_holders(phrases)
-    known = passage_store.engine.known_phrases(phrases)
+    known = passage_store.engine.find_known_phrases(phrases)
     if isinstance(passage_store.engine, EmbeddedEngine):
         assert holders == wanted
         assert set(known or ()) == {*phrases[:-1]}

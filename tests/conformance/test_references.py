@@ -12,7 +12,7 @@ from whorl import Document, Store, UnknownDocumentError
 from whorl.cli.open_store import file_documents, file_text
 from whorl.ingest.find_and_read_files import Problems
 from whorl.ingest.rows.row_format import RowColumns
-from whorl.search.similar.verify import comparisons
+from whorl.search.similar.verify import compare_with_documents
 
 TEXT = " ".join(f"heron{number}" for number in range(30))
 #: A text with words broken at the ends of lines.
@@ -38,7 +38,7 @@ def test_comparisons_in_the_order_of_the_request(filled: Store) -> None:
     """
     wanted = ["pond/reed.txt", "marsh/heron.txt", "nosuch", "pond/newt.txt", "marsh/reed.txt"]
     for ids in (wanted, wanted[::-1]):
-        compared = [document_id for document_id, _ in comparisons(filled.engine, TEXT, ids)]
+        compared = [document_id for document_id, _ in compare_with_documents(filled.engine, TEXT, ids)]
         assert compared == [document_id for document_id in ids if document_id != "nosuch"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whorl.engine.check_findings import Finding, Severity, sorted_for_display
+from whorl.engine.check_findings import Finding, Severity, sort_findings
 
 
 def test_printed_findings() -> None:
@@ -25,7 +25,7 @@ def test_errors_come_first() -> None:
     And notes last; those of a level stay in their order.
     """
     findings = [Finding(level, str(at), "") for at, level in enumerate([*Severity, *Severity])]
-    shown = [(finding.level.value, finding.code) for finding in sorted_for_display(findings)]
+    shown = [(finding.level.value, finding.code) for finding in sort_findings(findings)]
     assert shown == [
         *(("error", code) for code in "37"), *(("ok", code) for code in "04"),
         *(("warning", code) for code in "26"), *(("note", code) for code in "15"),

@@ -16,7 +16,7 @@ from whorl.engine.index_terms import (
     encode_sortable,
     explain_refusals,
     fingerprints_to_move,
-    joined_terms,
+    join_terms,
     pattern_expression,
     presence_term,
     range_expression,
@@ -160,7 +160,7 @@ def test_words_are_joined_as_their_terms(field: str, words: list[str]) -> None:
     """
     Joining all words at once gives the same terms as encoding each word, also for empty words and words with blanks.
     """
-    assert joined_terms(field, join(words)) == BETWEEN_WORDS.join([word_term(field, word) for word in words])
+    assert join_terms(field, join(words)) == BETWEEN_WORDS.join([word_term(field, word) for word in words])
 
 
 def test_a_pattern_with_a_blank_fits_the_term() -> None:

@@ -28,7 +28,7 @@ from whorl.output.search import (
 from whorl.search.repeats_of_new_documents import Repeated, Repeats
 from whorl.search.similar.minhash_plan import make_minhash_plan
 from whorl.search.similar.options import SimilarCriteria
-from whorl.search.similar.results import Explanation, Measured, Similar, exact_estimate, scored
+from whorl.search.similar.results import Explanation, Measured, Similar, exact_estimate, score_hit
 from whorl.search.similar.sketch_plan import make_plan
 
 ABOUT = Estimate(
@@ -58,7 +58,7 @@ def test_a_page() -> None:
     plan = make_plan(
         source_of(20), SimilarCriteria(Metric.A_IN_B, Fraction(1, 2), Fraction(95, 100)), largest_size=1024
     )
-    hit = scored(Hit("b", "B", 0.0), ABOUT, Metric.A_IN_B)
+    hit = score_hit(Hit("b", "B", 0.0), ABOUT, Metric.A_IN_B)
     page = Similar(9, False, (hit,), plan, 12, ("projected",))
     answer = values(page)
     assert answer == {

@@ -11,7 +11,7 @@ from whorl.engine.protocol import ClusterLabel
 from whorl.errors import ParameterError
 from whorl.model import Hit, Page
 from whorl.query.plan.nodes import BoundPlan, MatchAll
-from whorl.search.prepared_search import collapsed_page
+from whorl.search.prepared_search import search_collapsed
 
 
 class Counting:
@@ -43,12 +43,12 @@ def test_a_deep_page_takes_few_requests() -> None:
     Rows 490 to 500 of 500, for which all hits have to be passed, take at most six requests; a first page takes one.
     """
     engine: Any = Counting()
-    page = collapsed_page(engine, BoundPlan(MatchAll()), start=490, rows=20)
+    page = search_collapsed(engine, BoundPlan(MatchAll()), start=490, rows=20)
     assert [(hit.id, hit.copies, hit.cluster) for hit in page.hits[:2]] == [("4900", 9, "c490"), ("4910", 9, "c491")]
     assert (len(page.hits), page.total, page.matches) == (10, 500, 5_000)
     assert engine.requests <= 6
     engine.requests = 0
-    assert len(collapsed_page(engine, BoundPlan(MatchAll()), start=0, rows=5).hits) == 5
+    assert len(search_collapsed(engine, BoundPlan(MatchAll()), start=0, rows=5).hits) == 5
     assert engine.requests == 1
 
 
@@ -58,4 +58,4 @@ def test_without_clusters_there_is_nothing_to_collapse() -> None:
     """
     engine: Any = Counting(size=0)
     with pytest.raises(ParameterError, match="--write-ids"):
-        collapsed_page(engine, BoundPlan(MatchAll()), start=0, rows=5)
+        search_collapsed(engine, BoundPlan(MatchAll()), start=0, rows=5)

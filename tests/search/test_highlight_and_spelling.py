@@ -16,7 +16,7 @@ from whorl.query.ast import WildcardCharacter
 from whorl.query.plan.nodes import Bool, FuzzyWord, InOrder, ResolvedPlan, Words
 from whorl.request_context import new_request
 from whorl.search.highlight_and_spelling import Marker, Marking
-from whorl.search.prepared_search import highlighted
+from whorl.search.prepared_search import highlight_hits
 
 FOX = "The quick brown fox jumps over the lazy dog; the dog sleeps. A brown dog, quick as a fox, jumps."
 
@@ -30,7 +30,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 def marked(store: Store, query: str, field: str = "TEXT", text: str = "", **marking: object) -> list[str]:
     options = {field: Marking("<", ">", **marking)}  # type: ignore[arg-type]
-    highlights = highlighted(store.prepare(query), store.documents(["fox"]), options)
+    highlights = highlight_hits(store.prepare(query), store.documents(["fox"]), options)
     return [fragment for _, fragments in highlights.by_id.get("fox", ()) for fragment in fragments]
 
 
@@ -61,7 +61,7 @@ def test_fields(store: Store) -> None:
     """
     assert marked(store, "fox", "cm:name") == ["About a <fox>"]
     assert marked(store, "fox", "cm:title", size=0) == ["One <fox>\ntwo foxes"]
-    highlights = highlighted(store.prepare("fox"), store.documents(["fox"]), {"gone": Marking()})
+    highlights = highlight_hits(store.prepare("fox"), store.documents(["fox"]), {"gone": Marking()})
     assert (dict(highlights.by_id), highlights.warnings) == (
         {},
         ("the store has no field 'gone', so nothing is marked in it",),

@@ -63,17 +63,17 @@ class Watched(EmbeddedEngine):
         self.requests.append(f"signatures of {' '.join(sorted(wanted))}")
         return super().signatures(wanted)
 
-    def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
+    def resolve_signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         self.requests.append(f"resolve {' '.join(sorted(wanted))}")
-        signatures = super().signed(wanted)
+        signatures = super().resolve_signatures(wanted)
         self.requests.append(
             f"signatures of {' '.join(sorted({document_id for document_id, _ in signatures.values()}))}"
         )
         return signatures
 
-    def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
+    def resolve_sketches(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         self.requests.append(f"resolve {' '.join(sorted(references))}")
-        return super().sketched(references)
+        return super().resolve_sketches(references)
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
         self.requests.append(f"texts of {' '.join(sorted(ids))}")

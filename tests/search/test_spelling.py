@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from whorl import Document, Store, open_store
-from whorl.search.highlight_and_spelling import corrected
+from whorl.search.highlight_and_spelling import correct_spelling
 
 
 @pytest.fixture(scope="module")
@@ -44,4 +44,4 @@ def test_words_that_no_document_has(store: Store, typed: str, meant: str | None)
     The suggestion is the nearest word of a name or text, among equally near ones that of most documents; known words
     and words without a near one stay.
     """
-    assert corrected(store.engine, typed) == meant
+    assert correct_spelling(store.engine, typed) == meant

@@ -180,7 +180,7 @@ def referent(store: Store, name: str, *, is_file_expected: bool = False, finds_c
     if name == STANDARD_INPUT:
         from whorl.ingest.find_and_read_files import source_text
 
-        meant = store.references.of_text(source_text(name), "standard input", finds_copy=finds_copy)
+        meant = store.references.resolve_text(source_text(name), "standard input", finds_copy=finds_copy)
     else:
         try:
             meant = store.references.referent(name, finds_copy=finds_copy)

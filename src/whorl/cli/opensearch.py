@@ -48,12 +48,12 @@ def opensearch_up(port: int, folder: Path | None, nodes: int, heap: str, is_elas
     """
     import platformdirs
 
-    from whorl.engine.local.jars import of_version
+    from whorl.engine.local.jars import find_server
     from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH, start_cluster
     from whorl.settings.settings import Settings
 
     servers = ELASTICSEARCH if is_elasticsearch else OPENSEARCH
-    server = of_version(servers, version or servers[0].version)
+    server = find_server(servers, version or servers[0].version)
     if is_elasticsearch and nodes > 1:
         raise click.UsageError(f"--nodes {nodes} is for OpenSearch; an Elasticsearch is started as one node.")
     name = server.key if server == servers[0] else f"{server.key}-{server.version}"

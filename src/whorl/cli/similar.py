@@ -77,7 +77,7 @@ def similar(
         if document is not None:
             meant = referent(opened, document, is_file_expected=bool(searched.folders))
         else:
-            meant = opened.references.of_text(text or "", "the text" if file is None else file)
+            meant = opened.references.resolve_text(text or "", "the text" if file is None else file)
             print_notes([meant.note])
         name, source = meant.id or SOURCE, meant.text
         if options.plan == "stock":

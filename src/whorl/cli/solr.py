@@ -42,11 +42,11 @@ def solr_up(version: str, port: int, folder: Path | None, heap: str) -> None:
     """
     import platformdirs
 
-    from whorl.engine.local.jars import of_version
+    from whorl.engine.local.jars import find_server
     from whorl.engine.local.solr import SOLR, configset_directory, start_standalone
     from whorl.settings.settings import Settings
 
-    version = of_version(SOLR, version).version
+    version = find_server(SOLR, version).version
     # Solr 8 cannot read an index written by Solr 9.
     home = folder or platformdirs.user_data_path("whorl") / f"solr-{version.partition('.')[0]}"
     click.echo(f"Starting Solr {version} in {home} …")

@@ -51,12 +51,12 @@ class Finding:
         return {"level": self.level.value, "code": self.code, "message": self.message, "remedy": self.remedy}
 
 
-def sorted_for_display(findings: list[Finding]) -> list[Finding]:
+def sort_findings(findings: list[Finding]) -> list[Finding]:
     order = [Severity.ERROR, Severity.OK, Severity.WARNING, Severity.NOTE]
     return sorted(findings, key=lambda finding: order.index(finding.level))
 
 
-def untried_version(server: str, tried: str, remedy: str) -> Finding:
+def untried_version_warning(server: str, tried: str, remedy: str) -> Finding:
     return Finding.warning("untried-version", f"whorl is tested with {tried}, not with {server}", remedy)
 
 

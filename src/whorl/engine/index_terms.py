@@ -69,18 +69,18 @@ PROBE = (
 )
 
 
-def searched_fields(name: str | None) -> tuple[str, ...]:
+def clause_fields(name: str | None) -> tuple[str, ...]:
     """Return the fields that a clause searches: by default, name and content. TEXT means content."""
     return OWN_FIELDS if name is None else ("content" if name in ("text", "TEXT") else name,)
 
 
 def word_prefix(field: str) -> str:
     """Return the prefix of a field's word terms: "", or in the shared index field the name and a control character."""
-    return "" if field in OWN_FIELDS else f"{_shortened(field)}{_AFTER_FIELD}"
+    return "" if field in OWN_FIELDS else f"{_encode_part(field)}{_AFTER_FIELD}"
 
 
 def word_term(field: str, word: str) -> str:
-    return word_prefix(field) + (_shortened(word) or _EMPTY)
+    return word_prefix(field) + (_encode_part(word) or _EMPTY)
 
 
 def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
@@ -104,7 +104,7 @@ def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
     return np.where(is_inside, np.uint16(ord(blank)), units).tobytes().decode("utf-16-le")
 
 
-def joined_terms(field: str, words: JoinedWords) -> str:
+def join_terms(field: str, words: JoinedWords) -> str:
     """Return the terms of a field's words, separated by blanks."""
     if field in OWN_FIELDS and (text := plain_words(words, _LONGEST_PART, _BLANK)) is not None:
         return text
@@ -118,13 +118,13 @@ def value_term(field: str, kind: Kind, value: Value) -> str:
 
 @lru_cache
 def value_prefix(field: str, kind: Kind) -> str:
-    return f"{_shortened(field)}{_AFTER_FIELD}{_LETTERS[kind]}"
+    return f"{_encode_part(field)}{_AFTER_FIELD}{_LETTERS[kind]}"
 
 
 @lru_cache
 def presence_term(field: str, kind: Kind) -> str:
     """Return the term that marks documents with any value of a kind in a field."""
-    return f"{_shortened(field)}{_AFTER_FIELD}{_LETTERS[kind].upper()}"
+    return f"{_encode_part(field)}{_AFTER_FIELD}{_LETTERS[kind].upper()}"
 
 
 def encode_sortable(kind: Kind, value: Value) -> str:
@@ -161,7 +161,7 @@ def decode_sortable(kind: Kind, spelled: str) -> Value:
             return spelled
 
 
-def _shortened(text: str) -> str:
+def _encode_part(text: str) -> str:
     """Encode a field name or word as part of a term: replace blanks, shorten a long text to a prefix and a digest."""
     if len(text) > _LONGEST_PART or _ODD.search(text):
         digest = hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
@@ -225,8 +225,8 @@ def range_expression(low: str | None, high: str | None, *, includes_low: bool, i
         at = next((at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
         same, low, high = _literal(low[:at]), low[at:], high[at:]
         if low:
-            higher = _prefixed(low[0], _above(low[1:], is_included=includes_low))
-            lower = _prefixed(high[0], _below(high[1:], is_included=includes_high, has_empty=True))
+            higher = _add_prefix(low[0], _above(low[1:], is_included=includes_low))
+            lower = _add_prefix(high[0], _below(high[1:], is_included=includes_high, has_empty=True))
             alternatives = [*higher, *_one_of(_next(low[0]), _previous(high[0])), *lower]
         elif high:
             alternatives = _below(high, is_included=includes_high, has_empty=includes_low)
@@ -236,7 +236,7 @@ def range_expression(low: str | None, high: str | None, *, includes_low: bool, i
     return f"(?:{'|'.join(alternatives)})" if alternatives else None
 
 
-def _prefixed(letter: str, alternatives: Iterable[str]) -> list[str]:
+def _add_prefix(letter: str, alternatives: Iterable[str]) -> list[str]:
     return [f"{_literal(letter)}(?:{alternative})" for alternative in alternatives]
 
 

@@ -154,7 +154,7 @@ class Candidates(ABC):
         """Return the ids of candidates, or "" for a document that was just deleted."""
 
     @abstractmethod
-    def named(self, positions: Sequence[int]) -> dict[int, Hit]:
+    def fetch_hits(self, positions: Sequence[int]) -> dict[int, Hit]:
         """Return the candidates at these positions, without documents that were just deleted."""
 
 
@@ -186,7 +186,7 @@ class CandidatePage(Candidates):
     def ids(self, positions: Sequence[int]) -> list[str]:
         return [self.hits[position][0].id for position in positions]
 
-    def named(self, positions: Sequence[int]) -> dict[int, Hit]:
+    def fetch_hits(self, positions: Sequence[int]) -> dict[int, Hit]:
         return {position: self.hits[position][0] for position in positions}
 
 
@@ -372,7 +372,7 @@ class Engine(Protocol):
         """Return the ids of documents with a phrase (from `words_of`); None if the engine cannot look up phrases."""
         return None
 
-    def known_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[tuple[str, ...]] | None:
+    def find_known_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[tuple[str, ...]] | None:
         """Return the phrases that any document has or once had; None if the engine cannot look up phrases."""
         return None
 
@@ -389,16 +389,16 @@ class Engine(Protocol):
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
         """Return the numbers of distinct shingles of documents by id; omit documents without a sketch."""
 
-    def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
+    def resolve_signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         """Map references to the id and the signature of their documents; the signature may be None.
 
         `wanted` maps each reference to True if the order of the document's tokens matters.
         """
 
-    def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
+    def resolve_sketches(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         """Map references to the id and the sketch of their documents; the sketch may be None."""
 
-    def recalled_sketch(self, reference: str) -> RecalledSketch | None:
+    def recall_sketch(self, reference: str) -> RecalledSketch | None:
         """Return the cached sketch of a source, without a request to the server; None if it is not cached.
 
         After the search, `is_current` checks that the cached sketch was not outdated.

@@ -159,13 +159,13 @@ class ServerConnections:
         try:
             if silence <= 0:
                 raise TimeoutError("the request's deadline has passed")
-            return self._connected().urlopen(
+            return self._connection_pool().urlopen(
                 method, target, content, headers, retries=_ONE_ATTEMPT, redirect=False, timeout=silence
             )
         except (HTTPError, HTTPException, OSError, ValueError, OverflowError, MemoryError) as error:
             raise self._unavailable(error, target) from error
 
-    def _connected(self) -> urllib3.HTTPConnectionPool:
+    def _connection_pool(self) -> urllib3.HTTPConnectionPool:
         # A forked process must not use its parent's connections: it would read the parent's responses.
         if self._pool is None or self._process != os.getpid():
             self._process, self._pool = os.getpid(), self._new_pool()

@@ -19,7 +19,7 @@ from whorl.query.plan.nodes import (
 _SHORT_TEXT_CHARACTERS = 10_000
 
 
-def encoded_sketch(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> str | None:
+def encode_sketch(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> str | None:
     """Return a sketch in base64, or None for a short document whose text the server returns.
 
     `stored_text` is the document's text, or None if the server may return another text.
@@ -39,7 +39,7 @@ def finds_only_short(plan: BoundPlan, scheme: Scheme) -> bool:
     return bool(sizes) and all(size is not None and size < least_stored_size(scheme) for size in sizes)
 
 
-def decoded_sketches(
+def decode_sketches(
     is_ours: Sequence[bool],
     stored: Sequence[str | None],
     read_texts: Callable[[Sequence[int]], Sequence[str | None]],

@@ -16,7 +16,7 @@ from whorl.search.similar.sketch_plan import (
     ResidualPlan,
     SketchPlan,
     final_false_positives,
-    promised_size,
+    find_promised_size,
     reach,
 )
 
@@ -58,7 +58,7 @@ def promise(plan: SimilarPlan) -> str:
     wanted = f"{float(100 * plan.recall):g} of 100"
     if plan.promised:
         return f"at least {wanted} documents just at the threshold are found, more of those above it"
-    size = promised_size(plan) if plan.metric.allows_smaller else None
+    size = find_promised_size(plan) if plan.metric.allows_smaller else None
     if size is not None:
         return (
             f"at least {wanted} documents just at the threshold are found if they have {size:,} shingles or more, of "

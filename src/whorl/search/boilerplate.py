@@ -108,7 +108,7 @@ class Comparer:
     def edge(self) -> int:
         return self._detector.edge if self._detector else 0
 
-    def rejoined(self, words: TextWords) -> TextWords:
+    def rejoin_halves(self, words: TextWords) -> TextWords:
         """Join the halves of a word broken at a line end, if A contains the whole word but not the halves.
 
         If A contains both, keep the halves, because A may have been copied with the hyphen.
@@ -121,7 +121,7 @@ class Comparer:
 
     def compare(self, words: TextWords, min_words: int = 0) -> Comparison:
         """Compare with the words of another text, as B; `compare_words` explains `min_words`."""
-        common, words = None, self.rejoined(words)
+        common, words = None, self.rejoin_halves(words)
         if self._detector is not None:
             common = CommonWords(self.is_common, self._detector.words(words), self._detector.edge)
         return self._index.compare(words, common, min_words)

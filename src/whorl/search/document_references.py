@@ -56,12 +56,12 @@ class Referent:
     text: str | None = None
     note: str | None = None
 
-    def noted(self, result: Result) -> Result:
+    def add_note(self, result: Result) -> Result:
         with_warnings: Any = result
         return result if self.note is None else replace(with_warnings, warnings=(self.note, *with_warnings.warnings))
 
 
-def no_file(path: str) -> str | None:
+def read_no_file(path: str) -> str | None:
     return None
 
 
@@ -82,7 +82,7 @@ class References:
         bound: Callable[[str], BoundPlan],
         same: Callable[[str], Iterable[str]],
         folder: Path | None = None,
-        read: Callable[[str], str | None] = no_file,
+        read: Callable[[str], str | None] = read_no_file,
         advice: str = "",
     ) -> None:
         self._engine, self._bound, self._same, self._folder, self._read = engine, bound, same, folder, read
@@ -92,7 +92,7 @@ class References:
 
     def ids(self, references: Iterable[str]) -> dict[str, str]:
         """Return the id of the document that each reference names; leave out unknown references."""
-        wanted = listed(references)
+        wanted = list_references(references)
         ids = dict(self._engine.resolve(wanted)) if wanted else {}
         return {**ids, **self.other_ids(name for name in wanted if name not in ids)}
 
@@ -102,7 +102,7 @@ class References:
 
     def keys(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the document id of each reference in `ids`. A reference that is an id always names that document."""
-        wanted = listed(ids)
+        wanted = list_references(ids)
         stored = self._engine.documents(wanted)
         return {**self.ids(name for name in wanted if name not in stored), **{name: name for name in stored}}
 
@@ -131,10 +131,10 @@ class References:
                 return Referent(reference, text=text, note=note)
             return Referent(reference, document_id, note=self._note_on_change(reference, document_id) or named)
         if text is not None:
-            referent = self.of_text(text, reference, finds_copy=finds_copy)
+            referent = self.resolve_text(text, reference, finds_copy=finds_copy)
             note = f"{reference} is not in the store, so the file itself is the source"
             return referent if referent.note else replace(referent, note=note)
-        names = self._named(reference)
+        names = self._find_by_name(reference)
         if len(names) > 1:
             shown = ", ".join(shorten_repr(hit.id) for hit in names[:_NAMES_SHOWN])
             raise UnknownDocumentError(reference, f", but several of this name: {shown}; name one by its id")
@@ -142,7 +142,7 @@ class References:
         advice = self._missed() or ("" if suggested else f"; {self._advice}")
         raise UnknownDocumentError(reference, f", and there is no such file{advice}", suggested)
 
-    def unknown(self, reference: str) -> UnknownDocumentError:
+    def unknown_document_error(self, reference: str) -> UnknownDocumentError:
         """Return the error for an unknown reference; it suggests the document with the most similar id or name."""
         return UnknownDocumentError(reference, self._missed(), self._nearest_id(reference))
 
@@ -165,7 +165,7 @@ class References:
                 return ids[close[0]]
         return None
 
-    def of_text(self, text: str, name: str, *, finds_copy: bool = True) -> Referent:
+    def resolve_text(self, text: str, name: str, *, finds_copy: bool = True) -> Referent:
         """Return the stored document with this text, or the text itself. Messages call the text `name`."""
         document_id = self.document_with(text) if finds_copy else None
         if document_id is not None:
@@ -174,7 +174,7 @@ class References:
 
     def source(self, reference: str | None, text: str | None) -> Referent:
         """Return the source of a request: a referenced document, the document with a given text, or the text itself."""
-        return Referent(reference, reference) if reference is not None else self.of_text(text or "", "the text")
+        return Referent(reference, reference) if reference is not None else self.resolve_text(text or "", "the text")
 
     def document_with(self, text: str) -> str | None:
         """Return the id of the first document with this text; None if no document has it, or if the text is blank."""
@@ -211,7 +211,7 @@ class References:
 
     def _base_of(self, file: str) -> Path:
         """Return the folder that the id of a stored file is relative to; for any other file, the user's folder."""
-        end, absolute = self._stored_end(file), self._absolute(file)
+        end, absolute = self._find_stored_end(file), self._absolute(file)
         base = absolute.removesuffix(end or absolute)
         return Path(base or self._folder or "/")
 
@@ -236,7 +236,7 @@ class References:
         if base is not None and os.path.isdir(base):
             document_id = file_id(self._absolute(reference), base)
             return document_id if document_id in self._engine.documents([document_id]) else None
-        end = self._stored_end(reference)
+        end = self._find_stored_end(reference)
         if end is None:
             return None
         # The path of another file may have the same end, so compare the texts.
@@ -249,7 +249,7 @@ class References:
             return self._read(self._absolute(path)) if self._folder else None
         return None
 
-    def _stored_end(self, path: str) -> str | None:
+    def _find_stored_end(self, path: str) -> str | None:
         """Return the longest part at the end of a file's absolute path that is a document's id, or None."""
         ends = list(_ends(self._absolute(path)))
         stored = self._engine.documents(ends)
@@ -259,17 +259,17 @@ class References:
         return Path(os.path.normpath(Path(self._folder or "/") / path)).as_posix()
 
     def _id_by_name(self, reference: str) -> str | None:
-        names = self._named(reference)
+        names = self._find_by_name(reference)
         return names[0].id if len(names) == 1 else None
 
-    def _named(self, name: str) -> list[Hit]:
+    def _find_by_name(self, name: str) -> list[Hit]:
         with suppress(QueryError, ParameterError, SchemaError):
             hits = self._engine.search(self._bound(f"=name:{quote(name)}"), start=0, rows=10 * _NAMES_SHOWN).hits
             return [hit for hit in hits if hit.name == name]
         return []
 
 
-def listed(references: Iterable[str]) -> list[str]:
+def list_references(references: Iterable[str]) -> list[str]:
     """Return distinct references as a list, or one reference as a list of one.
 
     Raises:

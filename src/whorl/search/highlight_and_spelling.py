@@ -236,7 +236,7 @@ class Marker:
         marks = [places[at] for at in sorted({at for run in matches for at in range(*run)})]
         fragments = _fragments(len(text), places, marks, marking)
         best = sorted(fragments, key=lambda fragment: (-len(fragment[1]), fragment[0]))[: marking.snippets]
-        return [_marked(text, *fragment, marking) for fragment in sorted(best)]
+        return [_mark_fragment(text, *fragment, marking) for fragment in sorted(best)]
 
 
 def _fragments(
@@ -267,7 +267,7 @@ def _fragments(
     return fragments
 
 
-def _marked(text: str, fragment: _Range, marks: Sequence[_Range], marking: Marking) -> str:
+def _mark_fragment(text: str, fragment: _Range, marks: Sequence[_Range], marking: Marking) -> str:
     pieces, at = [], fragment[0]
     for start, end in marks:
         pieces += [text[at:start], marking.prefix, text[start:end], marking.postfix]
@@ -275,7 +275,7 @@ def _marked(text: str, fragment: _Range, marks: Sequence[_Range], marking: Marki
     return "".join([*pieces, text[at : fragment[1]]])
 
 
-def corrected(engine: Engine, text: str) -> str | None:
+def correct_spelling(engine: Engine, text: str) -> str | None:
     """Replace unknown words of a text by known words; return None if no word is replaced.
 
     A word is known if a document has it in its name or text. An unknown word is replaced by the nearest known word

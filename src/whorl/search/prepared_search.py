@@ -112,7 +112,7 @@ def _sort_key(text: str) -> Order:
     return Order(field, is_ascending=direction != ["desc"])
 
 
-def _several(chosen: Filter | Iterable[Filter]) -> Iterable[Any]:
+def _as_list(chosen: Filter | Iterable[Filter]) -> Iterable[Any]:
     return chosen if isinstance(chosen, Iterable) and not isinstance(chosen, str) else [chosen]
 
 
@@ -139,13 +139,13 @@ class QueryReader:
 
     def query(self, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
         require_text("a query", text, "'*' finds all documents")
-        return self._resolved(self._defaults.plan(text), text)
+        return self._resolve_plan(self._defaults.plan(text), text)
 
     def filter(self, chosen: Filter) -> tuple[ResolvedPlan, tuple[str, ...]]:
-        texts = _several(chosen)
+        texts = _as_list(chosen)
         for text in texts:
             require_text("a filter", text, "write a query, or a list of queries")
-        plans = [self._resolved(self._defaults.filter(text), text) for text in texts]
+        plans = [self._resolve_plan(self._defaults.filter(text), text) for text in texts]
         warnings = tuple(warning for _, of_text in plans for warning in of_text)
         return Bool(should=tuple(plan for plan, _ in plans), min_should_match=1), warnings
 
@@ -187,7 +187,7 @@ class QueryReader:
         if not 0 <= rows <= self._max_rows:
             raise ParameterError(f"rows must be 0 to {self._max_rows:,}, got {rows}")
 
-    def _resolved(self, plan: Plan, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
+    def _resolve_plan(self, plan: Plan, text: str) -> tuple[ResolvedPlan, tuple[str, ...]]:
         resolved, warnings = self._with_fields(plan, text)
         possible = possible_ids(resolved)
         if not possible:
@@ -245,7 +245,7 @@ class PreparedQuery:
         self._length = len(query)
         #: Documents and texts that FINGERPRINTs of the query name, each once. The filters of the query do not count.
         self.references = tuple(references(self.resolved))
-        chosen = [reader.filter(query) for query in _several(filters)]
+        chosen = [reader.filter(query) for query in _as_list(filters)]
         self._filters = [plan for plan, _ in chosen]
         self._plan: ResolvedPlan = self._without(())
         used = references(self._plan)
@@ -288,7 +288,7 @@ class PreparedQuery:
         keys = [self.reader.sortable(key) for key in sort_keys(sort)]
         gaps = gap_warnings(self.engine, self.looked_up)
         if collapse:
-            page = collapsed_page(self.engine, self.bound, start=start, rows=rows, order=keys)
+            page = search_collapsed(self.engine, self.bound, start=start, rows=rows, order=keys)
         else:
             page = self.engine.search(self.bound, start=start, rows=rows, order=keys)
         root = self.bound.root
@@ -358,7 +358,7 @@ class PreparedQuery:
         if self._calibrated is not None:
             return self._calibrated.bind(plan)
         sources = self._sources
-        return bind(plan, sources.signatures(references(plan)), sources.texts, sources.unknown)
+        return bind(plan, sources.signatures(references(plan)), sources.texts, sources.unknown_document_error)
 
     def _with_shared(self, page: Page) -> Page:
         if len(self.references) != 1:
@@ -374,7 +374,7 @@ class PreparedQuery:
         return replace(page, source_tokens=len(own), hits=hits)
 
 
-def collapsed_page(engine: Engine, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
+def search_collapsed(engine: Engine, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
     """Return one page of a plan's hits, with only the best hit of each cluster.
 
     A hit is skipped if an earlier hit is in the same cluster; `whorl duplicates --write-ids` writes the labels of
@@ -415,7 +415,9 @@ def collapsed_page(engine: Engine, plan: BoundPlan, *, start: int, rows: int, or
     )
 
 
-def highlighted(prepared: PreparedQuery, documents: Mapping[str, Stored], fields: Mapping[str, Marking]) -> Highlights:
+def highlight_hits(
+    prepared: PreparedQuery, documents: Mapping[str, Stored], fields: Mapping[str, Marking]
+) -> Highlights:
     """Return fragments of hits with the query's words marked, but not the words of its filters."""
     from whorl.search.highlight_and_spelling import highlights
 
@@ -448,11 +450,11 @@ def measure(
     signatures = _nonempty_signatures(engine, source, own, uncounted)
     counted = {name: shared_tokens(own, signature) for name, signature in signatures.items()} | {**counts}
     present = [name for name in ids if name in counted]
-    estimates = {} if sketch is None else _by_sketches(engine, source, sketch, present)
+    estimates = {} if sketch is None else _estimate_by_sketches(engine, source, sketch, present)
     rough = [name for name in present if name not in estimates]
     if rough and own.scheme.fills_every_bucket:
         signatures |= _nonempty_signatures(engine, source, own, [name for name in rough if name not in signatures])
-        estimates |= _by_tokens(own, {name: signatures[name] for name in rough if name in signatures})
+        estimates |= _estimate_by_tokens(own, {name: signatures[name] for name in rough if name in signatures})
     return {name: Measured(counted[name], len(own), estimates.get(name)) for name in present}
 
 
@@ -464,12 +466,12 @@ def _nonempty_signatures(engine: Engine, source: Source, own: Signature, ids: It
     return {source.document_id or "": own, **nonempty} if has_source else nonempty
 
 
-def _by_tokens(own: Signature, signatures: Mapping[str, Signature]) -> dict[str, Estimate]:
+def _estimate_by_tokens(own: Signature, signatures: Mapping[str, Signature]) -> dict[str, Estimate]:
     overlaps = compare_buckets(buckets_from(own), [buckets_from(signature) for signature in signatures.values()])
     return dict(zip(signatures, estimate_buckets(overlaps), strict=True))
 
 
-def _by_sketches(engine: Engine, source: Source, own: Sketch, ids: Iterable[str]) -> dict[str, Estimate]:
+def _estimate_by_sketches(engine: Engine, source: Source, own: Sketch, ids: Iterable[str]) -> dict[str, Estimate]:
     others = dict.fromkeys(ids)
     sketches = dict(engine.sketches([name for name in others if name != source.document_id]))
     if source.document_id is not None and source.document_id in others:

@@ -15,7 +15,7 @@ from whorl.search.similar.fetch_query_sources import Sources
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import Similar, SimilarPlan
 from whorl.search.similar.search import ChangedSourceError, find_similar, look_ups, search_without
-from whorl.search.similar.verify import residuals
+from whorl.search.similar.verify import compare_without_common
 
 
 class PreparedSimilar:
@@ -71,7 +71,9 @@ class PreparedSimilar:
             return page
         if self._ignores_common:
             return replace(page, found=tuple(replace(hit, separates_boilerplate=True) for hit in page.found))
-        left = residuals(self._engine, self._search.source, [similar.hit.id for similar in page.found], self._detector)
+        left = compare_without_common(
+            self._engine, self._search.source, [similar.hit.id for similar in page.found], self._detector
+        )
         hits = tuple(
             replace(hit, residual=left.by_id.get(hit.hit.id), separates_boilerplate=True) for hit in page.found
         )
@@ -80,4 +82,4 @@ class PreparedSimilar:
     def request(self) -> Mapping[str, object]:
         """Return the engine's request for candidates as JSON values, without running it."""
         plan = look_ups(self._search, self._filter.root)
-        return self._engine.explain(plan, start=0, rows=self._search.at_once(plan))
+        return self._engine.explain(plan, start=0, rows=self._search.batch_size(plan))

@@ -60,7 +60,7 @@ class RepeatSearch:
 
     def of_new(self, document: Document) -> Repeats | None:
         """Return the stored documents that a new document repeats, or None."""
-        repeated = self._repeated(document.text, {document.id})
+        repeated = self._find_repeated(document.text, {document.id})
         return Repeats(document.id, repeated) if repeated else None
 
     def of_stored(self, ids: Iterable[str]) -> Iterator[Repeats]:
@@ -68,13 +68,15 @@ class RepeatSearch:
         later = dict.fromkeys(ids)
         total = len(later)
         for count, document_id in enumerate(list(later), start=1):
-            repeated = self._repeated(None, later, document_id)
+            repeated = self._find_repeated(None, later, document_id)
             del later[document_id]
             report_progress("comparing", count, total)
             if repeated:
                 yield Repeats(document_id, repeated)
 
-    def _repeated(self, source: str | None, left_out: Collection[str], reference: str = SOURCE) -> tuple[Repeated, ...]:
+    def _find_repeated(
+        self, source: str | None, left_out: Collection[str], reference: str = SOURCE
+    ) -> tuple[Repeated, ...]:
         def hits() -> Iterator[Repeated]:
             try:
                 prepared = self._store.prepare_similar(

@@ -77,7 +77,7 @@ def test_overlaps_are_those_of_the_texts(engine: EmbeddedEngine, monkeypatch: py
     assert (page.total, len(page)) == (150, 150)
     assert overlaps(page, source) == expected(DOCUMENTS)
     assert overlaps(page, source, SOURCE, "copy 149", "gone").keys() == DOCUMENTS.keys() - {SOURCE, "copy 149"}
-    names = {hit.id: hit.name for hit in page.named(range(150)).values()}
+    names = {hit.id: hit.name for hit in page.fetch_hits(range(150)).values()}
     assert names == {name: document.name for name, document in DOCUMENTS.items()}
 
     def broken(*_: object) -> None:
@@ -123,7 +123,7 @@ def test_a_lost_document_is_an_error(engine: EmbeddedEngine) -> None:
     engine._records._writer.execute("DELETE FROM document WHERE id = 'copy 007'")
     page, _ = candidates_of(engine)
     with pytest.raises(StoreError, match="damaged"):
-        page.named(range(150))
+        page.fetch_hits(range(150))
 
 
 def test_few_candidates_are_read_at_once(engine: EmbeddedEngine) -> None:

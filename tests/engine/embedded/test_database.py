@@ -406,10 +406,10 @@ def test_texts_with_much_in_common_take_few_bytes() -> None:
     dictionaries: list[bytes] = []
     codec = TextCodec(lambda: dictionaries[0] if dictionaries else None)
     assert codec.begin(LETTERS[:50]) is None
-    alone = [codec.compressed(text) for text in LETTERS]
+    alone = [codec.compress(text) for text in LETTERS]
     dictionaries += filter(None, [codec.begin(LETTERS[50:])])
     assert codec.begin(LETTERS) is None
-    together = [codec.compressed(text) for text in LETTERS]
+    together = [codec.compress(text) for text in LETTERS]
     assert 2 * sum(map(len, together)) < sum(map(len, alone))
     for reader in (codec, TextCodec(lambda: dictionaries[0])):
         assert [reader.text(compressed) for compressed in (*alone, *together, *alone)] == LETTERS * 3
@@ -425,7 +425,7 @@ def test_texts_with_nothing_in_common() -> None:
     codec = TextCodec(lambda: None)
     for texts in ([""] * 40, ["\u4e00"] * 20_000, LETTERS):
         codec.begin(texts)
-        assert [codec.text(codec.compressed(text)) for text in ("", "some", "\x00")] == ["", "some", "\x00"]
+        assert [codec.text(codec.compress(text)) for text in ("", "some", "\x00")] == ["", "some", "\x00"]
 
 
 @pytest.mark.slow

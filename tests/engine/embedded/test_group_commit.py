@@ -38,17 +38,17 @@ def test_registered_writers_are_waited_for_and_later_ones_are_not(pool):
     register = WriterRegister()
     changed = register._changed = Watched()
     with ExitStack() as later:
-        with register.registered():
+        with register.register_thread():
             waiting = pool.submit(register.wait_for_current)
             assert changed.is_waited_for.wait(PATIENCE_SECONDS)
-            later.enter_context(register.registered())
+            later.enter_context(register.register_thread())
             assert not waiting.done()
         waiting.result(PATIENCE_SECONDS)
 
 
 def test_a_failed_writer_is_no_longer_registered():
     register = WriterRegister()
-    with pytest.raises(ZeroDivisionError), register.registered():
+    with pytest.raises(ZeroDivisionError), register.register_thread():
         _ = 1 / 0
     register.wait_for_current()
 
@@ -62,8 +62,8 @@ def arrived(monkeypatch):
 
     class CountingRegister(WriterRegister):
         @contextmanager
-        def registered(self):
-            with super().registered():
+        def register_thread(self):
+            with super().register_thread():
                 semaphore.release()
                 yield
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from whorl.engine.embedded.database import NumberedDocument
 from whorl.engine.embedded.prepare_documents import DocumentPreparation, IndexEntry, fill, words_analyzer
 from whorl.engine.embedded.segmented_token_index import DocumentTokens
-from whorl.engine.index_terms import BETWEEN_WORDS, joined_terms, presence_term, value_term, word_term
+from whorl.engine.index_terms import BETWEEN_WORDS, join_terms, presence_term, value_term, word_term
 from whorl.fingerprint.fingerprint_texts import fingerprint, least_stored_size, text_sketch
 from whorl.fingerprint.shingling import Scheme, join, joined_words
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_numbers
@@ -89,9 +89,7 @@ def test_everything_is_indexed() -> None:
     Number, words and whole values, each in the field that queries ask.
     """
     wholes = (("k", Kind.KEYWORD, "red"), ("n", Kind.INTEGER, 7))
-    words = [
-        (name, joined_terms(name, join(own))) for name, own in (("k", ["red", "car"]), ("content", ["blue", "sky"]))
-    ]
+    words = [(name, join_terms(name, join(own))) for name, own in (("k", ["red", "car"]), ("content", ["blue", "sky"]))]
     fields = filled(IndexEntry(NO_TOKENS, words, wholes))
     values = fields.pop("values")
     assert fields == {

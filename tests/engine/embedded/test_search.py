@@ -127,14 +127,14 @@ def test_a_reference_and_its_sketch(engine: EmbeddedEngine) -> None:
     """
     Digits are a DBID before they are an id; what names nothing is not there.
     """
-    sketched = engine.sketched(["9", "7", "8", "copy 00", "lone \ud800"])
+    sketched = engine.resolve_sketches(["9", "7", "8", "copy 00", "lone \ud800"])
     assert {reference: document_id for reference, (document_id, _) in sketched.items()} == {
         "9": "7",
         "7": "7",
         "copy 00": "copy 00",
     }
     assert sketched["9"][1] == engine.sketches(["7"])["7"]
-    assert engine.signed({"9": True})["9"] == ("7", engine.sign("quite other words than all of these"))
+    assert engine.resolve_signatures({"9": True})["9"] == ("7", engine.sign("quite other words than all of these"))
 
 
 IDS = list("abcdef")

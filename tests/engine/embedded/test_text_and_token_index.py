@@ -93,12 +93,12 @@ def test_a_crash_between_tokens_and_words(path: Path, monkeypatch: pytest.Monkey
             engine.index([document("a", "s2"), document("b", "s2")])
             with pytest.raises(KeyboardInterrupt):
                 engine.refresh()
-        reached = engine._index.reached()
+        reached = engine._index.read_applied_numbers()
         assert reached is not None
         least, most = reached
         assert least < most
         engine.refresh()
-        assert engine._index.reached() == (most, most)
+        assert engine._index.read_applied_numbers() == (most, most)
         assert matching_ids(engine) == matching_ids(engine, BoundPlan(Words("s2"))) == ["a", "b"]
         assert matching_ids(engine, same(engine, "a")) == ["a"]
 

@@ -258,6 +258,6 @@ def test_holders_of_phrases_and_names_after_changes(small, tmp_path):
         for index in (engine, reader, engine, reader):
             assert index.phrase_holders([("one", "two")]) == set(texts) - {"4"} - changed
             assert index.phrase_holders([("two", "three")]) == {*texts, "30"} - {"3", "4"}
-            assert set(index.known_phrases([("one", "two"), ("three", "two"), ("three", "29")]) or ()) == {
+            assert set(index.find_known_phrases([("one", "two"), ("three", "two"), ("three", "29")]) or ()) == {
                 ("one", "two")
             }

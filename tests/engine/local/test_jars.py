@@ -14,7 +14,7 @@ import pytest
 
 from whorl.engine import server_engine
 from whorl.engine.local import jars
-from whorl.engine.local.jars import Jar, Server, fetch_jars, find_java, of_version, read_lock
+from whorl.engine.local.jars import Jar, Server, fetch_jars, find_java, find_server, read_lock
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
 from whorl.engine.local.solr import SOLR
 from whorl.errors import EngineUnavailableError, ParameterError
@@ -146,7 +146,7 @@ def test_a_version_may_be_shortened(wanted, version):
     The first numbers of a version name the newest server that has them.
     """
     servers = [Server("Solr", number, Path("no.lock"), 17, "solr") for number in ("9.9.0", "9.1.0", "8.11.4")]
-    assert of_version(servers, wanted).version == version
+    assert find_server(servers, wanted).version == version
 
 
 @pytest.mark.parametrize("wanted", ["", ".", "9.", "8.1", "10", "9.9.0.1", "nightly"])
@@ -156,7 +156,7 @@ def test_an_unknown_version_is_an_error(wanted):
     """
     servers = [Server("Solr", number, Path("no.lock"), 17, "solr") for number in ("9.9.0", "8.11.4")]
     with pytest.raises(ParameterError, match=re.escape(f"Solr {wanted!r} cannot be started here, only one of 9.9.0")):
-        of_version(servers, wanted)
+        find_server(servers, wanted)
 
 
 def test_a_classifier_is_part_of_the_file_name():

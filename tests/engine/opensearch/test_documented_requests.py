@@ -110,7 +110,8 @@ def sent_requests() -> list[tuple[str, str, dict[str, str], Any]]:
     store.delete(["a"])
     for ask in (
         store.count, lambda: store.engine.resolve(["a"]), lambda: store.engine.signatures({"a": True}),
-        lambda: store.engine.sketches(["a"]), lambda: store.engine.sketched(["a"]), lambda: store.engine.texts(["a"]),
+        lambda: store.engine.sketches(["a"]), lambda: store.engine.resolve_sketches(["a"]),
+        lambda: store.engine.texts(["a"]),
         lambda: store.engine.sizes(["a"]), lambda: next(iter(store.engine.scan("b"))), store.engine.fields,
         store.engine.largest_size, lambda: store.engine.documents(["a"]), lambda: list(check(client, names)),
         lambda: backfill(client, names),

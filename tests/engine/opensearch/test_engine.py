@@ -90,7 +90,7 @@ def test_sketches_of_short_documents(other_url: str) -> None:
             assert has_sketch == {name: is_stored or expected[name].size >= smallest for name in texts}
             assert store.engine.sketches([*texts, "nowhere"]) == expected
             assert {name: sketch for name, _, sketch in scanned(store)} == expected
-            assert store.engine.sketched(["short"]) == {"short": ("short", expected["short"])}
+            assert store.engine.resolve_sketches(["short"]) == {"short": ("short", expected["short"])}
             numbers = tuple(lookup_numbers(expected["short"])[:20].tolist())
             for largest, names in ((None, {"short", "copy", "long"}), (100, {"short", "copy"})):
                 plan = BoundPlan(SketchTokens("short", SketchScheme(), numbers, 1, 0, largest))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whorl.engine.opensearch.inspect_index import described
+from whorl.engine.opensearch.inspect_index import field_definition
 
 
 def test_fields_within_objects() -> None:
@@ -10,5 +10,5 @@ def test_fields_within_objects() -> None:
     A name with a dot is looked up in the mapping of an object.
     """
     there = {"properties": {"body": {"properties": {"text": {"type": "text"}}}}}
-    assert described(there, "body.text") == {"type": "text"}
-    assert described(there, "body.title") == described(there, "text") == {}
+    assert field_definition(there, "body.text") == {"type": "text"}
+    assert field_definition(there, "body.title") == field_definition(there, "text") == {}

@@ -26,13 +26,13 @@ from whorl.engine.opensearch.mapping_and_fields import (
     WORDS,
     IndexFeatures,
     Json,
+    encode_minhash,
     index_body,
     mapping,
     name_in,
     own_fields,
     properties_in,
     source,
-    spelled_minhash,
     text_in,
     without_text,
     word_term,
@@ -203,7 +203,7 @@ def test_minhash_tokens_are_their_bytes(numbers: list[int]) -> None:
     """
     Each token is eight bytes in base64, without padding.
     """
-    spelled = spelled_minhash(np.array(numbers, dtype=np.uint64))
+    spelled = encode_minhash(np.array(numbers, dtype=np.uint64))
     assert [int.from_bytes(base64.b64decode(f"{token}=")) for token in spelled] == numbers
     assert spelled == [base64.b64encode(number.to_bytes(8)).decode().rstrip("=") for number in numbers]
 

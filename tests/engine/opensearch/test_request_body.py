@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from whorl import Document, Store
 from whorl.engine.index_terms import MAX_CLAUSES
 from whorl.engine.opensearch.mapping_and_fields import word_term
-from whorl.engine.opensearch.request_body import clause, leaf_clauses, sorted_by, translate
+from whorl.engine.opensearch.request_body import clause, leaf_clauses, sort_keys, translate
 from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
@@ -113,9 +113,9 @@ def test_orders() -> None:
     """
     Hits are sorted by score by default, and equal ones by id.
     """
-    assert sorted_by(()) == [{"_score": "desc"}, {"whorl_id": "asc"}]
-    assert sorted_by([Order("id", True, ((Kind.KEYWORD, "id"),))])[0] == {"whorl_id": "asc"}
-    (number, _) = sorted_by([Order("n", True, ((Kind.INTEGER, "n"), (Kind.FLOAT, "n")))])
+    assert sort_keys(()) == [{"_score": "desc"}, {"whorl_id": "asc"}]
+    assert sort_keys([Order("id", True, ((Kind.KEYWORD, "id"),))])[0] == {"whorl_id": "asc"}
+    (number, _) = sort_keys([Order("n", True, ((Kind.INTEGER, "n"), (Kind.FLOAT, "n")))])
     assert number["_script"]["type"] == "number"
     assert number["_script"]["script"]["params"]["beginnings"] == ["n\x1fi", "n\x1ff"]
 

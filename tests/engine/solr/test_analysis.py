@@ -25,7 +25,7 @@ from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.solr.check_collection import check, compare_sample
 from whorl.engine.solr.client import SolrClient, SolrResponse
 from whorl.engine.solr.engine import SolrEngine
-from whorl.engine.solr.inspect_collection import inspect, profile_of, seen_profile
+from whorl.engine.solr.inspect_collection import detect_profile, inspect, profile_of
 from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.minhash.signature_and_tokens import Spelling
 from whorl.fingerprint.shingling import Scheme, well_formed
@@ -196,7 +196,7 @@ def test_other_words_are_detected(client: SolrClient, field: str) -> None:
     """
     An analysis that matches no profile gets the profile of the Lucene version, and check warns.
     """
-    assert seen_profile(client, "id", field, 5, "icu74") is None
+    assert detect_profile(client, "id", field, 5, "icu74") is None
     collection = inspect(client, FieldNames(minhash=field))
     assert not collection.profile_is_seen
     assert collection.scheme.profile in PROFILES
@@ -213,7 +213,7 @@ def test_an_answer_of_another_shape(client: SolrClient, monkeypatch: pytest.Monk
     """
     for recorded in ({"analysis": stages}, {"analysis": {"0": {"cut": {"index": {"one:two": stages}}}}}):
         monkeypatch.setattr(client, "post_xml", lambda *_, recorded=recorded: SolrResponse(client.url, recorded))
-        assert seen_profile(client, "id", "cut", 5, "icu74") is None
+        assert detect_profile(client, "id", "cut", 5, "icu74") is None
 
 
 UNUSUAL_SHINGLES: dict[str, dict[str, str]] = {

@@ -16,7 +16,7 @@ from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.field_definitions import stored_name
+from whorl.engine.solr.field_definitions import scheme_value
 from whorl.engine.solr.request_body import lost_sketches
 from whorl.errors import SchemaError
 from whorl.fingerprint.fingerprint_texts import least_stored_size
@@ -111,4 +111,4 @@ def test_labels_read_no_texts_of_long_documents(url: str, monkeypatch: pytest.Mo
         assert read == (["short"] if least_stored_size(Scheme()) else [])
         store.engine.refresh()
         assert store.engine.sketches(["short", "long"]) == sketches
-    assert client.count(lost_sketches(stored_name(Scheme(), SketchScheme()))) == 0
+    assert client.count(lost_sketches(scheme_value(Scheme(), SketchScheme()))) == 0

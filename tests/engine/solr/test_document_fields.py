@@ -14,7 +14,7 @@ from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.document_fields import used_names
+from whorl.engine.solr.document_fields import find_used_names
 from whorl.engine.solr.inspect_collection import Schema, names_in_use
 from whorl.errors import EngineResponseError, FieldError
 from whorl.model import PropertyValue
@@ -175,8 +175,8 @@ def test_a_solr_that_does_not_tell_the_fields_in_use(client: SolrClient) -> None
     schema = Schema("id", {"id": {"type": "string"}}, {"*_i": {"type": "pint"}}, {})
     with pytest.raises(EngineResponseError):
         names_in_use(SolrClient(f"{client.url}_gone"))
-    assert used_names(SolrClient(f"{client.url}_gone"), schema) is None
-    assert used_names(client, schema) is not None
+    assert find_used_names(SolrClient(f"{client.url}_gone"), schema) is None
+    assert find_used_names(client, schema) is not None
 
 
 def test_names_of_a_collection_made_before(client: SolrClient) -> None:

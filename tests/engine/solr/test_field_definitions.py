@@ -6,7 +6,7 @@ from tests.engine.solr.bare import schema_of
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.field_definitions import definitions, stored_name
+from whorl.engine.solr.field_definitions import definitions, scheme_value
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
@@ -28,9 +28,9 @@ def test_sketches_are_named_by_all_that_they_depend_on() -> None:
     Sketches of other words, other shingles or another sampling get another scheme name.
     """
     names = {
-        stored_name(scheme, sketch_scheme)
+        scheme_value(scheme, sketch_scheme)
         for scheme in (Scheme(), Scheme("icu77"), Scheme(shingle_size=4))
         for sketch_scheme in (SketchScheme(), SketchScheme(floor_level=1))
     }
     assert len(names) == 6
-    assert stored_name(Scheme().name, SketchScheme()) == stored_name(Scheme(), SketchScheme())
+    assert scheme_value(Scheme().name, SketchScheme()) == scheme_value(Scheme(), SketchScheme())

@@ -13,7 +13,7 @@ from whorl.engine.solr.request_body import (
     SolrFields,
     band_parameters,
     clause,
-    joined,
+    join_tokens,
     overlap_similarity,
     search_request,
 )
@@ -95,7 +95,7 @@ def test_tokens_are_cut_where_they_were_joined(tokens: list[str]) -> None:
     Joined tokens are split into the same tokens, whatever their length and even with letters of the separator; Java's
     String.split takes the leftmost match first, then the next one after it, like Python's.
     """
-    text, separator = joined(tokens)
+    text, separator = join_tokens(tokens)
     assert text.split(separator) == tokens
     assert re.split(separator, text) == tokens
 

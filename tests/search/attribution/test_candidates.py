@@ -26,10 +26,10 @@ from whorl.search.attribution.candidates import (
     WINDOW,
     Candidates,
     PassageCandidates,
-    by_passages,
+    cut_windows,
     find_candidates,
+    find_passage_candidates,
     least_shared,
-    windows,
 )
 from whorl.search.attribution.find_sources import find_sources
 
@@ -48,7 +48,7 @@ def test_windows_hold_the_text(shingles: int) -> None:
     Windows have one size and cover the text from start to end; each overlaps the previous one by a quarter, and their
     number is bounded.
     """
-    made = windows(shingles)
+    made = cut_windows(shingles)
     if not shingles:
         assert made == []
         return
@@ -66,7 +66,7 @@ def test_a_passage_lies_in_a_window(shingles: int, min_words: int, data: st.Data
     """
     Every run of the minimum number of shingles lies entirely in at least one window.
     """
-    made = windows(shingles)
+    made = cut_windows(shingles)
     shared = least_shared(made[0][1], min_words, 5)
     assert 1 <= shared <= made[0][1]
     start = data.draw(st.integers(0, shingles - shared))
@@ -179,7 +179,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def passage_candidates(
     store: Store, text: str, left_out: BoundNode | None = None, min_words: int = 8
 ) -> PassageCandidates:
-    return by_passages(store.engine, SCHEME, words_of(text), min_words, left_out=left_out)
+    return find_passage_candidates(store.engine, SCHEME, words_of(text), min_words, left_out=left_out)
 
 
 def ids(matches: PassageCandidates) -> set[str]:
@@ -285,7 +285,7 @@ def test_the_work_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> N
     store.index(Document(f"{number:02}", form) for number in range(30))
     questions: list[tuple[str, int, int | None]] = []
     with reporting(lambda *report: questions.append(report)):
-        matches = by_passages(store.engine, SCHEME, words_of(form), 8, left_out=None)
+        matches = find_passage_candidates(store.engine, SCHEME, words_of(form), 8, left_out=None)
     assert len(questions) <= 5
     # Among equal documents the first are taken, for every part of the text.
     assert ids(matches) == {"00", "01", "02"}

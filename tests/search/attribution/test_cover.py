@@ -16,11 +16,11 @@ from whorl.arrays_and_batches import ranges_of
 from whorl.request_context import new_request
 from whorl.search.attribution.cover import (
     Numbers,
-    counted_before,
-    covered_once,
+    count_words_in,
+    cumulate_counted,
     greedy_cover,
-    joined,
-    words_in,
+    mask_covered_once,
+    merge_ranges,
 )
 
 WORDS = 40
@@ -41,7 +41,7 @@ def route(request: pytest.FixtureRequest) -> Iterator[str]:
 
 def numbers(ranges: list[tuple[int, int]]) -> Numbers:
     starts, ends = np.array(ranges, np.int64).T
-    return joined(starts, ends)
+    return merge_ranges(starts, ends)
 
 
 def words(ranges: list[tuple[int, int]]) -> set[int]:
@@ -69,7 +69,7 @@ def test_by_hand() -> None:
     covers = [numbers([cover]) for cover in [(0, 6), (4, 9), (6, 10), (0, 3)]]
     assert greedy_cover(covers, np.full(10, True)) == [(0, 6), (2, 4)]
     # Only A has 3, and only C has 9; D also has 0 to 2, and B has 4 to 8.
-    assert np.flatnonzero(covered_once(covers, 10)).tolist() == [3, 9]
+    assert np.flatnonzero(mask_covered_once(covers, 10)).tolist() == [3, 9]
 
 
 def test_of_equals_the_larger_then_the_first() -> None:
@@ -86,7 +86,7 @@ def test_nothing_to_choose() -> None:
     No documents or no words give an empty cover.
     """
     assert greedy_cover([], np.full(0, True)) == greedy_cover([], np.full(10, True)) == []
-    assert covered_once([], 3).tolist() == [False] * 3
+    assert mask_covered_once([], 3).tolist() == [False] * 3
 
 
 @given(RANGES)
@@ -98,7 +98,7 @@ def test_joined_ranges_hold_the_same_words(ranges: list[tuple[int, int]]) -> Non
     assert words([(start, end) for start, end in numbers_covered.tolist()]) == words(ranges)
     assert (numbers_covered[1:, 0] > numbers_covered[:-1, 1]).all()
     odd = np.arange(WORDS) % 2 == 1
-    assert words_in(numbers_covered, counted_before(odd)).sum() == sum(word % 2 for word in words(ranges))
+    assert count_words_in(numbers_covered, cumulate_counted(odd)).sum() == sum(word % 2 for word in words(ranges))
 
 
 @given(DOCUMENTS)
@@ -109,7 +109,7 @@ def test_the_same_as_with_plain_sets(documents: list[list[tuple[int, int]]]) -> 
     covers, plain = [numbers(document) for document in documents], [words(document) for document in documents]
     assert greedy_cover(covers, np.full(WORDS, True)) == plain_cover(plain)
     times = [sum(word in document for document in plain) for word in range(WORDS)]
-    assert covered_once(covers, WORDS).tolist() == [time == 1 for time in times]
+    assert mask_covered_once(covers, WORDS).tolist() == [time == 1 for time in times]
 
 
 @thorough

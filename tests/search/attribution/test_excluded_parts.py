@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.shingling import Scheme
-from whorl.search.attribution.excluded_parts import Exclusion, excluded_ranges, excluded_words, exclusion_named
+from whorl.search.attribution.excluded_parts import (
+    Exclusion,
+    exclusion_named,
+    find_excluded_ranges,
+    mask_excluded_words,
+)
 
 BOTH = tuple(Exclusion)
 
@@ -33,9 +38,9 @@ def test_quotations(text: str, parts: list[str]) -> None:
     """
     Quotations are text between the quotation marks of a language, within a paragraph, and quoted lines of an e-mail.
     """
-    excluded = sorted(excluded_ranges(text, [Exclusion.QUOTATIONS]))
+    excluded = sorted(find_excluded_ranges(text, [Exclusion.QUOTATIONS]))
     assert [text[start:end] for start, end in excluded] == parts
-    assert list(excluded_ranges(text, [Exclusion.REFERENCES])) == []
+    assert list(find_excluded_ranges(text, [Exclusion.REFERENCES])) == []
 
 
 @pytest.mark.parametrize(
@@ -49,7 +54,7 @@ def test_references(heading: str, behind: str) -> None:
     """
     own, listed = "References are listed below.\n\n", f"{heading}\n\n[1] One\n[2] Two\n\n"
     text = own + listed + behind
-    assert [text[start:end] for start, end in excluded_ranges(text, [Exclusion.REFERENCES])] == [listed]
+    assert [text[start:end] for start, end in find_excluded_ranges(text, [Exclusion.REFERENCES])] == [listed]
 
 
 def test_words_in_them() -> None:
@@ -57,9 +62,9 @@ def test_words_in_them() -> None:
     excluded_words marks whole words by their positions.
     """
     text = 'one "two three" four\nReferences\nfive'
-    is_excluded = excluded_words(text, words_of(text, Scheme()), BOTH)
+    is_excluded = mask_excluded_words(text, words_of(text, Scheme()), BOTH)
     assert is_excluded.tolist() == [False, True, True, False, True, True]
-    assert not excluded_words(text, words_of(text, Scheme()), []).any()
+    assert not mask_excluded_words(text, words_of(text, Scheme()), []).any()
 
 
 @given(st.text(alphabet='“”„«»「」"\n> aReferences1.', max_size=80))
@@ -67,7 +72,7 @@ def test_ranges_are_within_the_text(text: str) -> None:
     """
     For any marks, every range lies within the text.
     """
-    excluded = list(excluded_ranges(text, BOTH))
+    excluded = list(find_excluded_ranges(text, BOTH))
     assert all(0 <= start < end <= len(text) for start, end in excluded)
 
 
@@ -75,7 +80,7 @@ def test_marks_that_nothing_closes_are_looked_for_once() -> None:
     """
     The search for unclosed marks takes linear time: a separate one for each mark would take 10^9 steps.
     """
-    assert list(excluded_ranges("“「『" * 30_000, [Exclusion.QUOTATIONS])) == []
+    assert list(find_excluded_ranges("“「『" * 30_000, [Exclusion.QUOTATIONS])) == []
 
 
 def test_no_such_part() -> None:

@@ -26,7 +26,7 @@ from whorl.search.attribution import find_sources as find_sources_module
 from whorl.search.attribution import read_and_compare
 from whorl.search.attribution.candidates import Candidates, find_candidates
 from whorl.search.attribution.excluded_parts import Exclusion
-from whorl.search.attribution.find_sources import SourceCriteria, find_sources, phrases_at, rejoin
+from whorl.search.attribution.find_sources import SourceCriteria, find_sources, phrases_at, rejoin_words
 from whorl.search.attribution.results import Attribution
 
 #: Twelve words of Melville, ten of Austen, six of our own.
@@ -316,7 +316,7 @@ def test_passages_alone_find_sources_of_long_passages(tmp_path: Path, monkeypatc
     with Store(EmbeddedEngine(tmp_path / "store", passages=PassageScheme())) as store:
         store.index([Document("source", " ".join([*words(chance, 50), *passage, *words(chance, 50)]))])
         text = " ".join([*words(chance, 300), *passage, *words(chance, 300)])
-        monkeypatch.setattr(store.engine, "known_phrases", searched)
+        monkeypatch.setattr(store.engine, "find_known_phrases", searched)
         attribution = store.sources(source=text, min_words=20)
         assert ([source.id for source in attribution.sources], attribution.promise.certain_words) == (["source"], 20)
         with pytest.raises(AssertionError):
@@ -392,9 +392,9 @@ def test_words_of_the_store_are_joined(tmp_path: Path, monkeypatch: pytest.Monke
         engine.index([Document("a", "an example paragraph"), Document("b", "a well-known one")])
         engine.refresh()
         broken = words_of("An exam-\nple of well-\nknown para-\ngraphs, one para-\ngraph")
-        assert " ".join(rejoin(engine, broken).words) == "an example of well known para graphs one paragraph"
+        assert " ".join(rejoin_words(engine, broken).words) == "an example of well known para graphs one paragraph"
         whole = words_of("an example")
-        assert rejoin(engine, whole) is whole
+        assert rejoin_words(engine, whole) is whole
 
 
 @pytest.mark.parametrize(("shared", "expected"), [(5, (0, 0, 0)), (19, (1, 1, 19))])

@@ -38,8 +38,8 @@ class Watched(EmbeddedEngine):
         self.requests.update(f"sketch of {document_id}" for document_id in ids)
         return super().sketches(ids)
 
-    def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
-        documents = super().signed(wanted)
+    def resolve_signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
+        documents = super().resolve_signatures(wanted)
         in_order = {document_id: wanted[reference] for reference, (document_id, _) in documents.items()}
         self.requests.update(f"resolve {reference}" for reference in wanted)
         self.requests.update(
@@ -47,8 +47,8 @@ class Watched(EmbeddedEngine):
         )
         return documents
 
-    def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        documents = super().sketched(references)
+    def resolve_sketches(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
+        documents = super().resolve_sketches(references)
         self.requests.update(
             [
                 *(f"resolve {reference}" for reference in references),

@@ -21,12 +21,12 @@ from whorl.model import Document, Hit
 from whorl.search.prepared_search import measure
 from whorl.search.similar.fetch_query_sources import Sources
 from whorl.search.similar.options import METRICS
-from whorl.search.similar.results import RankedHits, SimilarHit, Verified, best_first, exact_estimate, scored
+from whorl.search.similar.results import RankedHits, SimilarHit, Verified, exact_estimate, score_hit, sort_hits
 
 
 def similar_hit(name: str, shared: int) -> SimilarHit:
     """Return a hit of 30 shingles that shares `shared` with a source of 20."""
-    return scored(Hit(name, "", 0.0), exact_estimate(20, 30, shared), Metric.JACCARD)
+    return score_hit(Hit(name, "", 0.0), exact_estimate(20, 30, shared), Metric.JACCARD)
 
 
 def test_exact_estimates_have_no_interval() -> None:
@@ -46,7 +46,7 @@ def test_scores_are_percentages_of_the_metric(metric: Metric, score: float) -> N
     Scores have four decimals: 7 of 43, 20 and 30.
     """
     hit = Hit("a", "name", 512.0, shared_tokens=3)
-    assert scored(hit, exact_estimate(20, 30, 7), metric).hit == Hit("a", "name", score, 3)
+    assert score_hit(hit, exact_estimate(20, 30, 7), metric).hit == Hit("a", "name", score, 3)
 
 
 def test_the_best_come_first() -> None:
@@ -60,8 +60,8 @@ def test_the_best_come_first() -> None:
         similar_hit("Z", 10),
         similar_hit("c", 11),
     ]
-    assert [similar.hit.id for similar in best_first(hits, Metric.JACCARD)] == ["é", "c", "Z", "a", "b"]
-    assert best_first([], Metric.JACCARD) == []
+    assert [similar.hit.id for similar in sort_hits(hits, Metric.JACCARD)] == ["é", "c", "Z", "a", "b"]
+    assert sort_hits([], Metric.JACCARD) == []
 
 
 def test_the_most_specific_hit_comes_first() -> None:
@@ -70,19 +70,19 @@ def test_the_most_specific_hit_comes_first() -> None:
     """
     sizes = {"sentence": (5, 5), "book": (3_000, 100), "copy": (100, 95)}
     hits = [
-        scored(Hit(name, "", 0.0), exact_estimate(100, size, shared), Metric.CONTAINMENT)
+        score_hit(Hit(name, "", 0.0), exact_estimate(100, size, shared), Metric.CONTAINMENT)
         for name, (size, shared) in sizes.items()
     ]
     assert [hit.hit.score for hit in hits] == [100, 100, 95]
-    assert [hit.hit.id for hit in best_first(hits, Metric.CONTAINMENT)] == ["copy", "sentence", "book"]
-    assert best_first(hits, Metric.A_IN_B)[0].hit.id == "book"
+    assert [hit.hit.id for hit in sort_hits(hits, Metric.CONTAINMENT)] == ["copy", "sentence", "book"]
+    assert sort_hits(hits, Metric.A_IN_B)[0].hit.id == "book"
 
 
 def equal_hits(chance: random.Random, count: int) -> list[SimilarHit]:
     """Return hits with many equal numbers: some shares are equal for documents of different sizes."""
     names = chance.sample(range(10 * count), count)
     return [
-        scored(Hit(f"d{name}", "", 0.0), exact_estimate(20, size, size // 2), Metric.CONTAINMENT)
+        score_hit(Hit(f"d{name}", "", 0.0), exact_estimate(20, size, size // 2), Metric.CONTAINMENT)
         for name, size in zip(names, chance.choices((4, 8, 20, 40), k=count), strict=True)
     ]
 
@@ -93,8 +93,8 @@ def test_hits_are_made_in_order(metric: Metric) -> None:
     Every slice has the hits that a sort of all of them has there, in the same order.
     """
     hits = equal_hits(random.Random(3), 40)
-    hits = [scored(similar.hit, similar.estimate, metric) for similar in hits]
-    ranked, expected = RankedHits.of_hits(hits, metric), best_first(hits, metric)
+    hits = [score_hit(similar.hit, similar.estimate, metric) for similar in hits]
+    ranked, expected = RankedHits.from_hits(hits, metric), sort_hits(hits, metric)
     assert (len(ranked), list(ranked), ranked[7], ranked[-1]) == (40, expected, expected[7], expected[-1])
     for start in range(0, 44, 3):
         for rows in (0, 1, 10, 100):
@@ -114,13 +114,13 @@ def test_hits_of_estimates(metric: Metric) -> None:
     overlaps = compare(source, sketches)
     groups = [[0, 4, 7], [1], [2, 6], [3, 5]]
     page = CandidatePage(8, tuple((Hit(f"d{9 - at}", "", 1.0), None) for at in range(8)))
-    ranked = RankedHits.of_estimates(page, groups, estimate_overlaps(overlaps), metric)
+    ranked = RankedHits.from_estimates(page, groups, estimate_overlaps(overlaps), metric)
     expected = [
-        scored(page.hits[at][0], one, metric)
+        score_hit(page.hits[at][0], one, metric)
         for own, one in zip(groups, estimate(source, sketches), strict=True)
         for at in own
     ]
-    assert list(ranked) == best_first(expected, metric)
+    assert list(ranked) == sort_hits(expected, metric)
     decided, undecided = ranked.split(Fraction(1, 2))
     is_decided = [hit for hit in ranked if hit.estimate.is_exact or hit.estimate.low.by(metric) >= 0.5]
     assert list(decided) == is_decided
@@ -135,7 +135,7 @@ def test_projected_totals(hit_count: int, candidates: int, verified_count: int, 
     """
     The share of hits among the verified candidates is projected to all candidates.
     """
-    hits = RankedHits.of_hits([similar_hit(str(number), 10) for number in range(hit_count)], Metric.JACCARD)
+    hits = RankedHits.from_hits([similar_hit(str(number), 10) for number in range(hit_count)], Metric.JACCARD)
     verified = Verified(hits, candidates, verified_count)
     assert (verified.is_whole, verified.projected) == (is_whole, projected)
 

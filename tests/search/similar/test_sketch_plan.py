@@ -31,9 +31,9 @@ from whorl.search.similar.sketch_plan import (
     SketchPlan,
     false_positives,
     final_false_positives,
+    find_promised_size,
     make_plan,
     part_of_source,
-    promised_size,
     reach,
 )
 
@@ -211,7 +211,7 @@ def test_the_size_from_which_a_plan_is_promised(metric: Metric, size: int, perce
             expected = from_size
         if from_size != branch.smallest_size:
             break
-    assert promised_size(plan) == expected
+    assert find_promised_size(plan) == expected
 
 
 def test_a_promise_may_take_more_than_the_budget() -> None:

@@ -20,7 +20,7 @@ from whorl.search.boilerplate import detector_of_texts
 from whorl.search.similar import verify
 from whorl.search.similar.fetch_query_sources import Source
 from whorl.search.similar.results import Similar
-from whorl.search.similar.verify import residuals
+from whorl.search.similar.verify import compare_without_common
 
 CHANCE = random.Random(61)
 FORM = words(CHANCE, 150)
@@ -71,16 +71,16 @@ def test_hits_that_are_not_read(store: Store, monkeypatch: pytest.MonkeyPatch) -
     """
     scheme = store.engine.scheme
     detector = detector_of_texts([], scheme)
-    unknown = residuals(store.engine, Source("gone", "gone"), ["one"], detector)
+    unknown = compare_without_common(store.engine, Source("gone", "gone"), ["one"], detector)
     assert unknown.by_id == {}
     assert unknown.warnings == ("'gone' has no stored text, so its common text cannot be left out",)
     source = Source("one", "one")
-    shares = residuals(store.engine, source, ["two", "gone"], detector)
+    shares = compare_without_common(store.engine, source, ["two", "gone"], detector)
     assert list(shares.by_id) == ["two"]
     assert shares.warnings == ("1 of the hits were not read, so their shares without common text are unknown",)
     monkeypatch.setattr(verify, "_TEXTS_AT_ONCE", 2)
     monkeypatch.setattr(verify, "MOST_PAGE_CHARACTERS", 1)
-    assert len(residuals(store.engine, source, ["00", "01", "02"], detector).by_id) == 2
+    assert len(compare_without_common(store.engine, source, ["00", "01", "02"], detector).by_id) == 2
 
 
 def test_in_a_terminal_and_as_json(store: Store) -> None:

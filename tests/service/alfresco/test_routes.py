@@ -257,7 +257,7 @@ def test_each_text_is_read_once(service: TestClient, contracts: Store, monkeypat
     """
     read, requested, fetched = list[str](), list[list[str]](), list[list[str]]()
     engine = contracts.engine
-    signed, signatures = engine.signed, engine.signatures
+    signed, signatures = engine.resolve_signatures, engine.signatures
 
     def parsing(text: str, **how: Any) -> Any:
         read.append(text)
@@ -273,7 +273,7 @@ def test_each_text_is_read_once(service: TestClient, contracts: Store, monkeypat
 
     # A fresh cache, without the queries that other tests have parsed.
     monkeypatch.setattr(planner, "_cached_parse", lru_cache(parsing))
-    monkeypatch.setattr(engine, "signed", asking)
+    monkeypatch.setattr(engine, "resolve_signatures", asking)
     monkeypatch.setattr(engine, "signatures", fetching)
     facets = [{"query": "pages:1"}, {"query": f"{ANY}_50 AND pages:3"}]
     assert len(search(service, ANY, facetQueries=facets)["entries"]) == 3

@@ -23,13 +23,13 @@ from whorl.engine.embedded.shared_tokens import ScoredDocuments, match_tokens
 from whorl.engine.embedded.text_and_token_index import InvertedIndex
 from whorl.engine.index_terms import (
     OWN_FIELDS,
+    clause_fields,
     compile_pattern,
     encode_pattern,
     encode_sortable,
     pattern_expression,
     presence_term,
     range_expression,
-    searched_fields,
     state_doublings,
     value_prefix,
     value_term,
@@ -97,7 +97,7 @@ class ClauseQueries:
                 has_slop = slop > 0 and len(words) > 1
                 is_match = (lambda values: is_sloppy_phrase(values, words, slop)) if has_slop else None
                 single: list[Pattern] = [(word,) for word in words]
-                return self._consecutive_words(single, slop, searched_fields(test.field), is_match)
+                return self._consecutive_words(single, slop, clause_fields(test.field), is_match)
             case InOrder(words=patterns, slop=slop):
                 is_phrase = not slop and all(map(_is_word, patterns))
                 is_match = (
@@ -105,7 +105,7 @@ class ClauseQueries:
                     if is_phrase or len(patterns) == 1
                     else lambda values: is_ordered_span(values, list(map(compile_pattern, patterns)), slop)
                 )
-                return self._consecutive_words(patterns, slop, searched_fields(test.field), is_match)
+                return self._consecutive_words(patterns, slop, clause_fields(test.field), is_match)
             case FuzzyWord():
                 return self._fuzzy(test)
             case Equal(field=field, kind=kind, value=value):
@@ -126,13 +126,13 @@ class ClauseQueries:
                 return {"id": text, "weight": weight}
             case Words(text=text, field=field, slop=slop, weight=weight):
                 words = tokens(well_formed(text), self._profile)
-                described = {"words": words, "fields": list(searched_fields(field)), "weight": weight}
+                described = {"words": words, "fields": list(clause_fields(field)), "weight": weight}
                 return {**described, "slop": slop} if slop else described
             case InOrder(words=patterns, slop=slop, field=field, weight=weight):
                 words = [as_typed(pattern) for pattern in patterns]
-                return {"in_order": words, "slop": slop, "fields": list(searched_fields(field)), "weight": weight}
+                return {"in_order": words, "slop": slop, "fields": list(clause_fields(field)), "weight": weight}
             case FuzzyWord(word=word, edits=edits, field=field, weight=weight):
-                return {"near": word, "edits": edits, "fields": list(searched_fields(field)), "weight": weight}
+                return {"near": word, "edits": edits, "fields": list(clause_fields(field)), "weight": weight}
             case Equal(field=field, value=value, weight=weight):
                 return {"value": value, "field": field, "weight": weight}
             case WildcardValue(field=field, pattern=pattern, weight=weight):
@@ -150,7 +150,7 @@ class ClauseQueries:
         if is_match is None and all(map(_is_word, patterns)):
             return any_of(phrase_query(field, [str(pattern[0]) for pattern in patterns]) for field in fields)
         query = any_of(self._superset(field, patterns, slop) for field in fields)
-        return query if is_match is None else self._filtered(query, fields, is_match)
+        return query if is_match is None else self._filter_query(query, fields, is_match)
 
     def _superset(self, field: str, patterns: Sequence[Pattern], slop: int) -> Query:
         """Return a query for documents with all words of a phrase, and each pair of neighbouring words within the slop.
@@ -171,7 +171,7 @@ class ClauseQueries:
         return Query.boolean_query([(Occur.Must, part) for part in parts])
 
     def _fuzzy(self, test: FuzzyWord) -> Query:
-        fields = searched_fields(test.field)
+        fields = clause_fields(test.field)
 
         def fuzzy_query(field: str) -> Query:
             def build(_: IndexReader) -> Query:
@@ -193,7 +193,7 @@ class ClauseQueries:
             words = {word for words in values for word in words if abs(len(word) - len(test.word)) <= test.edits}
             return any(edit_distance(word, test.word) <= test.edits for word in words)
 
-        return self._filtered(query, fields, is_match)
+        return self._filter_query(query, fields, is_match)
 
     def _wildcard(self, place: tuple[str, str], pattern: Pattern) -> Query:
         regex = pattern_expression(pattern)
@@ -236,18 +236,20 @@ class ClauseQueries:
                 # If tantivy rejects the expression, because it has more than 1,000 states, compare the terms below.
                 with suppress(ValueError):
                     return Query.regex_query(SCHEMA, field, pattern_expression((prefix,)) + regex)
-            return self._listed_terms(reader, field, prefix, literal, fits, clause)
+            return self._terms_query(reader, field, prefix, literal, fits, clause)
 
         return self._look_up(build, clause, size)
 
-    def _listed_terms(
+    def _terms_query(
         self, reader: IndexReader, field: str, prefix: str, literal: str, fits: Callable[[str], bool], clause: str
     ) -> Query:
         """Return a query for the terms that begin with `literal` and pass `fits`; raise an error above a limit."""
         terms = reader.terms(field, prefix + literal, MOST_TERMS - self._terms)
         self._terms += len(terms)
         if self._terms > MOST_TERMS:
-            raise _unsupported(clause, f"more than {MOST_TERMS:,} words or values would have to be compared with it")
+            raise _unsupported_error(
+                clause, f"more than {MOST_TERMS:,} words or values would have to be compared with it"
+            )
         matching = []
         for candidate in terms:
             require_time()
@@ -263,9 +265,9 @@ class ClauseQueries:
         self._look_ups += 1
         self._states += size
         if self._look_ups > MOST_LOOK_UPS:
-            raise _unsupported(clause, f"a query has at most {MOST_LOOK_UPS} patterns, fuzzy words and ranges")
+            raise _unsupported_error(clause, f"a query has at most {MOST_LOOK_UPS} patterns, fuzzy words and ranges")
         if self._states > MOST_STATES:
-            raise _unsupported(clause, "the patterns, fuzzy words and ranges of this query are too long together")
+            raise _unsupported_error(clause, "the patterns, fuzzy words and ranges of this query are too long together")
         if self._reader is None:
             return Query.empty_query()
         query = build(self._reader)
@@ -273,14 +275,14 @@ class ClauseQueries:
             self._reader.rehearse(query)
         return query
 
-    def _filtered(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> Query:
+    def _filter_query(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> Query:
         """Return a query for the hits of `query` that have a field whose stored values pass `is_match`."""
         if self._reader is None:
             return query
         return Query.term_set_query(SCHEMA, "id", self._reader.filter_hits(query, fields, is_match))
 
 
-def _unsupported(clause: str, reason: str) -> UnsupportedQueryError:
+def _unsupported_error(clause: str, reason: str) -> UnsupportedQueryError:
     hint = "Ask with fewer or shorter ones, in fewer fields, or begin patterns with more letters."
     return UnsupportedQueryError(f"{clause:.80}: {reason}", query=clause, span=Span(0, len(clause)), hint=hint)
 

@@ -99,7 +99,7 @@ class StoredCandidates(Candidates):
         ids = self._records.ids(numbers)
         return [ids.get(number, "") for number in numbers]
 
-    def named(self, positions: Sequence[int]) -> dict[int, Hit]:
+    def fetch_hits(self, positions: Sequence[int]) -> dict[int, Hit]:
         ids = dict(zip(positions, self.ids(positions), strict=True))
         names = self._records.names(list(ids.values()))
         self._require_deleted([int(self._found.numbers[at]) for at, own in ids.items() if own not in names])

@@ -185,7 +185,7 @@ class Records:
         with sqlite_errors(path):
             self._writer = connected(path, wait_seconds)
             try:
-                with self._unchanged():
+                with self._check_unchanged():
                     self.store = self._identify(scheme)
                 self._reader = connected(path, wait_seconds)
                 for connection in (self._writer, self._reader):
@@ -243,7 +243,7 @@ class Records:
             self._require_sound_pages()
         self._fields, self._remembered = None, _Remembered(-1, {}, {})
         self.fields()
-        self.changed_since(self.last_change() - len(self._read("SELECT number FROM journal")))
+        self.find_changed_since(self.last_change() - len(self._read("SELECT number FROM journal")))
         documents, fields = 0, Counter[str]()
         for number, document, passages in self.all_documents():
             documents += 1
@@ -287,7 +287,7 @@ class Records:
             )
 
     @contextmanager
-    def _unchanged(self) -> Iterator[None]:
+    def _check_unchanged(self) -> Iterator[None]:
         # If another process has written to the store, an error does not mean damage, so check again after the read.
         try:
             yield
@@ -375,11 +375,11 @@ class Records:
         document, content = record.document, record.content
         if content is None:
             own = _json([document.name, document.properties]) if document.name or document.properties else ""
-            return self._texts.compressed(f"{own}\n{document.text}"), None, None
-        head = self._texts.compressed(_json([document.name, document.properties, document.digest]))
+            return self._texts.compress(f"{own}\n{document.text}"), None, None
+        head = self._texts.compress(_json([document.name, document.properties, document.digest]))
         if isinstance(content, Sketch):
-            return head, encode(content), self._texts.compressed(document.text)
-        return head, None, _packed(content)
+            return head, encode(content), self._texts.compress(document.text)
+        return head, None, _pack_passages(content)
 
     def remove(self, document_id: str) -> int | None:
         """Delete a document, add a journal entry, and return the document's number, or None for a missing document."""
@@ -429,7 +429,7 @@ class Records:
         rows = self._read("SELECT seq FROM sqlite_sequence WHERE name = 'journal'")
         return int(rows[0][0]) if rows else 0
 
-    def changed_since(self, number: int) -> dict[int, str] | None:
+    def find_changed_since(self, number: int) -> dict[int, str] | None:
         """Return the ids, by number, of the documents changed after a journal number; None if entries are missing."""
         rows = self._read("SELECT entry FROM journal WHERE number > ? ORDER BY number", (number,))
         entries = (self._unseal("journal", entry).decode().partition(" ") for (entry,) in rows)
@@ -460,7 +460,7 @@ class Records:
             if has_sketch or known.short_text is not None:
                 yield NumberedDocument(number, known.document(self._read_text(known, content)))
             else:
-                passages = _unpacked(self._unseal(_label("content", number, document_id), content))
+                passages = _unpack_passages(self._unseal(_label("content", number, document_id), content))
                 yield NumberedDocument(number, known.document(), passages)
 
     def _head(self, number: int, document_id: str, head: object) -> Head:
@@ -593,7 +593,7 @@ class Records:
         )
         return [(head.id, head.name, sketch) for head, sketch in zip(heads, sketches, strict=True)]
 
-    def by_handle(self, name: str, value: str) -> str | None:
+    def find_by_handle(self, name: str, value: str) -> str | None:
         """Return the smallest id of the documents whose property `name` has this value, or None."""
         [(document_id,)] = self._read("SELECT min(id) FROM handle WHERE name = ? AND value = ?", (name, value))
         for head in self.heads("id", [document_id] if document_id else []):
@@ -610,12 +610,12 @@ class Records:
             yield from self._read(f"SELECT number, id, {columns} FROM document WHERE {key} IN ({marks})", chunk)
 
     def _read(self, statement: str, values: Sequence[str | int] = ()) -> list[tuple[Any, ...]]:
-        with self._reading, sqlite_errors(self._path), self._unchanged():
+        with self._reading, sqlite_errors(self._path), self._check_unchanged():
             return self._reader.execute(statement, values).fetchall()
 
     def _unseal(self, label: str, sealed: object) -> bytes:
         """Return the content of a blob from `_seal`; raise StoreError if its checksum is wrong."""
-        if (blob := _unsealed(label, sealed)) is None:
+        if (blob := _open_seal(label, sealed)) is None:
             self.raise_damaged(f"{label} is not what was stored")
         return blob
 
@@ -642,11 +642,11 @@ def _json(values: object) -> str:
 _HASH_BYTES = PROOF_BITS // 8
 
 
-def _packed(passages: Numbers) -> bytes:
+def _pack_passages(passages: Numbers) -> bytes:
     return passages.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :_HASH_BYTES].tobytes()
 
 
-def _unpacked(packed: bytes) -> Numbers:
+def _unpack_passages(packed: bytes) -> Numbers:
     padded = np.zeros((len(packed) // _HASH_BYTES, 8), np.uint8)
     padded[:, :_HASH_BYTES] = np.frombuffer(packed, np.uint8).reshape(-1, _HASH_BYTES)
     return padded.view("<u8").ravel().astype(np.uint64)
@@ -661,7 +661,7 @@ def _seal(label: str, blob: bytes) -> bytes:
     return blob + _checksum(label, blob)
 
 
-def _unsealed(label: str, sealed: object) -> bytes | None:
+def _open_seal(label: str, sealed: object) -> bytes | None:
     """Return the content of a sealed blob, or None if its checksum is wrong."""
     if isinstance(sealed, bytes) and _checksum(label, blob := sealed[:-_SEAL_BYTES]) == sealed[-_SEAL_BYTES:]:
         return blob
@@ -693,7 +693,7 @@ def previous_documents(folder: Path) -> Iterator[Document]:
     """Yield the documents of a store of a previous format, in the order of their insertion."""
 
     def unseal(label: str, sealed: object) -> bytes:
-        if (blob := _unsealed(label, sealed)) is None:
+        if (blob := _open_seal(label, sealed)) is None:
             raise StoreError(damaged_message(folder / RECORDS, f"{label} is not what was stored"))
         return blob
 
@@ -763,7 +763,7 @@ class TextCodec:
         self._idle.clear()
         self._sampled = 0
 
-    def compressed(self, text: str) -> bytes:
+    def compress(self, text: str) -> bytes:
         kind = _PLAIN if self._compressor is self._without_dictionary else _WITH_DICTIONARY
         return kind + self._compressor.compress(text.encode())
 

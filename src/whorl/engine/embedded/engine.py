@@ -277,7 +277,7 @@ class EmbeddedEngine(Engine):
             if writer.pending >= COMMIT_EVERY or writer.pending_characters >= COMMIT_CHARACTERS:
                 self._commit(writer)
 
-        with self._writers.registered():
+        with self._writers.register_thread():
             self._write(store)
 
     def _require_few_properties(self, documents: Sequence[Document]) -> None:
@@ -318,7 +318,7 @@ class EmbeddedEngine(Engine):
                         deleted[number] = document_id
             writer.replace([Change(number, document_id, None) for number, document_id in deleted.items()])
 
-        with self._writers.registered():
+        with self._writers.register_thread():
             self._write(remove)
         self.refresh()
         return len(deleted)
@@ -377,13 +377,13 @@ class EmbeddedEngine(Engine):
 
     def _is_up_to_date(self) -> bool:
         last = self._records.last_change()
-        return self._index.reached() == (last, last)
+        return self._index.read_applied_numbers() == (last, last)
 
     def _start_writer(self) -> IndexWriter:
         """Bring the index up to date, from the journal or by a rebuild, and return a writer."""
-        reached = self._index.reached()
+        reached = self._index.read_applied_numbers()
         is_possible = reached is not None and reached[1] <= self._records.last_change()
-        changed = self._records.changed_since(reached[0]) if reached and is_possible else None
+        changed = self._records.find_changed_since(reached[0]) if reached and is_possible else None
         if changed is None:
             self._build()
             changed = {}
@@ -485,7 +485,7 @@ class EmbeddedEngine(Engine):
         """Apply the journal entries that the index lacks after a crash."""
         if self._is_up_to_date():
             return
-        has_index = self._index.reached() is not None
+        has_index = self._index.read_applied_numbers() is not None
         if not has_index:
             self._note_damage()
         try:
@@ -562,10 +562,10 @@ class EmbeddedEngine(Engine):
             return None
         return self._with_repair(lambda: self._runner.phrase_holders(phrases))
 
-    def known_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[tuple[str, ...]] | None:
+    def find_known_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[tuple[str, ...]] | None:
         if not self.keeps_texts:
             return None
-        return self._with_repair(lambda: self._runner.known_phrases(phrases))
+        return self._with_repair(lambda: self._runner.find_known_phrases(phrases))
 
     @property
     def costs(self) -> None:
@@ -581,13 +581,13 @@ class EmbeddedEngine(Engine):
     def sizes(self, ids: Collection[str]) -> Mapping[str, int]:
         return {document_id: sketch.size for document_id, sketch in self.sketches(ids).items()}
 
-    def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
+    def resolve_signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         self._require_texts()
         named = dict(self._runner.resolve(wanted, self._usable_records.texts))
         signatures = signatures_by_id(dict(named.values()), self._scheme)
         return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 
-    def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
+    def resolve_sketches(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         self._require_texts()
         return dict(self._runner.resolve(references, self._usable_records.sketches))
 
@@ -778,7 +778,7 @@ class WriterRegister:
         self._registered: set[object] = set()
 
     @contextmanager
-    def registered(self) -> Iterator[None]:
+    def register_thread(self) -> Iterator[None]:
         """List the current thread as a writer during the `with` block."""
         ticket = object()
         # Ctrl-C may come at any moment. If the ticket stayed in the list, `wait_for_current` would wait for ever.
@@ -827,15 +827,15 @@ class IndexLag:
                 self.note_failure()
         if self._failed_at is None or self._is_current():
             return 0
-        reached = self._index.reached()
-        changed = self._records.changed_since(reached[0]) if reached else None
+        reached = self._index.read_applied_numbers()
+        changed = self._records.find_changed_since(reached[0]) if reached else None
         # If journal entries are missing, the whole index must be rebuilt.
         return self._records.count() if changed is None else len(changed)
 
     def _is_current(self) -> bool:
         last = self._records.last_change()
         if self._current_at != last:
-            reached = self._index.reached()
+            reached = self._index.read_applied_numbers()
             if reached is None or reached[0] < last:
                 return False
             self._current_at = last

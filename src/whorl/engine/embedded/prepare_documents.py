@@ -13,7 +13,7 @@ import tantivy
 from whorl.arrays_and_batches import chunks, sort_distinct
 from whorl.engine.embedded.database import NumberedDocument, Record
 from whorl.engine.embedded.segmented_token_index import DocumentTokens
-from whorl.engine.index_terms import OWN_FIELDS, joined_terms, presence_term, value_term
+from whorl.engine.index_terms import OWN_FIELDS, join_terms, presence_term, value_term
 from whorl.fingerprint.fingerprint_texts import (
     BATCH_CHARACTERS,
     BATCH_TEXTS,
@@ -120,7 +120,7 @@ class DocumentPreparation:
             kinds.append(list(map(self._passages, documents, fingerprints)))
         tokens = map(DocumentTokens, sizes.tolist(), zip(*kinds, strict=True))
         for document, own, values, found in zip(documents, tokens, self._values(documents), fingerprints, strict=True):
-            content = [("content", joined_terms("content", found.words))] if document.text else []
+            content = [("content", join_terms("content", found.words))] if document.text else []
             yield IndexEntry(own, [*content, *values], document.wholes())
 
     def _values(self, documents: Sequence[Document]) -> list[list[tuple[str, str]]]:
@@ -132,7 +132,7 @@ class DocumentPreparation:
         flat = (text for own in texts for _, text in own)
         # Split all texts in one call, because each call of the compiled loops has a fixed cost.
         words = (own.words for own in hash_texts(flat, self.scheme, Parts.WORDS, workers=1))
-        return [[(name, joined_terms(name, next(words))) for name, _ in own] for own in texts]
+        return [[(name, join_terms(name, next(words))) for name, _ in own] for own in texts]
 
 
 def _property_texts(document: Document) -> Iterator[tuple[str, str]]:
@@ -154,7 +154,7 @@ class IndexEntry(NamedTuple):
     """Indexed data of a document.
 
     Args:
-        values: Pairs of a field's name and the terms of a value, from `engine.index_terms.joined_terms`.
+        values: Pairs of a field's name and the terms of a value, from `engine.index_terms.join_terms`.
         wholes: Whole (not tokenized) values, each with its field and type.
     """
 
@@ -198,7 +198,7 @@ SCHEMA = _schema()
 
 
 def words_analyzer() -> tantivy.TextAnalyzer:
-    """Return the analyzer that splits words at the separators of `engine.index_terms.joined_terms`."""
+    """Return the analyzer that splits words at the separators of `engine.index_terms.join_terms`."""
     return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
 
 

@@ -70,7 +70,7 @@ class PlanRunner:
         if matches is not None and min(matches.numbers.size - start, rows) > FEW:
             # The records are at least as new as the index. They lack only documents that were deleted since the
             # snapshot.
-            changed = self._records.changed_since(snapshot.applied)
+            changed = self._records.find_changed_since(snapshot.applied)
             if changed is not None:
                 return self._many_candidates(snapshot, plan, matches, (start, rows), changed)
         total, hits, warnings = self._read_page(plan, start, rows, self._records.sketched_documents, matches)
@@ -146,7 +146,7 @@ class PlanRunner:
         found = (self._index.ids(any_of(batch)) for batch in batches(known, _PHRASES_AT_ONCE))
         return set(chain.from_iterable(found))
 
-    def known_phrases(self, phrases: Collection[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    def find_known_phrases(self, phrases: Collection[tuple[str, ...]]) -> list[tuple[str, ...]]:
         are_known = self._index.are_known([phrase_query("content", phrase) for phrase in phrases])
         return [*compress(phrases, are_known)]
 
@@ -205,15 +205,15 @@ class PlanRunner:
         if reference != well_formed(reference):
             return None
         for role, value in reference_meanings(reference):
-            document_id = value if role == "key" else self._records.by_handle(_PROPERTIES[role], value)
+            document_id = value if role == "key" else self._records.find_by_handle(_PROPERTIES[role], value)
             if document_id is not None and (data := read([document_id])):
                 return document_id, data[document_id]
         return None
 
     def require_deleted(self, missing: Sequence[str] | Sequence[int]) -> None:
         """Raise StoreError if the database lacks documents of the index that the journal does not list as deleted."""
-        reached = self._index.reached() if missing else None
-        changed = None if reached is None else self._records.changed_since(reached[0])
+        reached = self._index.read_applied_numbers() if missing else None
+        changed = None if reached is None else self._records.find_changed_since(reached[0])
         if changed is None:
             return
         lost = set(missing) - set(changed) - set(changed.values())

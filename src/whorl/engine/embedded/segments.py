@@ -234,10 +234,10 @@ class _BitLayout(NamedTuple):
     @property
     def bytes(self) -> tuple[int, int]:
         """Size in bytes of the buckets and of the postings: whole blocks, padded for reads past the last posting."""
-        return _in_blocks(self.buckets + 1), _in_blocks(-(-self.postings // GROUP) * self.width * 8 + 9)
+        return _round_up_to_block(self.buckets + 1), _round_up_to_block(-(-self.postings // GROUP) * self.width * 8 + 9)
 
 
-def _in_blocks(size: int) -> int:
+def _round_up_to_block(size: int) -> int:
     return -(-size // BLOCK) * BLOCK
 
 
@@ -383,7 +383,7 @@ class Segment:
             keys *= _MIXER
             for low, high in _token_intervals([reader]):
                 postings = reader.postings_between(low, high)
-                np.add.at(keys, postings.ordinals, _mixed(postings.tokens))
+                np.add.at(keys, postings.ordinals, _mix_bits(postings.tokens))
         keys[self.copies] = keys[self.originals_of_copies]
         return keys
 
@@ -420,14 +420,14 @@ def _join_small(portions: Iterable[tuple[Numbers, Numbers]]) -> Iterator[tuple[N
     for portion in portions:
         require_time()
         if pending and sum(ordinals.size for _, ordinals in pending) + portion[1].size > READ_AT_ONCE:
-            yield _concatenated(pending)
+            yield _concatenate_portions(pending)
             pending = []
         pending.append(portion)
     if pending:
-        yield _concatenated(pending)
+        yield _concatenate_portions(pending)
 
 
-def _concatenated(portions: Sequence[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
+def _concatenate_portions(portions: Sequence[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
     if len(portions) == 1:
         return portions[0]
     token_indices, ordinals = zip(*portions, strict=True)
@@ -548,7 +548,7 @@ def write_segment(
         file.truncate(at)
         tables.append(_file_checksums(file, at))
         columns = [column.astype(_narrowest_type(column)) for column in tables]
-        raw = b"".join(_in_words(column.tobytes()) for column in columns)
+        raw = b"".join(_pad_to_words(column.tobytes()) for column in columns)
         file.seek(at)
         file.write(raw)
         types = [(column.size, column.dtype.str) for column in columns]
@@ -606,7 +606,7 @@ def _narrowest_type(column: npt.NDArray[Any]) -> np.dtype[Any]:
     return np.min_scalar_type(int(column.max(initial=0))).newbyteorder("<")
 
 
-def _in_words(raw: bytes) -> bytes:
+def _pad_to_words(raw: bytes) -> bytes:
     return raw.ljust(-(-len(raw) // 8) * 8, b"\0")
 
 
@@ -615,12 +615,12 @@ def _first_keys(sizes: _Narrow | Numbers, shared_bits: _Narrow | Numbers) -> Tok
     return (sizes.astype(np.uint64) + (shared_bits.astype(np.uint64) << np.uint64(48))) * _MIXER
 
 
-def _mixed(tokens: Tokens) -> Tokens:
+def _mix_bits(tokens: Tokens) -> Tokens:
     mixed = tokens * _MIXER
     return (mixed ^ (mixed >> np.uint64(32))) * _MIXER + _MIXER
 
 
-def sorted_postings(tokens: Tokens, ordinals: Numbers) -> Postings:
+def sort_postings(tokens: Tokens, ordinals: Numbers) -> Postings:
     """Sort postings by token; postings of the same token keep their order."""
     # Pack (upper bits of the token, position) into one integer: sorting is much faster than argsort. Leave out the
     # upper bits that all tokens share.
@@ -646,14 +646,14 @@ class _TokensOfDocuments(NamedTuple):
     counts: Numbers
 
     @classmethod
-    def of(cls, kind: Sequence[Tokens]) -> _TokensOfDocuments:
+    def concatenate(cls, kind: Sequence[Tokens]) -> _TokensOfDocuments:
         counts = np.array([own.size for own in kind], np.int64)
         return cls(np.concatenate([np.empty(0, np.uint64), *kind]), counts)
 
     def owners(self) -> Numbers:
         return np.arange(self.counts.size).repeat(self.counts)
 
-    def among(self, is_retained: npt.NDArray[np.bool_]) -> _TokensOfDocuments:
+    def select(self, is_retained: npt.NDArray[np.bool_]) -> _TokensOfDocuments:
         """Return the tokens that a mask retains, with the new counts."""
         return _TokensOfDocuments(self.tokens[is_retained], counts_in_groups(is_retained, self.counts))
 
@@ -685,7 +685,7 @@ def _without_shared(
     shared_bits[owners[is_irregular]] = 0
     is_retained = np.ones(known.size, np.bool_)
     is_retained[positions[shared_bits[owners] > 0]] = False
-    return hashes.among(is_retained), shared_bits
+    return hashes.select(is_retained), shared_bits
 
 
 def write_documents(
@@ -700,20 +700,20 @@ def write_documents(
 
     `kinds` has, for each kind, the tokens of each document, ascending and distinct.
     """
-    own_kinds = list(map(_TokensOfDocuments.of, kinds))
+    own_kinds = list(map(_TokensOfDocuments.concatenate, kinds))
     own_kinds[SKETCH], shared_bits = _without_shared(own_kinds[MINHASH], own_kinds[SKETCH], token_bits)
     keys = _first_keys(sizes, shared_bits)
     for own in own_kinds:
         keys *= _MIXER
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mixed(own.tokens))])
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mix_bits(own.tokens))])
         ends = np.cumsum(own.counts)
         keys += sums[ends] - sums[ends - own.counts]
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     is_original = first[inverse] == np.arange(keys.size)
-    own_kinds = [own.among(is_original.repeat(own.counts)) for own in own_kinds]
+    own_kinds = [own.select(is_original.repeat(own.counts)) for own in own_kinds]
     counts = [own.counts for own in own_kinds]
     documents = SegmentDocuments(numbers, sizes, shared_bits, tombstones, first[inverse], counts)
-    postings = [[sorted_postings(own.tokens, own.owners())] for own in own_kinds]
+    postings = [[sort_postings(own.tokens, own.owners())] for own in own_kinds]
     write_segment(path, documents, token_bits, postings)
     return keys
 
@@ -726,13 +726,13 @@ def merge_segments(
     `alive` has for each segment a mask of the documents to keep. At most one segment keeps a document number.
     """
 
-    def retained(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    def select_retained(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
         return np.concatenate([column[mask] for column, mask in zip(columns, alive, strict=True)])[order]
 
     numbers = np.concatenate([segment.numbers[mask] for segment, mask in zip(segments, alive, strict=True)])
     order = np.argsort(numbers)
     keys = [segment.token_keys() for segment in segments]
-    retained_keys: Tokens = retained(keys)
+    retained_keys: Tokens = select_retained(keys)
     distinct, first, inverse = np.unique(retained_keys, return_index=True, return_inverse=True)
     # The first document with a key gets the postings of all documents with this key.
     is_missing = np.ones(distinct.size, np.bool_)
@@ -752,7 +752,7 @@ def merge_segments(
         mapping[sources] = targets
         new_ordinals.append(mapping)
     kinds = list(zip(*(segment.kinds for segment in segments), strict=True))
-    sizes = retained([segment.sizes for segment in segments])
+    sizes = select_retained([segment.sizes for segment in segments])
     documents = SegmentDocuments(numbers[order], sizes, shared_bits, tombstones, first[inverse], counts)
     bits = [kind[0].token_bits for kind in kinds]
     write_segment(path, documents, bits, [_merge_postings(kind, new_ordinals) for kind in kinds])
@@ -778,4 +778,4 @@ def _merge_postings(kind: Sequence[PostingsReader], new_ordinals: Sequence[Numbe
         pairs = zip(parts, new_ordinals, strict=True)
         ordinals = np.concatenate([mapping[portion.ordinals] for portion, mapping in pairs])
         is_retained = ordinals >= 0
-        yield sorted_postings(tokens[is_retained], ordinals[is_retained])
+        yield sort_postings(tokens[is_retained], ordinals[is_retained])

@@ -93,18 +93,18 @@ class _NodeTranslator:
             case SharedTokens(tokens=wanted, min_should_match=minimum, weight=weight):
                 counts = {"tokens": len(wanted), "distinct": len(set(wanted)), "min_should_match": minimum}
                 described = {"source": plan.reference, **counts, "weight": weight}
-                return _TranslatedNode(self.counted(plan), {"shared_tokens": described}, _unless_counting(weight))
+                return _TranslatedNode(self.match_tokens(plan), {"shared_tokens": described}, _unless_counting(weight))
             case SharedBands(bands=bands, weight=weight):
                 counts = {"bands": len(bands), "rows": max(map(len, bands), default=0)}
                 described = {"source": plan.reference, **counts, "weight": weight}
-                return _TranslatedNode(self.counted(plan), {"shared_bands": described}, _unless_counting(weight))
+                return _TranslatedNode(self.match_tokens(plan), {"shared_bands": described}, _unless_counting(weight))
             case SketchTokens(numbers=numbers, min_should_match=minimum):
                 described = {"source": plan.reference, "tokens": len(numbers), "min_should_match": minimum}
                 sizes = {"smallest_size": plan.smallest_size, "largest_size": plan.largest_size}
-                return _TranslatedNode(self.counted(plan), {"sketch_tokens": {**described, **sizes}}, None)
+                return _TranslatedNode(self.match_tokens(plan), {"sketch_tokens": {**described, **sizes}}, None)
             case PassageNumbers(numbers=numbers):
                 described = {"source": plan.reference, "numbers": len(numbers)}
-                return _TranslatedNode(self.counted(plan), {"passage_numbers": described}, None)
+                return _TranslatedNode(self.match_tokens(plan), {"passage_numbers": described}, None)
             case DocumentIds(groups=groups):
                 sets = [(Query.term_set_query(SCHEMA, "id", list(ids)), score) for score, ids in groups]
                 chosen = [Query.const_score_query(query, score) for query, score in sets]
@@ -112,13 +112,13 @@ class _NodeTranslator:
                 return _TranslatedNode(_bool_query((), chosen, (), 1), {"chosen": described}, None)
             case Bool() if self.reader is not None and has_only_tokens(plan):
                 translated = _NodeTranslator(self.profile, None).bool(plan)
-                return translated._replace(query=self.counted(plan))
+                return translated._replace(query=self.match_tokens(plan))
             case Bool():
                 return self.bool(plan if self.reader is None else _group_token_parts(plan))
             case _:
                 raise TypeError(f"a plan is resolved and bound before it is run; {plan!r} is not")
 
-    def counted(self, plan: BoundNode) -> Query:
+    def match_tokens(self, plan: BoundNode) -> Query:
         """Find the documents that match a plan of fingerprint tokens; return a query for these documents and scores."""
         if self.reader is None:
             return Query.empty_query()

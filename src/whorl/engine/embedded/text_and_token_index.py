@@ -36,12 +36,12 @@ class InvertedIndex:
         self._text_index = TextIndex(folder, self._store_id)
         self._token_index = TokenIndex(folder / _TOKENS, self._store_id, token_bits, on_merged)
 
-    def reached(self) -> tuple[int, int] | None:
+    def read_applied_numbers(self) -> tuple[int, int] | None:
         """Return the journal numbers that the text index and the token index have reached, the smaller number first.
 
         Return None if one of the two is damaged or belongs to another store.
         """
-        words = self._text_index.applied()
+        words = self._text_index.read_applied_number()
         with suppress(IndexBrokenError):
             tokens = self.tokens().applied
             return None if words is None else (min(words, tokens), max(words, tokens))

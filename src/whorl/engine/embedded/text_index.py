@@ -78,7 +78,7 @@ class TextIndex:
         self._known: tuple[tuple[int, ...], dict[int, str]] = (), {}
         self._cached: tuple[tuple[bytes, bytes], TextSnapshot] | None = None
 
-    def applied(self) -> int | None:
+    def read_applied_number(self) -> int | None:
         """Return the number of the last journal entry in the index; None if it is damaged or of another store."""
         for _ in range(2):
             with suppress(IndexBrokenError):
@@ -191,7 +191,7 @@ class TextIndex:
         """
         with index_errors(self._folder):
             snapshot = self._snapshot()
-            page = _ranked_page if is_ranked else _id_ordered_page
+            page = _search_by_score if is_ranked else _search_by_id
             if snapshot.recent is None:
                 return page(snapshot.main, query, start, start + rows)
             recent_count, recent = page(snapshot.recent, query, 0, snapshot.recent.num_docs if rows else 0)
@@ -260,7 +260,7 @@ def _address(place: tantivy.DocAddress) -> int:
     return place.segment_ord << 32 | place.doc
 
 
-def _id_ordered_page(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:
+def _search_by_id(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:
     """Return the number of matching documents, and one page of them ordered by id."""
     count, best = _search(searcher, query, 1)
     # Request no more hits than exist, because tantivy allocates memory for the requested number.
@@ -271,7 +271,7 @@ def _id_ordered_page(searcher: tantivy.Searcher, query: Query, start: int, end: 
     return count, [(document_id, best[0][0]) for document_id, _ in hits]
 
 
-def _ranked_page(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:
+def _search_by_score(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:
     """Return the number of matching documents, and one page of them ordered by score and id."""
     end = min(end, searcher.num_docs)
     if end <= start:
@@ -401,12 +401,12 @@ class TextIndexWriter:
             if small := self._writers.pop(_RECENT, None):
                 small.wait_merging_threads()
 
-        def merged() -> None:
+        def wait_for_merge() -> None:
             with index_errors(self._folder):
                 if main:
                     main.wait_merging_threads()
 
-        return merged if main else None
+        return wait_for_merge if main else None
 
     def abandon(self) -> None:
         """Discard uncommitted changes and release the folder."""

@@ -55,7 +55,7 @@ class Server:
         return self.name.lower()
 
 
-def of_version(servers: Sequence[Server], version: str) -> Server:
+def find_server(servers: Sequence[Server], version: str) -> Server:
     """Return the first server with a version, which may be shortened (8.11.4, 8.11 or 8), or raise ParameterError."""
     for server in servers:
         if f"{server.version}.".startswith(f"{version}."):

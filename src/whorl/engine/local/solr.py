@@ -19,7 +19,7 @@ from typing import Any
 
 import requests
 
-from whorl.engine.local.jars import Server, fetch_jars, find_java, of_version
+from whorl.engine.local.jars import Server, fetch_jars, find_java, find_server
 from whorl.engine.local.server import RunningServer, start, tail
 from whorl.errors import EngineResponseError, EngineUnavailableError, ParameterError
 
@@ -68,7 +68,7 @@ def start_standalone(
         EngineUnavailableError: Java is missing, the jars cannot be downloaded, the port is taken, or Solr does not
             start; the message shows the end of its log.
     """
-    server = of_version(SOLR, version)
+    server = find_server(SOLR, version)
     home = home.absolute()
     home.mkdir(parents=True, exist_ok=True)
     if not (home / "solr.xml").exists():
@@ -77,7 +77,7 @@ def start_standalone(
         lay_core(home, name, configset)
     properties = {"directory": str(home), "port": str(_free_to_bind(port))}
     running = _start(server, "standalone.xml", home, properties, heap, cache, deadline_seconds)
-    with _stopped_on_error(running):
+    with _stop_on_error(running):
         failures = admin(running.url, "cores", action="STATUS")["initFailures"]
         if failures:
             raise EngineUnavailableError(f"Solr cannot open its cores: {failures}\n{tail(running.log)}")
@@ -106,7 +106,7 @@ def start_cloud(
         ParameterError: The version is unknown, the folder is not empty, or `nodes` is less than 1.
         EngineUnavailableError: As in `start_standalone`.
     """
-    server = of_version(SOLR, version)
+    server = find_server(SOLR, version)
     directory = directory.absolute()
     directory.mkdir(parents=True, exist_ok=True)
     if any(directory.iterdir()):
@@ -115,7 +115,7 @@ def start_cloud(
         raise ParameterError(f"a SolrCloud needs at least 1 node, got {nodes}")
     properties = {"directory": str(directory), "nodes": str(nodes), "solrxml": str(_JETTY / "solr.xml")}
     running = _start(server, "cloud.xml", directory, properties, heap, cache, deadline_seconds)
-    with _stopped_on_error(running):
+    with _stop_on_error(running):
         for name, configset in (collections or {}).items():
             create_collection(running.url, name, configset, shards=2)
     return running
@@ -246,7 +246,7 @@ def _address(log: str) -> str | None:
 
 
 @contextlib.contextmanager
-def _stopped_on_error(running: RunningServer) -> Iterator[None]:
+def _stop_on_error(running: RunningServer) -> Iterator[None]:
     try:
         yield
     except EngineResponseError as error:

@@ -23,7 +23,7 @@ from whorl.engine.opensearch.mapping_and_fields import (
     name_in,
     own_fields,
     properties_in,
-    stored_name,
+    scheme_value,
     text_in,
 )
 from whorl.errors import DocumentError, SchemaError
@@ -52,10 +52,12 @@ def prepare(client: IndexClient, names: FieldNames, *, again: bool = False) -> i
     if reason := source_trap(mapping, names.content):
         raise SchemaError(f"{client.url} gives no texts back: {reason}; index the documents again (whorl index)")
     client.refresh()
-    return client.count(wanted(again=again, passages=features.passages))
+    return client.count(missing_fields_query(again=again, passages=features.passages))
 
 
-def wanted(*, again: bool = False, passages: PassageScheme | None = None, text: str | None = None) -> Json:
+def missing_fields_query(
+    *, again: bool = False, passages: PassageScheme | None = None, text: str | None = None
+) -> Json:
     """Return the query for documents without whorl's fields, or with fields for other schemes.
 
     Args:
@@ -63,7 +65,7 @@ def wanted(*, again: bool = False, passages: PassageScheme | None = None, text: 
         passages: Also match documents without passages of this scheme.
         text: Match only documents with a value in this field (`searchable_text`), or with another scheme.
     """
-    has = [{"term": {SCHEME: {"value": stored_name(Scheme(), SketchScheme())}}}]
+    has = [{"term": {SCHEME: {"value": scheme_value(Scheme(), SketchScheme())}}}]
     if passages:
         has.append({"term": {PASSAGES: {"value": passages.name}}})
     if again:
@@ -94,14 +96,14 @@ def backfill(
     require_batch(batch)
     total = prepare(client, names, again=again)
     features = require_fields(client, names)
-    query = wanted(again=again, passages=features.passages)
+    query = missing_fields_query(again=again, passages=features.passages)
     body: Json = {"query": query, "size": batch, "seq_no_primary_term": True, "_source": {"excludes": [OWN]}}
     return fill_batches(
         total,
         client.scroll(body),
         partial(_fill, client, names, features),
         commit=client.refresh,
-        lacking=lambda: client.count(wanted(passages=features.passages)),
+        lacking=lambda: client.count(missing_fields_query(passages=features.passages)),
         progress=progress,
     )
 

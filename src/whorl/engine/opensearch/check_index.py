@@ -12,8 +12,8 @@ from functools import partial
 from whorl.engine.check_findings import (
     Finding,
     Severity,
-    sorted_for_display,
-    untried_version,
+    sort_findings,
+    untried_version_warning,
     whole_names,
     without_name,
     without_passages,
@@ -27,7 +27,7 @@ from whorl.engine.configured_and_guessed_fields import (
     text_elsewhere,
 )
 from whorl.engine.index_terms import MAX_CLAUSES
-from whorl.engine.opensearch.backfill import wanted
+from whorl.engine.opensearch.backfill import missing_fields_query
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient, guard_response
 from whorl.engine.opensearch.foreign_minhash import (
     LONG_PROBE,
@@ -38,17 +38,17 @@ from whorl.engine.opensearch.foreign_minhash import (
     token_count,
 )
 from whorl.engine.opensearch.inspect_index import (
-    described,
     differences,
+    field_definition,
+    find_stored_texts,
     keeps_own,
     properties_conflict,
     searchable_text,
     source_trap,
     splits_names,
-    stored_texts,
 )
 from whorl.engine.opensearch.mapping_and_fields import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, passage_scheme
-from whorl.engine.opensearch.request_body import sorted_by
+from whorl.engine.opensearch.request_body import sort_keys
 from whorl.errors import EngineError, EngineResponseError, SchemaError
 from whorl.model import Order
 from whorl.query.plan.nodes import Kind
@@ -65,17 +65,17 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
     try:
         mapping = client.mapping()
     except SchemaError as error:
-        return sorted_for_display([*findings, Finding.error("several-indexes", str(error), "name the one to search")])
+        return sort_findings([*findings, Finding.error("several-indexes", str(error), "name the one to search")])
     if mapping is None:
         makes = f"'whorl opensearch init {client.shown}' makes it, and so does the first 'whorl index'"
-        return sorted_for_display([*findings, Finding.error("no-index", f"{client.url} is no index", makes)])
+        return sort_findings([*findings, Finding.error("no-index", f"{client.url} is no index", makes)])
     settings = client.settings()
     foreign_fields = minhash_fields(mapping, settings)
     # If the index has none of whorl's fields, FINGERPRINT uses the tokens that the cluster makes.
-    is_foreign = bool(foreign_fields) and not described(mapping, ID)
+    is_foreign = bool(foreign_fields) and not field_definition(mapping, ID)
     has_vectors = any(field.has_vectors for field in foreign_fields)
-    texts = stored_texts(client, mapping, names)
-    likely = likely_name(names, partial(described, mapping))
+    texts = find_stored_texts(client, mapping, names)
+    likely = likely_name(names, partial(field_definition, mapping))
     init = init_command(f"whorl opensearch init {client.shown}", texts, names, likely)
     findings += [
         *_health(client),
@@ -89,7 +89,7 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
     ]
     if not is_foreign and not any(finding.level is Severity.ERROR for finding in findings):
         findings += [*_documents(client, mapping, names), *_scripts(client)]
-    return sorted_for_display(findings)
+    return sort_findings(findings)
 
 
 def _version(about: Json) -> Iterator[Finding]:
@@ -99,7 +99,7 @@ def _version(about: Json) -> Iterator[Finding]:
     yield Finding.note("version", f"this is {name} {number}, Lucene {version.get('lucene_version', '?')}")
     if not _is_tried(distribution, number):
         tried = " and ".join(f"{_NAMES[server]} {', '.join(numbers)}" for server, numbers in TRIED.items())
-        yield untried_version(f"{name} {number}", tried, "try it on a copy of some documents first")
+        yield untried_version_warning(f"{name} {number}", tried, "try it on a copy of some documents first")
 
 
 def _is_tried(distribution: str, number: str) -> bool:
@@ -123,7 +123,7 @@ def _health(client: IndexClient) -> Iterator[Finding]:
 
 
 def _fields(mapping: Json, init: str, *, is_needed: bool) -> Iterator[Finding]:
-    missing = sorted(name for name in MAPPING if not described(mapping, name))
+    missing = sorted(name for name in MAPPING if not field_definition(mapping, name))
     if missing:
         yield Finding(
             Severity.ERROR if is_needed else Severity.NOTE,
@@ -196,11 +196,11 @@ def _limits(client: IndexClient, settings: Json) -> Iterator[Finding]:
 
 
 def _documents(client: IndexClient, mapping: Json, names: FieldNames) -> Iterator[Finding]:
-    total, without = client.total(), client.count(wanted())
-    with_text = client.count(wanted(text=searchable_text(mapping, names)))
-    others = client.count({"bool": {**wanted()["bool"], "filter": [{"exists": {"field": SCHEME}}]}})
-    passages = passage_scheme(described(mapping, PASSAGES))
-    unread = client.count(wanted(passages=passages)) - without if passages else 0
+    total, without = client.total(), client.count(missing_fields_query())
+    with_text = client.count(missing_fields_query(text=searchable_text(mapping, names)))
+    others = client.count({"bool": {**missing_fields_query()["bool"], "filter": [{"exists": {"field": SCHEME}}]}})
+    passages = passage_scheme(field_definition(mapping, PASSAGES))
+    unread = client.count(missing_fields_query(passages=passages)) - without if passages else 0
     if total:
         message = f"{total - without:,} of {total:,} documents can be found by fingerprint"
         yield Finding(Severity.OK if total > without else Severity.WARNING, "documents", message)
@@ -226,7 +226,7 @@ def _documents(client: IndexClient, mapping: Json, names: FieldNames) -> Iterato
 
 
 def _scripts(client: IndexClient) -> Iterator[Finding]:
-    by_name = sorted_by([Order("name", True, ((Kind.KEYWORD, "name"),))])
+    by_name = sort_keys([Order("name", True, ((Kind.KEYWORD, "name"),))])
     try:
         client.hits({"query": {"exists": {"field": ID}}, "size": 1, "_source": False, "sort": by_name})
     except EngineResponseError as error:

@@ -76,22 +76,22 @@ def guard_response(function: _Function) -> _Function:
     if inspect.isgeneratorfunction(function):
 
         @wraps(function)
-        def generated(self: Any, *args: Any, **arguments: Any) -> Iterator[Any]:
-            with _guarded(self):
+        def iterate_guarded(self: Any, *args: Any, **arguments: Any) -> Iterator[Any]:
+            with _guard_shape(self):
                 yield from function(self, *args, **arguments)
 
-        return generated  # type: ignore[return-value]  # for callers, it is the same function
+        return iterate_guarded  # type: ignore[return-value]  # for callers, it is the same function
 
     @wraps(function)
-    def called(self: Any, *args: Any, **arguments: Any) -> Any:
-        with _guarded(self):
+    def call_guarded(self: Any, *args: Any, **arguments: Any) -> Any:
+        with _guard_shape(self):
             return function(self, *args, **arguments)
 
-    return called  # type: ignore[return-value]  # for callers, it is the same function
+    return call_guarded  # type: ignore[return-value]  # for callers, it is the same function
 
 
 @contextmanager
-def _guarded(owner: Any) -> Iterator[None]:
+def _guard_shape(owner: Any) -> Iterator[None]:
     try:
         yield
     except (*_SHAPE_ERRORS, RuntimeError) as error:
@@ -390,13 +390,13 @@ class IndexClient:
             try:
                 return send()
             except TransportError as error:
-                raise self._refused(error) from error
+                raise self._transport_error(error) from error
             except OpenSearchException as error:
                 raise EngineResponseError(f"{self.url} gives an unexpected answer ({path}): {error}") from error
 
         return with_retries(once, self._access.retries)
 
-    def _refused(self, error: TransportError) -> EngineError:
+    def _transport_error(self, error: TransportError) -> EngineError:
         status = error.status_code if isinstance(error.status_code, int) else 0
         cause = error.info.get("error") if isinstance(error.info, dict) else error.info
         # A cluster responds with 404 while a shard is starting. Treat this as a temporary failure (503).

@@ -16,13 +16,13 @@ from whorl.engine.configured_and_guessed_fields import (
 )
 from whorl.engine.opensearch.client import IndexClient, guard_response
 from whorl.engine.opensearch.inspect_index import (
-    described,
     differences,
+    field_definition,
+    find_stored_texts,
     keeps_own,
     properties_conflict,
     source_trap,
     splits_names,
-    stored_texts,
 )
 from whorl.engine.opensearch.mapping_and_fields import (
     ID,
@@ -71,9 +71,9 @@ def initialise(
         if not dry_run:
             create(client, names, passages=passages)
         return
-    if content is None and not described(present, ID):
-        texts = stored_texts(client, present, names)
-        likely = likely_name(names, partial(described, present))
+    if content is None and not field_definition(present, ID):
+        texts = find_stored_texts(client, present, names)
+        likely = likely_name(names, partial(field_definition, present))
         require_named_text(client.url, f"whorl opensearch init {client.shown}", texts, names, likely)
     _require_scheme(client, present, passages)
     wanted = mapping(names, passages=passages)
@@ -103,7 +103,7 @@ def initialise(
 
 def _require_scheme(client: IndexClient, present: Json, wanted: PassageScheme | None) -> PassageScheme | None:
     """Return the scheme of the index's passage hashes, or None; raise an error if `wanted` is another scheme."""
-    scheme = passage_scheme(described(present, PASSAGES))
+    scheme = passage_scheme(field_definition(present, PASSAGES))
     if scheme:
         scheme.require(wanted, client.url)
     return scheme
@@ -112,7 +112,7 @@ def _require_scheme(client: IndexClient, present: Json, wanted: PassageScheme | 
 def _missing(client: IndexClient, present: Json, wanted: Json) -> Json:
     """Return the wanted fields that the mapping lacks; raise SchemaError if an existing field differs."""
     require_alike(client, present)
-    return {name: field for name, field in wanted.items() if not described(present, name)}
+    return {name: field for name, field in wanted.items() if not field_definition(present, name)}
 
 
 def _add_fields(client: IndexClient, present: Json, missing: Json) -> None:
@@ -154,14 +154,14 @@ def require_fields(client: IndexClient, names: FieldNames, *, passages: PassageS
         create(client, names, passages=chosen or (PassageScheme() if passages else None))
         present = client.mapping(OWN) or {}
     require_alike(client, present)
-    if missing := sorted(name for name in MAPPING if not described(present, name)):
+    if missing := sorted(name for name in MAPPING if not field_definition(present, name)):
         raise SchemaError(
             f"{client.url} lacks the fields {', '.join(missing)}; 'whorl opensearch init {client.shown}' adds them"
         )
     scheme = _require_scheme(client, present, chosen)
     if passages and scheme is None:
         raise without_passage_field(client)
-    has_clusters = all(described(present, name) for name in OF_CLUSTERS)
+    has_clusters = all(field_definition(present, name) for name in OF_CLUSTERS)
     return IndexFeatures(scheme, has_clusters, splits_names(present), not source_trap(present, names.content))
 
 

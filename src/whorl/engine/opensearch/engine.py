@@ -14,12 +14,12 @@ from pathlib import Path
 from whorl.arrays_and_batches import batches
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.index_terms import explain_refusals
-from whorl.engine.opensearch.backfill import wanted
+from whorl.engine.opensearch.backfill import missing_fields_query
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient, guard_responses
 from whorl.engine.opensearch.cluster_labels import OpenSearchLabels
 from whorl.engine.opensearch.create_or_extend_index import file_base, require_fields, without_passage_field
 from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens
-from whorl.engine.opensearch.inspect_index import described, searchable_text, splits_names
+from whorl.engine.opensearch.inspect_index import field_definition, searchable_text, splits_names
 from whorl.engine.opensearch.mapping_and_fields import (
     DIGEST,
     FIELDS,
@@ -36,8 +36,8 @@ from whorl.engine.opensearch.mapping_and_fields import (
     own_fields,
     passage_scheme,
     properties_in,
+    scheme_value,
     source,
-    stored_name,
     text_in,
     without_text,
 )
@@ -47,7 +47,7 @@ from whorl.engine.opensearch.request_body import (
     facet_aggregations,
     id_field,
     read_facets,
-    sorted_by,
+    sort_keys,
     translate,
 )
 from whorl.engine.protocol import (
@@ -61,7 +61,7 @@ from whorl.engine.protocol import (
     reference_meanings,
 )
 from whorl.engine.server_engine import CACHE_SECONDS, Holders, ServerEngine, TtlCache
-from whorl.engine.stored_sketches import decoded_sketches, finds_only_short
+from whorl.engine.stored_sketches import decode_sketches, finds_only_short
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
 from whorl.fingerprint.fingerprint_texts import Parts, hash_texts, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
@@ -156,7 +156,7 @@ class OpenSearchEngine(ServerEngine):
                 # The index does not exist yet: the first call of `index` creates it.
                 return {}
             raise
-        return {document_id: digest for document_id, hit in hits.items() for digest in _stored(hit, DIGEST)[:1]}
+        return {document_id: digest for document_id, hit in hits.items() for digest in _stored_values(hit, DIGEST)[:1]}
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
         return {reference: hit["_id"] for reference, hit in self._match_references(references, {"_source": False})}
@@ -186,7 +186,7 @@ class OpenSearchEngine(ServerEngine):
             named: dict[tuple[str, str], Json] = {}
             for hit in self._client.hits(body):
                 for field in _IDS:
-                    for value in _stored(hit, field):
+                    for value in _stored_values(hit, field):
                         named.setdefault((field, value), hit)
             for reference, places in meant.items():
                 if hit := next((named[place] for place in places if place in named), None):
@@ -221,7 +221,7 @@ class OpenSearchEngine(ServerEngine):
             texts |= {hit["_id"]: text_in(hit.get("_source", {}), self._names) for hit in self._client.hits(body)}
         return texts
 
-    def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
+    def resolve_signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
         if self._foreign:
             # Look up all possible meanings of the references in one request.
             keys = dict[str, bool]()
@@ -237,7 +237,7 @@ class OpenSearchEngine(ServerEngine):
         made = signatures_by_id(texts, self._scheme)
         return {reference: (hit["_id"], made[hit["_id"]]) for reference, hit in hits.items()}
 
-    def sketched(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
+    def resolve_sketches(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         # Read the text too: references are few, and a short document has no stored sketch.
         parts = {"_source": [self._names.content], "stored_fields": [SCHEME, SKETCH]}
         hits = dict(self._match_references(references, parts))
@@ -249,7 +249,7 @@ class OpenSearchEngine(ServerEngine):
 
     def _passages_now(self) -> tuple[PassageScheme | None, bool]:
         """Return the scheme of the passage field, and whether all searchable documents have passage hashes."""
-        scheme = passage_scheme(described(self._client.mapping(PASSAGES) or {}, PASSAGES))
+        scheme = passage_scheme(field_definition(self._client.mapping(PASSAGES) or {}, PASSAGES))
         if scheme is None:
             return None, False
         read = {"term": {PASSAGES: {"value": scheme.name}}}
@@ -267,7 +267,7 @@ class OpenSearchEngine(ServerEngine):
     def _holders(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> Holders:
         # A hit lists the names of its matching clauses, so give each hash a named clause.
         named = [{"term": {PASSAGES: {"value": term, "_name": str(position)}}} for position, term in enumerate(terms)]
-        query = {"bool": {"filter": [self._translated(plan).query], "should": named}}
+        query = {"bool": {"filter": [self._translate_plan(plan).query], "should": named}}
         for hit in self._client.hits({"query": query, "size": rows, "_source": False}):
             yield hit["_id"], sorted(map(int, hit["matched_queries"]))
 
@@ -299,7 +299,7 @@ class OpenSearchEngine(ServerEngine):
         for batch in batches(ids, _AT_ONCE):
             query = {"bool": {"filter": [{"terms": {ID: batch}}, self._with_own_sketch()]}}
             body = {"query": query, "size": len(batch), "_source": False, "docvalue_fields": [SIZE]}
-            sizes |= {hit["_id"]: int(size) for hit in self._client.hits(body) for size in _stored(hit, SIZE)}
+            sizes |= {hit["_id"]: int(size) for hit in self._client.hits(body) for size in _stored_values(hit, SIZE)}
         return sizes
 
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
@@ -314,7 +314,7 @@ class OpenSearchEngine(ServerEngine):
             )
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
-        translation = self._translated(plan)
+        translation = self._translate_plan(plan)
         body = {**self._hits_of(translation), **self._with_sketches()}
         if finds_only_short(plan, self._scheme):
             body["_source"] = [self._names.name, self._names.content]
@@ -344,7 +344,7 @@ class OpenSearchEngine(ServerEngine):
         return {document_id: name_in(hit.get("_source", {}), self._names) for document_id, hit in hits.items()}
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
-        translation = self._translated(plan)
+        translation = self._translate_plan(plan)
         body, tokens = self._hits_of(translation, order), self._token_field
         is_unsorted = tokens is not None and not tokens.is_sorted
         if is_unsorted and start + rows > RESULT_WINDOW:
@@ -360,31 +360,31 @@ class OpenSearchEngine(ServerEngine):
         return Page(total, tuple(page), translation.warnings)
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
-        query = self._translated(plan).query
-        aggregations = facet_aggregations(facets, lambda node: self._translated(BoundPlan(node)).query)
+        query = self._translate_plan(plan).query
+        aggregations = facet_aggregations(facets, lambda node: self._translate_plan(BoundPlan(node)).query)
         with explain_refusals(plan):
             response = self._client.search({"size": 0, "query": query, "aggs": aggregations})
         return read_facets(facets, response["aggregations"] if facets else {})
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
         wanted = {"from": start, "size": rows, "track_total_hits": True}
-        body = {**self._hits_of(self._translated(plan)), **wanted}
+        body = {**self._hits_of(self._translate_plan(plan)), **wanted}
         return {"method": "POST", "url": f"{self._client.url}/_search", "json": body}
 
     @property
     def _token_field(self) -> TokenField | None:
         return self._foreign.field if self._foreign else None
 
-    def _translated(self, plan: BoundPlan) -> Translation:
+    def _translate_plan(self, plan: BoundPlan) -> Translation:
         return translate(plan, self.scheme, self._token_field)
 
     def _hits_of(self, translation: Translation, order: Sequence[Order] = ()) -> Json:
         shown = {"track_scores": True, "_source": [self._names.name]}
-        return {"query": translation.query, "sort": sorted_by(order, self._token_field), **shown}
+        return {"query": translation.query, "sort": sort_keys(order, self._token_field), **shown}
 
     @property
     def labels(self) -> OpenSearchLabels:
-        return OpenSearchLabels(self._client, self._names, lambda plan: self._translated(plan).query)
+        return OpenSearchLabels(self._client, self._names, lambda plan: self._translate_plan(plan).query)
 
     def count(self) -> int:
         return self._client.count(everything(self._token_field))
@@ -417,14 +417,14 @@ class OpenSearchEngine(ServerEngine):
         try:
             if (mapping := self._client.mapping()) is None:
                 return 0, 0, 0
-            if not described(mapping, ID):
+            if not field_definition(mapping, ID):
                 raise self._client.without_fields()
             text = searchable_text(mapping, self._names)
         except EngineResponseError as error:
             # A user may have the right to search only.
             if error.status != 403:
                 raise
-        lacking = wanted(text=text)
+        lacking = missing_fields_query(text=text)
         unfound = {"bool": {"filter": [lacking], "must_not": [everything()]}}
         return self._client.total(), self._client.count(unfound), self._client.count(lacking)
 
@@ -433,7 +433,7 @@ class OpenSearchEngine(ServerEngine):
 
     @property
     def _stored_name(self) -> str:
-        return stored_name(self._scheme, self._sketch_scheme)
+        return scheme_value(self._scheme, self._sketch_scheme)
 
     def _with_own_sketch(self) -> Json:
         return {"term": {SCHEME: {"value": self._stored_name}}}
@@ -449,8 +449,8 @@ class OpenSearchEngine(ServerEngine):
         `fetch` returns the texts of short documents by id; by default, the texts of their searchable versions.
         """
         fetch = fetch or self._searchable_texts
-        is_ours = [_stored(hit, SCHEME) == [self._stored_name] for hit in hits]
-        stored = [next(iter(_stored(hit, SKETCH)), None) for hit in hits]
+        is_ours = [_stored_values(hit, SCHEME) == [self._stored_name] for hit in hits]
+        stored = [next(iter(_stored_values(hit, SKETCH)), None) for hit in hits]
 
         def read_texts(positions: Sequence[int]) -> list[str | None]:
             sources = {hits[position]["_id"]: hits[position].get("_source", {}) for position in positions}
@@ -458,7 +458,7 @@ class OpenSearchEngine(ServerEngine):
             texts |= fetch([own for own in sources if own not in texts])
             return [texts.get(hits[position]["_id"]) for position in positions]
 
-        return decoded_sketches(is_ours, stored, read_texts, (self._scheme, self._sketch_scheme))
+        return decode_sketches(is_ours, stored, read_texts, (self._scheme, self._sketch_scheme))
 
     def _largest_now(self) -> int | None:
         if self._foreign:
@@ -490,5 +490,5 @@ def _keys(reference: str) -> list[str]:
     return [value for role, value in reference_meanings(reference) if role == "key"]
 
 
-def _stored(hit: Json, field: str) -> list[str]:
+def _stored_values(hit: Json, field: str) -> list[str]:
     return list(hit.get("fields", {}).get(field, ()))

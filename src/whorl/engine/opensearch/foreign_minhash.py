@@ -15,7 +15,7 @@ from whorl.arrays_and_batches import batches
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.index_terms import PROBE
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.inspect_index import described
+from whorl.engine.opensearch.inspect_index import field_definition
 from whorl.engine.opensearch.mapping_and_fields import ID, OWN, Json, text_in
 from whorl.errors import EngineResponseError, ParameterError, SchemaError
 from whorl.fingerprint.fingerprint_texts import sign
@@ -124,7 +124,7 @@ def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
     """Determine from sample texts how a field makes tokens; raise SchemaError if the tokens are unreadable."""
     tokens = client.terms_of(LONG_PROBE, field.place, field.name)
     units = max((len(token.encode("utf-16-be")) // 2 for token in tokens), default=0)
-    spelling, scheme = _SPELLINGS.get(units), probed_scheme(field, len(tokens))
+    spelling, scheme = _SPELLINGS.get(units), find_scheme(field, len(tokens))
     if spelling is None or scheme is None:
         raise SchemaError(
             f"{field.name!r} makes {len(tokens):,} tokens of {units} units of a long text, where its filter says "
@@ -152,7 +152,7 @@ def token_count(scheme: Scheme) -> int:
     return len(set(sign(LONG_PROBE, scheme).integers))
 
 
-def probed_scheme(field: MinHashField, count: int) -> Scheme | None:
+def find_scheme(field: MinHashField, count: int) -> Scheme | None:
     """Return the scheme that gives the long sample text `count` distinct tokens, or None.
 
     Try the described scheme, then the scheme of releases that ignore bucket_count and hash_set_size.
@@ -217,7 +217,7 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
     """
     try:
         mapping = client.mapping(OWN)
-        if mapping is None or described(mapping, ID):
+        if mapping is None or field_definition(mapping, ID):
             return None
         mapping, settings = client.mapping() or {}, client.settings()
     except EngineResponseError as error:
@@ -243,14 +243,14 @@ class ForeignTokens:
         if self.field.is_ours:
             return sign(text, self.scheme, self.field.spelling)
         repeats = self._client.terms_of(text, self.field.place, self.field.name) if text else {}
-        return self._recovered(repeats, order_matters=True)
+        return self._recover_signature(repeats, order_matters=True)
 
     def signatures(self, wanted: Mapping[str, bool]) -> dict[str, Signature]:
         """Return the signatures of existing documents. `wanted` maps each id to True if the order of tokens matters."""
         signatures, unsure = dict[str, Signature](), dict[str, set[str]]()
         for ids in batches(wanted, _AT_ONCE):
             for document_id, repeats in self._client.term_vectors(ids, self.field.name).items():
-                signatures[document_id] = self._recovered(repeats, order_matters=wanted[document_id])
+                signatures[document_id] = self._recover_signature(repeats, order_matters=wanted[document_id])
                 if not repeats or not signatures[document_id].is_exact:
                     unsure[document_id] = set(repeats)
         # Compute the signature from the text instead, unless the text has changed since.
@@ -260,7 +260,7 @@ class ForeignTokens:
                 signatures[document_id] = made
         return signatures
 
-    def _recovered(self, repeats: Mapping[str, int], *, order_matters: bool) -> Signature:
+    def _recover_signature(self, repeats: Mapping[str, int], *, order_matters: bool) -> Signature:
         """Return the signature of a document or text from its tokens and their frequencies."""
         # The cluster makes tokens for each value of the text, but a fingerprint covers all values together. So keep
         # only the smallest token of each bucket.

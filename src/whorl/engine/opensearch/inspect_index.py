@@ -36,7 +36,7 @@ _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "
 _COUNTED_AT_ONCE = 100
 
 
-def stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> list[TextField]:
+def find_stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> list[TextField]:
     """Return the text fields in use except the name field; the field with the most text comes first."""
     fields = [
         name
@@ -71,7 +71,7 @@ def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:
 
 def searchable_text(mapping: Json, names: FieldNames) -> str | None:
     """Return the field of the texts if a query can find the documents with a text."""
-    field = described(mapping, names.content)
+    field = field_definition(mapping, names.content)
     return names.content if field and field.get("index", True) else None
 
 
@@ -94,7 +94,7 @@ def splits_names(mapping: Json) -> bool:
 
 def differences(mapping: Json) -> Iterator[str]:
     for name, definition in {**MAPPING, **OF_PASSAGES, **OF_CLUSTERS}.items():
-        field = described(mapping, name)
+        field = field_definition(mapping, name)
         for key, value in definition.items() if field else ():
             actual = field.get(key, _DEFAULTS.get(key, value))
             if actual != value:
@@ -103,7 +103,7 @@ def differences(mapping: Json) -> Iterator[str]:
 
 def properties_conflict(mapping: Json) -> str:
     """Return why an index refuses documents of whorl, which have an object PROPERTIES; "" if it takes them."""
-    kind = described(mapping, PROPERTIES).get("type", "object")
+    kind = field_definition(mapping, PROPERTIES).get("type", "object")
     if kind in ("object", "nested", "flattened", "flat_object"):
         return ""
     return (
@@ -113,7 +113,7 @@ def properties_conflict(mapping: Json) -> str:
     )
 
 
-def described(mapping: Json, name: str) -> Json:
+def field_definition(mapping: Json, name: str) -> Json:
     """Return the definition of a field in a mapping, or {} if it is missing; `a.b` is the member b of the object a."""
     field: Json = {"properties": mapping.get("properties", {})}
     for part in name.split("."):

@@ -35,7 +35,7 @@ from whorl.engine.cluster_labels import cluster_label
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.index_terms import BETWEEN_WORDS, plain_words, value_term
 from whorl.engine.passage_look_up import passage_terms
-from whorl.engine.stored_sketches import encoded_sketch
+from whorl.engine.stored_sketches import encode_sketch
 from whorl.fingerprint.fingerprint_texts import Hashed
 from whorl.fingerprint.shingling import JoinedWords, Scheme, joined_words
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, encode_tokens, lookup_numbers
@@ -96,22 +96,22 @@ def own_fields(
     for portion in batches(zip(documents, fingerprints, strict=True), _SPELLED_AT_ONCE):
         sketches = [hashed.sketch(schemes[1]) for _, hashed in portion]
         minima = [ascending_distinct(np.sort(hashed.minima[:, 0])) for _, hashed in portion]
-        minhash = _spelled_rows(minima, spelled_minhash)
-        sample = _spelled_rows(list(map(lookup_numbers, sketches)), partial(encode_tokens, bits=schemes[1].bits))
+        minhash = _encode_rows(minima, encode_minhash)
+        sample = _encode_rows(list(map(lookup_numbers, sketches)), partial(encode_tokens, bits=schemes[1].bits))
         for (document, hashed), sketch, terms, lookups in zip(portion, sketches, minhash, sample, strict=True):
             yield {
                 **_content_fields(document, hashed.words, schemes[0].profile, names, features),
                 MINHASH: terms,
                 SAMPLE: lookups,
                 # None removes the value in a partial update.
-                SKETCH: encoded_sketch(sketch, schemes[0], document.text if features.keeps_texts else None),
+                SKETCH: encode_sketch(sketch, schemes[0], document.text if features.keeps_texts else None),
                 SIZE: sketch.size,
-                SCHEME: stored_name(*schemes),
+                SCHEME: scheme_value(*schemes),
                 **_passage_fields(document.text, hashed, schemes[0], features.passages),
             }
 
 
-def _spelled_rows(rows: Sequence[_Row], spell: Callable[[_Row], Sequence[str]]) -> Iterator[Sequence[str]]:
+def _encode_rows(rows: Sequence[_Row], spell: Callable[[_Row], Sequence[str]]) -> Iterator[Sequence[str]]:
     """Yield the terms of each row of numbers.
 
     Rows of short texts are short, so one call of `spell` encodes many rows.
@@ -160,11 +160,11 @@ def without_text(names: FieldNames) -> Json:
 
 def text_in(source: Json, names: FieldNames) -> str:
     """Return the values of a document's text field as one text; "" if there is no value."""
-    return "\n".join(_texts(_at(source, names.content)))
+    return "\n".join(_texts(_value_at(source, names.content)))
 
 
 def name_in(source: Json, names: FieldNames) -> str:
-    return next(iter(_texts(_at(source, names.name))), "")
+    return next(iter(_texts(_value_at(source, names.name))), "")
 
 
 def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyValue, ...]]:
@@ -185,12 +185,12 @@ def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyVa
     return {name: tuple(values) for name, values in properties.items() if name not in (names.content, names.name)}
 
 
-def _at(source: Json, place: str) -> Any:
+def _value_at(source: Json, place: str) -> Any:
     if place in source:
         return source[place]
     first, _, inner_place = place.partition(".")
     inner = source.get(first)
-    return _at(inner, inner_place) if inner_place and isinstance(inner, dict) else None
+    return _value_at(inner, inner_place) if inner_place and isinstance(inner, dict) else None
 
 
 def _texts(value: Any) -> Sequence[str]:
@@ -285,12 +285,12 @@ def index_body(
 
 
 @lru_cache
-def stored_name(scheme: Scheme, sketch_scheme: SketchScheme) -> str:
+def scheme_value(scheme: Scheme, sketch_scheme: SketchScheme) -> str:
     """Return the value of `whorl_scheme`, which names the schemes of tokens and sketch."""
     return f"{scheme.name} {sketch_scheme.name}"
 
 
-def spelled_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
+def encode_minhash(numbers: npt.NDArray[np.uint64]) -> list[str]:
     """Encode MinHash tokens as terms of 11 letters in base64, the highest bits first."""
     padded = np.zeros((len(numbers), 9), dtype=np.uint8)
     padded[:, :8] = numbers.astype(">u8").view(np.uint8).reshape(-1, 8)
@@ -317,7 +317,7 @@ _SPELLED_SPACE = str.maketrans({char: f"{_SPACE}{chr(ord('a') + at)}" for at, ch
 
 def word_term(field: str, word: str) -> str:
     prefix = _field_prefix(field)
-    return prefix + _short(in_word(word), _LONGEST_TERM - _units(prefix))
+    return prefix + _short(encode_blanks(word), _LONGEST_TERM - _units(prefix))
 
 
 def word_terms(field: str, words: JoinedWords) -> str:
@@ -340,7 +340,7 @@ def _field_prefix(field: str) -> str:
     return f"{_short(field.translate(_SPELLED_SPACE), _LONGEST_FIELD)}{_AFTER_FIELD}"
 
 
-def in_word(text: str) -> str:
+def encode_blanks(text: str) -> str:
     return text.replace(BETWEEN_WORDS, _BLANK)
 
 

@@ -18,10 +18,10 @@ import numpy as np
 
 from whorl.engine.index_terms import (
     BETWEEN_WORDS,
+    clause_fields,
     decode_sortable,
     encode_sortable,
     fingerprints_to_move,
-    searched_fields,
     value_prefix,
     value_term,
 )
@@ -38,10 +38,10 @@ from whorl.engine.opensearch.mapping_and_fields import (
     WHITESPACE,
     WORDS,
     Json,
+    encode_blanks,
+    encode_minhash,
     field_term,
-    in_word,
-    spelled_minhash,
-    stored_name,
+    scheme_value,
     word_term,
 )
 from whorl.engine.passage_look_up import passage_hash_terms
@@ -115,12 +115,12 @@ def everything(tokens: TokenField | None = None) -> Json:
     return {"exists": {"field": ID}} if tokens is None else {"match_all": {}}
 
 
-def sorted_by(order: Sequence[Order], tokens: TokenField | None = None) -> list[Json]:
+def sort_keys(order: Sequence[Order], tokens: TokenField | None = None) -> list[Json]:
     """Return the sort keys of a request, the id last; raise SchemaError if the index lacks a field for them."""
     field = id_field(tokens)
     if tokens and any(key.field is not None and not (key.is_by_id and tokens.is_sorted) for key in order):
         raise _only_in_ours("order by a field")
-    keys = [_sorted_by(key, field) for key in order] or [{"_score": "desc"}]
+    keys = [_sort_key(key, field) for key in order] or [{"_score": "desc"}]
     return keys if tokens and not tokens.is_sorted else [*keys, {field: "asc"}]
 
 
@@ -149,9 +149,9 @@ def leaf_clauses(node: BoundLeaf) -> int:
         case DocumentIds(groups=groups):
             return len(groups)
         case Words() | FuzzyWord():
-            return len(searched_fields(node.field))
+            return len(clause_fields(node.field))
         case InOrder(words=words):
-            return len(searched_fields(node.field)) * (len(words) + 1)
+            return len(clause_fields(node.field)) * (len(words) + 1)
         case _:
             return 1
 
@@ -186,8 +186,8 @@ class _Translator:
                     return _NO_DOCUMENT
                 if id(node) in self._apart:
                     counted = _terms_apart(self._minhash, terms)
-                    return _weighed(_one_of(self._minhash, terms), counted, minimum, weight)
-                return self._counted(self._minhash, terms, minimum, weight)
+                    return _weighted_sum(_one_of(self._minhash, terms), counted, minimum, weight)
+                return self._count_query(self._minhash, terms, minimum, weight)
             case SharedBands(bands=bands, weight=weight):
                 spelled_bands = [self._terms(band) for band in bands]
                 complete = [
@@ -196,14 +196,14 @@ class _Translator:
                 ]
                 if id(node) in self._apart:
                     any_term = _one_of(self._minhash, chain.from_iterable(spelled_bands))
-                    return _weighed(any_term, [(band, 1) for band in complete], 1, weight)
-                return _at_least([_constant(band, weight) for band in complete], 1)
+                    return _weighted_sum(any_term, [(band, 1) for band in complete], 1, weight)
+                return _minimum_match([_constant(band, weight) for band in complete], 1)
             case SketchTokens():
-                return self._sketched(node)
+                return self._sketch_query(node)
             case PassageNumbers(numbers=numbers, scheme=scheme):
-                return self._counted(PASSAGES, passage_hash_terms(numbers, scheme), 1, 1.0)
+                return self._count_query(PASSAGES, passage_hash_terms(numbers, scheme), 1, 1.0)
             case DocumentIds(groups=groups):
-                return _at_least(
+                return _minimum_match(
                     [_constant(_one_of(id_field(self._tokens), ids), score) for score, ids in groups if ids], 1
                 )
             case Bool(must=must, should=should, must_not=must_not, min_should_match=minimum):
@@ -222,9 +222,9 @@ class _Translator:
             return spell_integers(numbers, self._tokens.spelling)
         # Leave out tokens of more than 64 bits. They come from other collections, and no document of this index has
         # them.
-        return spelled_minhash(np.array([number for number in numbers if not number >> 64], dtype=np.uint64))
+        return encode_minhash(np.array([number for number in numbers if not number >> 64], dtype=np.uint64))
 
-    def _sketched(self, node: SketchTokens) -> Json:
+    def _sketch_query(self, node: SketchTokens) -> Json:
         terms, minimum = (
             list(encode_tokens(np.array(node.numbers, dtype=np.uint64), node.scheme.bits)),
             node.min_should_match,
@@ -232,19 +232,19 @@ class _Translator:
         if minimum > len(terms):
             return _NO_DOCUMENT
         sizes = {"gte": node.smallest_size, **({} if node.largest_size is None else {"lte": node.largest_size})}
-        filters = [_term(SCHEME, stored_name(self._scheme, node.scheme)), {"range": {SIZE: sizes}}]
+        filters = [_term(SCHEME, scheme_value(self._scheme, node.scheme)), {"range": {SIZE: sizes}}]
         if id(node) in self._apart:
             any_token = {"bool": {"filter": [*filters, _one_of(SAMPLE, terms)]}}
-            return _weighed(any_token, _terms_apart(SAMPLE, terms), minimum, 1.0)
-        return {"bool": {"must": [self._counted(SAMPLE, terms, minimum, 1.0)], "filter": filters}}
+            return _weighted_sum(any_token, _terms_apart(SAMPLE, terms), minimum, 1.0)
+        return {"bool": {"must": [self._count_query(SAMPLE, terms, minimum, 1.0)], "filter": filters}}
 
-    def _counted(self, field: str, terms: Sequence[str], minimum: int, weight: float) -> Json:
+    def _count_query(self, field: str, terms: Sequence[str], minimum: int, weight: float) -> Json:
         """Return the query for documents with at least `minimum` of the terms.
 
         A repeated term counts repeatedly, also in the score.
         """
         if self._tokens:
-            return _at_least([_constant(_term(field, term), weight) for term in terms], minimum)
+            return _minimum_match([_constant(_term(field, term), weight) for term in terms], minimum)
         if not terms:
             return _NO_DOCUMENT
         words = {"query": BETWEEN_WORDS.join(terms), "analyzer": WHITESPACE, "minimum_should_match": minimum}
@@ -269,11 +269,11 @@ def _constant(query: Json, weight: float) -> Json:
     return {"constant_score": {"filter": query, "boost": weight}}
 
 
-def _at_least(queries: Sequence[Json], minimum: int) -> Json:
+def _minimum_match(queries: Sequence[Json], minimum: int) -> Json:
     return {"bool": {"should": list(queries), "minimum_should_match": minimum}} if queries else _NO_DOCUMENT
 
 
-def _weighed(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, weight: float) -> Json:
+def _weighted_sum(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, weight: float) -> Json:
     """Return the query for documents of `superset` with enough matches of the counted queries.
 
     Args:
@@ -282,7 +282,7 @@ def _weighed(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, 
         weight: The score is the sum times this weight.
     """
     if not weight:
-        return _constant(_weighed(superset, counted, minimum, 1.0), 0.0)
+        return _constant(_weighted_sum(superset, counted, minimum, 1.0), 0.0)
     # Let the first function match every document, because a document without a matching function would score 1.
     functions = [
         {"weight": _UNSEEN * weight},
@@ -315,7 +315,7 @@ return Double.longBitsToDouble(bits < 0 ? bits ^ Long.MIN_VALUE : ~bits);
 _NUMBERS = {Kind.INTEGER, Kind.FLOAT}
 
 
-def _sorted_by(key: Order, id_field: str) -> Json:
+def _sort_key(key: Order, id_field: str) -> Json:
     direction = "asc" if key.is_ascending else "desc"
     if key.field is None or key.is_by_id:
         return {id_field if key.is_by_id else "_score": direction}
@@ -347,23 +347,23 @@ def clause(test: Test, profile: str) -> Json | str:
             words = tokens(well_formed(text), profile)
             if not words:
                 return f"there is no word in {text!r:.80}, so it matches nothing"
-            return _any([_phrase(field, words, slop) for field in searched_fields(test.field)])
+            return _any([_phrase(field, words, slop) for field in clause_fields(test.field)])
         case InOrder(words=(pattern,)):
-            return _any([_word(field, pattern) for field in searched_fields(test.field)])
+            return _any([_word(field, pattern) for field in clause_fields(test.field)])
         case InOrder(words=patterns, slop=slop):
-            return _any([_ordered(field, patterns, slop) for field in searched_fields(test.field)])
+            return _any([_span_near(field, patterns, slop) for field in clause_fields(test.field)])
         case FuzzyWord(word=word, edits=edits):
-            return _any([_near(field, word, edits) for field in searched_fields(test.field)])
+            return _any([_fuzzy_word(field, word, edits) for field in clause_fields(test.field)])
         case Equal(field="id", value=value):
             return _term(ID, str(value))
         case Equal(field=field, kind=kind, value=value):
             return _term(VALUES, value_term(field, kind, value))
         case WildcardValue(field="id", pattern=pattern):
-            return _wild(ID, "", pattern)
+            return _wildcard(ID, "", pattern)
         case WildcardValue(field=field, pattern=pattern):
-            return _wild(VALUES, value_prefix(field, Kind.KEYWORD), pattern)
+            return _wildcard(VALUES, value_prefix(field, Kind.KEYWORD), pattern)
         case Between():
-            return _between(test)
+            return _range(test)
         case Exists(field="id"):
             return {"exists": {"field": ID}}
         case Exists(field=field, kind=kind):
@@ -384,17 +384,17 @@ def _phrase(field: str, words: Sequence[str], slop: int) -> Json:
 def _word(field: str, pattern: Pattern) -> Json:
     if len(pattern) == 1 and isinstance(pattern[0], str):
         return _term(WORDS, word_term(field, pattern[0]))
-    spelled = tuple(in_word(piece) if isinstance(piece, str) else piece for piece in pattern)
-    return _wild(WORDS, word_term(field, ""), spelled)
+    spelled = tuple(encode_blanks(piece) if isinstance(piece, str) else piece for piece in pattern)
+    return _wildcard(WORDS, word_term(field, ""), spelled)
 
 
-def _wild(field: str, beginning: str, pattern: Pattern) -> Json:
+def _wildcard(field: str, beginning: str, pattern: Pattern) -> Json:
     if len(pattern) == 1 and isinstance(pattern[0], str):
         return _term(field, beginning + pattern[0])
-    return {"wildcard": {field: {"value": _escaped(beginning) + _spelled(pattern)}}}
+    return {"wildcard": {field: {"value": _escape(beginning) + _escape_pattern(pattern)}}}
 
 
-def _ordered(field: str, patterns: Sequence[Pattern], slop: int) -> Json:
+def _span_near(field: str, patterns: Sequence[Pattern], slop: int) -> Json:
     """Return the query for words in order, with at most `slop` other words between them (Lucene's NearSpansOrdered)."""
     spans: list[Json] = [
         {"span_term": {WORDS: {"value": word_term(field, pattern[0])}}}
@@ -405,7 +405,7 @@ def _ordered(field: str, patterns: Sequence[Pattern], slop: int) -> Json:
     return {"span_near": {"clauses": spans, "slop": slop, "in_order": True}}
 
 
-def _near(field: str, word: str, edits: int) -> Json:
+def _fuzzy_word(field: str, word: str, edits: int) -> Json:
     options = {
         "fuzziness": edits,
         # Protect the field name that begins each term from edits: an edited name would be another field.
@@ -417,7 +417,7 @@ def _near(field: str, word: str, edits: int) -> Json:
     return {"fuzzy": {WORDS: {"value": word_term(field, word), **options}}}
 
 
-def _between(test: Between) -> Json:
+def _range(test: Between) -> Json:
     place, beginning = (ID, "") if test.field == "id" else (VALUES, value_prefix(test.field, test.kind))
     ends: Json = {}
     if test.low is not None:
@@ -432,11 +432,11 @@ def _between(test: Between) -> Json:
     return {"range": {place: ends}} if ends else {"exists": {"field": place}}
 
 
-def _spelled(pattern: Pattern) -> str:
-    return "".join(piece.value if isinstance(piece, WildcardCharacter) else _escaped(piece) for piece in pattern)
+def _escape_pattern(pattern: Pattern) -> str:
+    return "".join(piece.value if isinstance(piece, WildcardCharacter) else _escape(piece) for piece in pattern)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return _WILD.sub(r"\\\g<0>", text)
 
 

@@ -30,9 +30,9 @@ from whorl.engine.solr.field_definitions import (
 from whorl.engine.solr.inspect_collection import (
     Schema,
     components_of,
+    find_stored_texts,
     read_schema,
     read_version,
-    stored_texts,
     vector_components,
 )
 from whorl.engine.solr.request_body import EVERYTHING, exists
@@ -72,7 +72,7 @@ def initialise(
     schema = read_schema(client)
     with guard_response(client.url):
         config = client.get("config").object("config")
-        texts = stored_texts(client, schema, wanted) if client.count(EVERYTHING) else []
+        texts = find_stored_texts(client, schema, wanted) if client.count(EVERYTHING) else []
         if content is None and not schema.is_set_up(wanted):
             likely = likely_name(wanted, schema.is_stored)
             require_named_text(client.url, f"whorl solr init {client.url}", texts, wanted, likely)
@@ -85,7 +85,7 @@ def initialise(
             fields = [field for field in fields if field["name"] != wanted.minhash]
         repairs = list(_repairs(client, schema, wanted))
         steps = [*(step for _, step in repairs if repair), *_schema_steps(schema, wanted, fields, types)]
-        if _merged(fields, schema).get(wanted.minhash, {}).get("termVectors"):
+        if _merge_fields(fields, schema).get(wanted.minhash, {}).get("termVectors"):
             steps += _config_steps(config)
     if dry_run:
         lines = [f"would send to {client.url}/{path}: {json.dumps({command: body})}" for path, command, body in steps]
@@ -163,7 +163,7 @@ def _fields(wanted: FieldNames, schema: Schema) -> list[Json]:
     return [{**field, **tokens} if field["name"] == wanted.minhash else field for field in fields]
 
 
-def _merged(fields: list[Json], schema: Schema) -> dict[str, Json]:
+def _merge_fields(fields: list[Json], schema: Schema) -> dict[str, Json]:
     """Return the fields that the schema will have, by name: existing fields, and fields to add."""
     return {**{field["name"]: field for field in fields}, **schema.fields}
 
@@ -203,7 +203,7 @@ def _schema_steps(schema: Schema, wanted: FieldNames, fields: list[Json], types:
         if field["name"] not in schema.dynamic:
             yield "schema", "add-dynamic-field", field
     # If Alfresco or another copyField fills the token field, leave it unchanged.
-    minhash = _merged(fields, schema).get(wanted.minhash)
+    minhash = _merge_fields(fields, schema).get(wanted.minhash)
     if minhash and minhash["type"] == "text_min_hash" and not schema.sources(wanted.minhash):
         yield "schema", "add-copy-field", {"source": wanted.content, "dest": wanted.minhash}
 

@@ -21,14 +21,14 @@ from whorl.engine.configured_and_guessed_fields import FieldNames, init_command,
 from whorl.engine.passage_look_up import passage_terms
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text, whole_text
 from whorl.engine.solr.document_fields import sketch_fields
-from whorl.engine.solr.field_definitions import NEEDED, PASSAGES, SAMPLE, SCHEME, SIZE, stored_name
-from whorl.engine.solr.inspect_collection import Collection, inspect, names_in_use, stored_texts
+from whorl.engine.solr.field_definitions import NEEDED, PASSAGES, SAMPLE, SCHEME, SIZE, scheme_value
+from whorl.engine.solr.inspect_collection import Collection, find_stored_texts, inspect, names_in_use
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     empty_sketches,
+    escape_field_names,
     exists,
     lacks_passages,
-    listed,
     lost_sketches,
     one_of,
     without_sketch,
@@ -78,7 +78,7 @@ def _require_text(client: SolrClient, collection: Collection, wanted: FieldNames
         reason = f"no document has a text in {content!r}"
     else:
         reason = f"{wanted.content!r} is not a stored field"
-    texts = stored_texts(client, collection.schema, wanted)
+    texts = find_stored_texts(client, collection.schema, wanted)
     if repair and not texts:
         return
     places = f"stored texts are in {listing(texts)}" if texts else "no field with a stored text is there"
@@ -124,7 +124,7 @@ def backfill(
 def _fill(client: SolrClient, collection: Collection, documents: list[SolrResponse]) -> BackfillReport:
     """Compute and send the fields that a batch of documents lacks; return the counts of the batch."""
     unreadable = _unreadable(client, collection, documents)
-    name, key = stored_name(collection.scheme, SketchScheme()), collection.names.key
+    name, key = scheme_value(collection.scheme, SketchScheme()), collection.names.key
     passages = collection.passage_scheme
     computed = [*NEEDED, *([PASSAGES] if passages else [])]
     made, removed, kept = [], [], 0
@@ -159,9 +159,9 @@ def _fill(client: SolrClient, collection: Collection, documents: list[SolrRespon
 def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bool) -> Iterator[list[SolrResponse]]:
     """Yield batches of the documents to process, with their texts, sizes and versions, roughly ordered by id."""
     key = collection.names.key
-    fields = listed([*filter(None, (key, collection.content)), SIZE, SCHEME, "_version_"])
+    fields = escape_field_names([*filter(None, (key, collection.content)), SIZE, SCHEME, "_version_"])
     for query in _queries(collection, repair=repair):
-        for page, _ in client.pages(query, key, listed([key]), _LISTED_AT_ONCE):
+        for page, _ in client.pages(query, key, escape_field_names([key]), _LISTED_AT_ONCE):
             for ids in batches([str(document[key]) for document in page], batch):
                 # Skip a document that got a sketch after the ids were listed.
                 wanted = {"bool": {"filter": [one_of(key, ids), query]}}
@@ -170,7 +170,7 @@ def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bo
 
 def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
     """Return one query for each reason to process a document: no sketch, no tokens, no passages, or an empty sketch."""
-    name = stored_name(collection.scheme, SketchScheme())
+    name = scheme_value(collection.scheme, SketchScheme())
     queries = [without_sketch(name, collection.searchable_text), lost_sketches(name)]
     if scheme := collection.passage_scheme:
         # Match only documents with a sketch and its tokens, because the other queries find the rest.
@@ -265,8 +265,8 @@ class _Losses:
         if any(not self._is_readable(field) and _has_values(field) for field in self._dynamic.values()):
             yield from self._unreadable([name for name in self._names_in_use if name not in fields])
         for destination in self._sources:
-            yield from self._copied(destination)
-        yield from self._nested()
+            yield from self._describe_copy_field(destination)
+        yield from self._describe_nested()
 
     def _unreadable(self, names: list[str]) -> Iterator[str]:
         """Describe fields in use whose values Solr cannot read back."""
@@ -277,7 +277,7 @@ class _Losses:
             if is_lost and (count := self._count(exists(name))):
                 yield f"{name!r} is neither stored nor docValues ({count})"
 
-    def _copied(self, destination: str) -> Iterator[str]:
+    def _describe_copy_field(self, destination: str) -> Iterator[str]:
         """Describe a copyField destination if Solr could not fill it again from its sources."""
         field = self._describe(destination)
         if destination in _NOT_LOST or field is None or not (_has_values(field) or self._is_readable(field)):
@@ -291,25 +291,31 @@ class _Losses:
         elif unreadable:
             if count := self._count(exists(destination)):
                 yield f"{destination!r} is copied from {unreadable[0]!r}, which is not stored ({count})"
-        elif all(_has_values(self._describe(name) or {}) for name in sources) and (own := self._uncopied(destination)):
+        elif all(_has_values(self._describe(name) or {}) for name in sources) and (
+            own := self._count_uncopied(destination)
+        ):
             yield f"{destination!r} holds values that were not copied from {', '.join(map(repr, sources))} ({own})"
 
-    def _uncopied(self, destination: str) -> str:
+    def _count_uncopied(self, destination: str) -> str:
         """Return as text the number of documents with a value in `destination` that was not copied; "" for 0."""
         if "*" in self._sources[destination]:
             return ""
         sources = self._source_fields(destination)
         query = {"bool": {"filter": [exists(destination)], "must_not": [exists(name) for name in sources]}}
-        body = {"query": query, "limit": _MOST_SUSPECTS, "fields": listed([self._collection.names.key, *sources])}
+        body = {
+            "query": query,
+            "limit": _MOST_SUSPECTS,
+            "fields": escape_field_names([self._collection.names.key, *sources]),
+        }
         suspects = self._client.select(body)
         # `exists` misses a source value without words, but the response contains it.
         false_suspects = sum(any(name in document for name in sources) for document in suspects.documents)
-        return _counted(suspects.total - false_suspects)
+        return _format_count(suspects.total - false_suspects)
 
     def _source_fields(self, destination: str) -> list[str]:
         return [name for pattern in self._sources[destination] for name in self._matching(pattern)]
 
-    def _nested(self) -> Iterator[str]:
+    def _describe_nested(self) -> Iterator[str]:
         """Describe nested documents, because an atomic update would separate them from their parents."""
         root, key = "_root_", self._collection.names.key
         if not self._collection.schema.fields.get(root, {}).get("indexed"):
@@ -321,7 +327,7 @@ class _Losses:
     def _count(self, query: Mapping[str, Any]) -> str:
         """Return the number of matching documents as text; "" for 0."""
         try:
-            return _counted(self._client.count(query))
+            return _format_count(self._client.count(query))
         except EngineResponseError as error:
             if error.status != 400:
                 raise
@@ -358,5 +364,5 @@ def _has_values(field: Json) -> bool:
     return bool(field.get("indexed") or field.get("docValues"))
 
 
-def _counted(count: int) -> str:
+def _format_count(count: int) -> str:
     return f"{count:,} document{'' if count == 1 else 's'}" if count > 0 else ""

@@ -12,8 +12,8 @@ from itertools import chain
 from whorl.engine.check_findings import (
     Finding,
     Severity,
-    sorted_for_display,
-    untried_version,
+    sort_findings,
+    untried_version_warning,
     whole_names,
     without_name,
     without_passages,
@@ -28,7 +28,7 @@ from whorl.engine.configured_and_guessed_fields import (
 )
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, guard_response, term_vectors, texts
 from whorl.engine.solr.document_fields import coverage
-from whorl.engine.solr.field_definitions import NEEDED, stored_name
+from whorl.engine.solr.field_definitions import NEEDED, scheme_value
 from whorl.engine.solr.inspect_collection import (
     MINHASH,
     TRUNCATE,
@@ -38,17 +38,17 @@ from whorl.engine.solr.inspect_collection import (
     TokenSource,
     analyzer,
     find_filter,
+    find_stored_texts,
     inspect,
     minhash_chain,
     read_schema,
     read_version,
-    stored_texts,
 )
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     empty_sketches,
+    escape_field_names,
     lacks_passages,
-    listed,
     search_request,
     vector_parameters,
     without_sketch,
@@ -72,7 +72,7 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
         return [Finding.error("old-version", str(error), "use Solr 9")]
     schema = read_schema(client)
     with guard_response(client.url):
-        text_fields = stored_texts(client, schema, wanted)
+        text_fields = find_stored_texts(client, schema, wanted)
         init = init_command(
             f"whorl solr init {client.url}", text_fields, wanted, likely := likely_name(wanted, schema.is_stored)
         )
@@ -90,14 +90,14 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
                 *([] if likely or collection.names.name else [without_name(wanted.name, "")]),
                 *_sketches(client, collection, has_text=any(field.name == wanted.content for field in text_fields)),
                 *_passages(client, collection),
-                *_uncommitted(client),
+                *_uncommitted_documents(client),
             ]
-    return sorted_for_display(findings)
+    return sort_findings(findings)
 
 
 def _version(version: SolrVersion) -> Iterator[Finding]:
     if not version.is_tried:
-        yield untried_version(
+        yield untried_version_warning(
             f"Solr {version.solr}",
             "8.11 and 9",
             "see 'whorl solr check --sample 200' for whether both make the same fingerprints",
@@ -366,7 +366,7 @@ def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator
     remedy = "index those again (whorl index --all)"
     if collection.has_sketches and collection.content:
         # A backfill also fills the token field, and gives a sketch to every document with a text.
-        name = stored_name(collection.scheme, SketchScheme())
+        name = scheme_value(collection.scheme, SketchScheme())
         lacking = {"bool": {"filter": [bare, without_sketch(name, collection.searchable_text)]}}
         if client.count(lacking):
             remedy = f"whorl solr backfill {client.url}"
@@ -408,7 +408,7 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
             "define the field as solr/configset does and index again (whorl index --all)",
         )
         return
-    name = stored_name(collection.scheme, SketchScheme())
+    name = scheme_value(collection.scheme, SketchScheme())
     covered = coverage(client, name, collection.searchable_text)
     yield Finding.ok("sketches", f"{covered.by_scheme.get(name, 0):,} of {covered.documents:,} documents have a sketch")
     remedy = f"whorl solr backfill {client.url}" if can_be_made and collection.content else "index them again"
@@ -474,7 +474,7 @@ def _empty_sketches(client: SolrClient, collection: Collection, scheme: str) -> 
             )
 
 
-def _uncommitted(client: SolrClient) -> Iterator[Finding]:
+def _uncommitted_documents(client: SolrClient) -> Iterator[Finding]:
     try:
         answer = client.get("admin/mbeans", cat="UPDATE", key="updateHandler", stats="true", **{"json.nl": "map"})
     except EngineResponseError:
@@ -510,7 +510,7 @@ def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Findin
         )
     compared = 0
     differing: list[tuple[str, int, int, int | None]] = []
-    for document, indexed in _sampled(client, collection, count):
+    for document, indexed in _sample_documents(client, collection, count):
         # Solr makes tokens for each value separately, so compare with the tokens of all values.
         values = texts(document.get(collection.content))
         signatures = [sign(text, collection.scheme, collection.spelling) for text in values]
@@ -558,14 +558,16 @@ def _sample_finding(
     )
 
 
-def _sampled(client: SolrClient, collection: Collection, count: int) -> Iterator[tuple[SolrResponse, set[str] | None]]:
+def _sample_documents(
+    client: SolrClient, collection: Collection, count: int
+) -> Iterator[tuple[SolrResponse, set[str] | None]]:
     """Yield documents, each with its distinct indexed tokens, or None if the tokens are unreadable."""
     names, source = collection.names, collection.sources[0]
     has_vectors = source is TokenSource.TERM_VECTORS
     handler, parameters = "select", {}
     if has_vectors:
         handler, parameters = str(collection.vector_handler), vector_parameters(names.minhash)
-    fields = listed([names.key, str(collection.content), *([] if has_vectors else [names.minhash])])
+    fields = escape_field_names([names.key, str(collection.content), *([] if has_vectors else [names.minhash])])
     body = {"query": EVERYTHING, "fields": fields, "sort": f"{names.key} asc"}
     for start in range(0, count, _AT_ONCE):
         rows = {"offset": start, "limit": min(_AT_ONCE, count - start)}

@@ -53,33 +53,35 @@ class SolrResponse(Json):
         self.url = url
 
     def __missing__(self, key: str) -> NoReturn:
-        raise malformed(self.url, f"no {key!r} in {', '.join(map(repr, self)) or 'an empty object'}")
+        raise malformed_response_error(self.url, f"no {key!r} in {', '.join(map(repr, self)) or 'an empty object'}")
 
     def object(self, key: str, *, is_optional: bool = False) -> SolrResponse:
         """Return a member that is an object; an empty object if it is optional and missing."""
-        return SolrResponse(self.url, {} if is_optional and key not in self else self._typed(key, dict, "object"))
+        return SolrResponse(
+            self.url, {} if is_optional and key not in self else self._require_type(key, dict, "object")
+        )
 
     def objects(self, key: str, *, is_optional: bool = False) -> list[SolrResponse]:
         """Return a member that is a list of objects; an empty list if it is optional and missing."""
-        parts = [] if is_optional and key not in self else self._typed(key, list, "list")
+        parts = [] if is_optional and key not in self else self._require_type(key, list, "list")
         if not all(isinstance(part, dict) for part in parts):
-            raise malformed(self.url, f"{key!r} is no list of objects")
+            raise malformed_response_error(self.url, f"{key!r} is no list of objects")
         return [SolrResponse(self.url, part) for part in parts]
 
     def text(self, key: str) -> str:
-        return str(self._typed(key, str, "text"))
+        return str(self._require_type(key, str, "text"))
 
     def number(self, key: str) -> float:
-        return float(self._typed(key, (int, float), "number"))
+        return float(self._require_type(key, (int, float), "number"))
 
     def count(self, key: str) -> int:
-        return int(self._typed(key, int, "whole number"))
+        return int(self._require_type(key, int, "whole number"))
 
-    def _typed(self, key: str, kind: type | tuple[type, ...], called: str) -> Any:
+    def _require_type(self, key: str, kind: type | tuple[type, ...], called: str) -> Any:
         value = self[key]
         # Refuse integers of more than 64 bits: Python parses them, but Solr never writes them.
         if not isinstance(value, kind) or (isinstance(value, int) and value.bit_length() > 63):
-            raise malformed(self.url, f"{key!r} is no {called}: {value!r:.80}")
+            raise malformed_response_error(self.url, f"{key!r} is no {called}: {value!r:.80}")
         return value
 
 
@@ -211,16 +213,16 @@ class SolrClient:
                 if replicas
             ]
         for address in addresses:
-            with closing(self._at(address)) as core:
+            with closing(self._client_for(address)) as core:
                 yield core
 
     def _administer(self, action: str, parameter: str) -> SolrResponse:
         """Call the Collections API; `parameter` is its parameter for the name of the collection."""
         base, name = self.url.rsplit("/", 1)
-        with closing(self._at(f"{base}/admin")) as admin:
+        with closing(self._client_for(f"{base}/admin")) as admin:
             return admin.get("collections", **{"action": action, parameter: unquote(name)})
 
-    def _at(self, url: str) -> SolrClient:
+    def _client_for(self, url: str) -> SolrClient:
         return SolrClient(url, self._access)
 
     def close(self) -> None:
@@ -250,10 +252,10 @@ class SolrClient:
         try:
             parts = orjson.loads(body)
         except orjson.JSONDecodeError:
-            parts = _leniently(body)
+            parts = _decode_leniently(body)
         if not isinstance(parts, dict):
             text = body if isinstance(body, str) else body.decode(errors="replace")
-            raise malformed(self.url, f"no JSON object: {_words(text) or 'nothing'}")
+            raise malformed_response_error(self.url, f"no JSON object: {_words(text) or 'nothing'}")
         return SolrResponse(self.url, parts)
 
 
@@ -282,7 +284,7 @@ class _Adapter(BaseAdapter):
         """Do nothing: `SolrClient` owns the connections, and closes them."""
 
 
-def _leniently(body: str | bytes) -> object:
+def _decode_leniently(body: str | bytes) -> object:
     """Parse JSON with Python's parser, which accepts lone surrogates; return None if this fails too."""
     try:
         return json.loads(body)
@@ -354,7 +356,7 @@ def _short(words: str) -> str:
     return " ".join(words.split())[:300]
 
 
-def malformed(url: str, what: str) -> EngineResponseError:
+def malformed_response_error(url: str, what: str) -> EngineResponseError:
     """Return the error for a response that Solr would never send."""
     message = f"{url} answers, but not as a Solr does ({what}); is this a Solr's address?"
     return EngineResponseError(message, status=200, detail=what)
@@ -371,7 +373,7 @@ def guard_response(url: str) -> Iterator[None]:
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         if isinstance(error, WhorlError):
             raise
-        raise malformed(url, f"a part of it has another shape: {error}") from error
+        raise malformed_response_error(url, f"a part of it has another shape: {error}") from error
 
 
 def term_vectors(answer: SolrResponse, field: str) -> dict[str, dict[str, int]]:

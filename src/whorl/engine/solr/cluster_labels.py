@@ -17,7 +17,7 @@ from whorl.engine.solr.client import Json, SolrClient, SolrResponse, whole_text
 from whorl.engine.solr.document_fields import read_sketches, searched_sketch_fields, text_reader
 from whorl.engine.solr.field_definitions import PASSAGES, SCHEME, SKETCH, definitions
 from whorl.engine.solr.inspect_collection import Collection as SolrCollection
-from whorl.engine.solr.request_body import contents_request, exists, listed
+from whorl.engine.solr.request_body import contents_request, escape_field_names, exists
 from whorl.errors import SchemaError
 from whorl.fingerprint.fingerprint_texts import Parts, hash_texts
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
@@ -58,7 +58,7 @@ class SolrLabels(ServerLabels):
         if CLUSTER not in collection.schema.fields:
             return
         key = collection.names.key
-        fields = listed([key, CLUSTER, IS_PRINCIPAL])
+        fields = escape_field_names([key, CLUSTER, IS_PRINCIPAL])
         for documents, _ in self._client.pages(exists(CLUSTER), key, fields, READ_AT_ONCE):
             yield _read_labels(documents, key)
 

@@ -21,7 +21,7 @@ from typing import Any
 from whorl.arrays_and_batches import batches
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.solr.client import Json, SolrClient, first_text, whole_text
-from whorl.engine.solr.field_definitions import SAMPLE, SAMPLED, SCHEME, SIZE, SKETCH, WHOLE_PREFIXES, stored_name
+from whorl.engine.solr.field_definitions import SAMPLE, SAMPLED, SCHEME, SIZE, SKETCH, WHOLE_PREFIXES, scheme_value
 from whorl.engine.solr.inspect_collection import Collection, Schema, field_use, names_in_use
 from whorl.engine.solr.request_body import (
     EVERYTHING,
@@ -30,7 +30,7 @@ from whorl.engine.solr.request_body import (
     unmarked_sketches,
     without_sketch,
 )
-from whorl.engine.stored_sketches import decoded_sketches, encoded_sketch
+from whorl.engine.stored_sketches import decode_sketches, encode_sketch
 from whorl.errors import EngineResponseError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_tokens
@@ -67,7 +67,7 @@ def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
     return _KINDS.get(str(field_type.get("class", "")).rpartition(".")[2])
 
 
-def used_names(client: SolrClient, schema: Schema) -> set[str] | None:
+def find_used_names(client: SolrClient, schema: Schema) -> set[str] | None:
     """Return the names of all fields in use; None if Solr refuses the request and dynamic fields match all names."""
     if not schema.dynamic:
         return set()
@@ -119,7 +119,7 @@ def whole_values(values: list[tuple[str, Kind, Value]], collection: Collection) 
         described = collection.schema.describe(name)
         own = None if described is None else kind_of(described, collection.schema.types)
         if own in (None, Kind.TEXT) or (own is Kind.KEYWORD and kind is not Kind.KEYWORD):
-            fields.setdefault(f"{WHOLE_PREFIXES[kind]}{name}", []).append(_sent_value(kind, value))
+            fields.setdefault(f"{WHOLE_PREFIXES[kind]}{name}", []).append(_encode_value(kind, value))
     return fields
 
 
@@ -147,7 +147,7 @@ def original_value(value: PropertyValue, places: Places) -> PropertyValue:
     return value
 
 
-def _sent_value(kind: Kind, value: Value) -> Value:
+def _encode_value(kind: Kind, value: Value) -> Value:
     match kind:
         case Kind.DATE:
             return format_date(int(value))
@@ -189,7 +189,7 @@ def sketch_fields(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> Js
     Raises:
         ParameterError: The document has 2**32 shingles or more.
     """
-    return {**searched_sketch_fields(sketch, scheme), SKETCH: encoded_sketch(sketch, scheme, stored_text)}
+    return {**searched_sketch_fields(sketch, scheme), SKETCH: encode_sketch(sketch, scheme, stored_text)}
 
 
 def searched_sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
@@ -197,7 +197,7 @@ def searched_sketch_fields(sketch: Sketch, scheme: Scheme) -> Json:
     return {
         SIZE: sketch.size,
         SAMPLE: [SAMPLED, *lookup_tokens(sketch)] if sketch.size else [],
-        SCHEME: stored_name(scheme, sketch.scheme),
+        SCHEME: scheme_value(scheme, sketch.scheme),
     }
 
 
@@ -211,10 +211,10 @@ def read_sketches(
 
     `read_texts` returns the texts of the documents at the given positions, or None for a missing text.
     """
-    name = stored_name(scheme, sketch_scheme)
+    name = scheme_value(scheme, sketch_scheme)
     is_ours = [first_text(document.get(SCHEME)) == name for document in documents]
     stored = [first_text(document[SKETCH]) if SKETCH in document else None for document in documents]
-    return decoded_sketches(is_ours, stored, read_texts, (scheme, sketch_scheme))
+    return decode_sketches(is_ours, stored, read_texts, (scheme, sketch_scheme))
 
 
 def text_reader(
@@ -285,7 +285,7 @@ def token_warnings(
     """
     bare, filled = 0, 0
     if covered is not None:
-        bare, filled = covered.bare(stored_name(collection.scheme, SketchScheme())), sum(covered.searchable.values())
+        bare, filled = covered.bare(scheme_value(collection.scheme, SketchScheme())), sum(covered.searchable.values())
         if not bare + filled:
             return ()
     name = collection.names.minhash
@@ -312,7 +312,7 @@ def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
     """Count the documents by the scheme of their sketches. The collection must have the four fields of a sketch.
 
     Args:
-        scheme: The `stored_name` of the collection's own schemes.
+        scheme: The `scheme_value` of the collection's own schemes.
         text: The text field if it is searchable. Then `Coverage.without` does not count documents without a text.
     """
     filled = {"type": "query", "q": f"{SIZE}:[1 TO *]"}

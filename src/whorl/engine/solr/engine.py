@@ -50,28 +50,28 @@ from whorl.engine.solr.document_fields import (
     as_typed,
     coverage,
     fields_of,
+    find_used_names,
     original_value,
     read_sketches,
     sketch_fields,
     text_reader,
     token_warnings,
-    used_names,
     whole_values,
 )
-from whorl.engine.solr.field_definitions import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, VERSION, stored_name
+from whorl.engine.solr.field_definitions import DIGEST, PASSAGES, SCHEME, SIZE, SKETCH, VERSION, scheme_value
 from whorl.engine.solr.inspect_collection import Collection, TokenSource, inspect
 from whorl.engine.solr.request_body import (
     EVERYTHING,
     contents_request,
     documents_request,
+    escape_field_names,
     exists,
     facets_request,
     lacks_passages,
     largest_request,
-    listed,
     read_facets,
+    realtime_get_request,
     search_request,
-    stored_request,
     vector_parameters,
     without_sketch,
     without_tokens,
@@ -122,7 +122,7 @@ _BITS = 24
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
 #: Assumed number of segments if Solr does not report it: one tier of TieredMergePolicy.
 _SEGMENTS = 10
-#: Number of sources whose sketches are cached for `recalled_sketch`, at most 128 KB each. A request for up to
+#: Number of sources whose sketches are cached for `recall_sketch`, at most 128 KB each. A request for up to
 #: `_VERSIONED` candidates also returns their versions.
 _MOST_RECALLED, _VERSIONED = 64, 100
 #: Number of update requests that run at the same time.
@@ -196,14 +196,14 @@ class SolrEngine(ServerEngine):
         if of_texts:
             documents = self._documents(ids, [key, DIGEST])
         else:
-            requests = (stored_request(batch, [key, DIGEST]) for batch in batches(ids, _REFERENCES_AT_ONCE))
+            requests = (realtime_get_request(batch, [key, DIGEST]) for batch in batches(ids, _REFERENCES_AT_ONCE))
             documents = [*chain.from_iterable(self._client.select(request, "get").documents for request in requests)]
         return {str(document[key]): document[DIGEST] for document in documents if DIGEST in document}
 
     @property
     def labels(self) -> SolrLabels:
         def request(plan: BoundPlan) -> Json:
-            return search_request(self._prepared(plan), self.collection.names, start=0, rows=0)
+            return search_request(self._prepare_plan(plan), self.collection.names, start=0, rows=0)
 
         return SolrLabels(self._client, self._collection, request)
 
@@ -243,7 +243,7 @@ class SolrEngine(ServerEngine):
         names, fields = self.collection.names, self.fields().known
         wanted = sorted(fields.keys() - {names.key, names.name, *names.text, self._wanted_fields.content})
         stored = {}
-        for document_id, name, document in self._named(ids, wanted):
+        for document_id, name, document in self._fetch_fields(ids, wanted):
             properties = {}
             for field in wanted:
                 if field in document:
@@ -253,9 +253,9 @@ class SolrEngine(ServerEngine):
         return stored
 
     def names(self, ids: Sized[str]) -> Mapping[str, str]:
-        return {document_id: name for document_id, name, _ in self._named(ids, [])}
+        return {document_id: name for document_id, name, _ in self._fetch_fields(ids, [])}
 
-    def _named(self, ids: Sized[str], fields: Sequence[str]) -> Iterator[tuple[str, str, Json]]:
+    def _fetch_fields(self, ids: Sized[str], fields: Sequence[str]) -> Iterator[tuple[str, str, Json]]:
         """Yield the id and the name of each document, and the document with the requested fields."""
         names = self.collection.names
         for batch in batches(ids, _REFERENCES_AT_ONCE):
@@ -264,7 +264,7 @@ class SolrEngine(ServerEngine):
                 yield str(document[names.key]), first_text(document.get(names.name or "")), document
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
-        prepared = self._prepared(plan)
+        prepared = self._prepare_plan(plan)
         names = self.collection.names
         request = search_request(prepared, names, start=start, rows=rows, order=order)
         with explain_refusals(plan):
@@ -282,14 +282,17 @@ class SolrEngine(ServerEngine):
     def resolve(self, references: Sized[str]) -> Mapping[str, str]:
         key = self.collection.names.key
         return {
-            reference: str(document[key]) for reference, document in self._match_references(references, self._fetched)
+            reference: str(document[key])
+            for reference, document in self._match_references(references, self._fetch_documents)
         }
 
-    def sketched(self, references: Sized[str]) -> Mapping[str, tuple[str, Sketch | None]]:
+    def resolve_sketches(self, references: Sized[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         key, content, has_sketches = self.collection.names.key, self.collection.content, self.collection.has_sketches
         # Read the text too: references are few, and a short document has no stored sketch.
         more = [SKETCH, SCHEME, VERSION, *filter(None, [content])] if has_sketches else []
-        named = dict(self._match_references(references, lambda values, fields: self._fetched(values, [*fields, *more])))
+        named = dict(
+            self._match_references(references, lambda values, fields: self._fetch_documents(values, [*fields, *more]))
+        )
         sketched = {}
         for (reference, document), sketch in zip(named.items(), self._sketches([*named.values()]), strict=True):
             sketched[reference] = str(document[key]), sketch
@@ -300,7 +303,7 @@ class SolrEngine(ServerEngine):
                 self._recent.put((self._sketch_name, reference), RecalledSketch(str(document[key]), version, sketch))
         return sketched
 
-    def recalled_sketch(self, reference: str) -> RecalledSketch | None:
+    def recall_sketch(self, reference: str) -> RecalledSketch | None:
         return self._recent.get((self._sketch_name, reference))
 
     def is_current(self, recalled: RecalledSketch, candidates: Candidates) -> bool:
@@ -314,7 +317,7 @@ class SolrEngine(ServerEngine):
         key = self.collection.names.key
         return {str(row[key]): row[VERSION] for row in documents if isinstance(row.get(VERSION), int)}
 
-    def signed(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature]]:
+    def resolve_signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature]]:
         key, repeats, with_text = self.collection.names.key, dict[str, dict[str, int]](), any(wanted.values())
 
         def ask(values: Mapping[str, list[str]], fields: list[str]) -> list[SolrResponse]:
@@ -333,7 +336,7 @@ class SolrEngine(ServerEngine):
         signatures = dict(self._signatures_by_id(dict(named.values()), repeats, order_matters))
         return {reference: (document_id, signatures[document_id]) for reference, (document_id, _) in named.items()}
 
-    def _fetched(self, values: Mapping[str, list[str]], fields: list[str]) -> list[SolrResponse]:
+    def _fetch_documents(self, values: Mapping[str, list[str]], fields: list[str]) -> list[SolrResponse]:
         return self._client.select(documents_request(values, fields)).documents
 
     def _match_references(
@@ -375,9 +378,9 @@ class SolrEngine(ServerEngine):
 
     def _holders(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> Holders:
         key = self.collection.names.key
-        body = search_request(self._prepared(plan), self.collection.names, start=0, rows=rows)
+        body = search_request(self._prepare_plan(plan), self.collection.names, start=0, rows=rows)
         # A computed field has a sum of powers of two, one power for each term that a document has.
-        body["fields"] = listed([key])
+        body["fields"] = escape_field_names([key])
         for at, batch in enumerate(batches(terms, _BITS)):
             powers = [f"product({1 << bit},termfreq({PASSAGES},'{term}'))" for bit, term in enumerate(batch)]
             body["fields"].append(f"held{at}:sum({','.join([*powers, '0'])})")
@@ -424,7 +427,7 @@ class SolrEngine(ServerEngine):
 
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
         names = self.collection.names
-        fields = listed([*filter(None, (names.key, names.name, SKETCH, SCHEME))])
+        fields = escape_field_names([*filter(None, (names.key, names.name, SKETCH, SCHEME))])
         pages = self._client.pages(EVERYTHING, names.key, fields, SCAN_BATCH_SIZE, mark or BEGINNING)
         for documents, following in pages:
             sketched = zip(documents, self._sketches(documents), strict=True)
@@ -435,13 +438,13 @@ class SolrEngine(ServerEngine):
         return isinstance(plan.root, SketchTokens) and plan.root.scores_shared
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> CandidatePage:
-        prepared, names, covered = self._prepared(plan), self.collection.names, self._coverage()
+        prepared, names, covered = self._prepare_plan(plan), self.collection.names, self._coverage()
         request = search_request(prepared, names, start=start, rows=rows, only_scheme=covered.only_scheme)
         is_counted = self.reads_candidates_later(plan)
         # The comparison needs only scores, so do not request sketches and texts.
         request["fields"] += [SIZE if is_counted else SKETCH, SCHEME, *([VERSION] if rows <= _VERSIONED else [])]
         if not is_counted and self.collection.content and finds_only_short(plan, self.collection.scheme):
-            request["fields"] += listed([self.collection.content])
+            request["fields"] += escape_field_names([self.collection.content])
         if not in_order:
             # Sort by score only: sorting equal scores by id takes a fifth of the time of a short search.
             request["sort"] = "score desc"
@@ -457,12 +460,12 @@ class SolrEngine(ServerEngine):
         return CandidatePage(selected.total, tuple(sketched), prepared.warnings, versions)
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
-        request = facets_request(self._prepared(plan), facets, self.collection.names, self._prepared)
+        request = facets_request(self._prepare_plan(plan), facets, self.collection.names, self._prepare_plan)
         with explain_refusals(plan):
             return read_facets(facets, self._client.select(request).answer)
 
     def explain(self, plan: BoundPlan, *, start: int, rows: int) -> Mapping[str, object]:
-        body = search_request(self._prepared(plan), self.collection.names, start=start, rows=rows)
+        body = search_request(self._prepare_plan(plan), self.collection.names, start=start, rows=rows)
         return {"method": "POST", "url": f"{self._client.url}/select", "json": body}
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
@@ -523,7 +526,7 @@ class SolrEngine(ServerEngine):
     @property
     def _sketch_name(self) -> str:
         """Name of the scheme of searchable sketches, in the field SCHEME."""
-        return stored_name(self.collection.scheme, _SAMPLE_SCHEME)
+        return scheme_value(self.collection.scheme, _SAMPLE_SCHEME)
 
     def _sketches(self, documents: Sequence[Json]) -> Sequence[Sketch | None]:
         """Return the sketch of each document, or None if it has no readable sketch.
@@ -542,7 +545,7 @@ class SolrEngine(ServerEngine):
         return scheme, not self._client.count(lacks_passages(scheme, self.collection.searchable_text))
 
     def _read_fields(self) -> Fields:
-        return fields_of(self.collection, self._wanted_fields, used_names(self._client, self.collection.schema))
+        return fields_of(self.collection, self._wanted_fields, find_used_names(self._client, self.collection.schema))
 
     def _largest_now(self) -> int | None:
         documents = self._client.select(largest_request(self._sketch_name)).documents
@@ -567,7 +570,7 @@ class SolrEngine(ServerEngine):
         elif collection.content and (source is TokenSource.TEXT or with_text):
             fields = [*fields, collection.content]
         if source is not TokenSource.TERM_VECTORS:
-            return self._fetched(values, fields), {}
+            return self._fetch_documents(values, fields), {}
         body = documents_request(values, fields)
         selected = self._client.select(body, str(collection.vector_handler), **vector_parameters(minhash))
         return selected.documents, term_vectors(selected.answer, minhash)
@@ -684,13 +687,13 @@ class SolrEngine(ServerEngine):
         wholes = [(called.get(name, name), kind, value) for name, kind, value in document.wholes()]
         return fields | whole_values(wholes, collection)
 
-    def _prepared(self, plan: BoundPlan) -> BoundPlan:
+    def _prepare_plan(self, plan: BoundPlan) -> BoundPlan:
         """Replace clauses that cannot match anything in this collection by `Nothing`, and add warnings."""
         warnings = list(plan.warnings)
-        root: BoundNode = map_leaves(plan.root, lambda node: self._checked(node, warnings))
+        root: BoundNode = map_leaves(plan.root, lambda node: self._check_leaf(node, warnings))
         return BoundPlan(root, tuple(dict.fromkeys(warnings)))
 
-    def _checked(self, node: BoundLeaf, warnings: list[str]) -> BoundLeaf:
+    def _check_leaf(self, node: BoundLeaf, warnings: list[str]) -> BoundLeaf:
         if isinstance(node, SharedTokens | SharedBands) and not self.collection.has_minhash:
             raise SchemaError(
                 f"{self._client.url} has no field {self.collection.names.minhash!r}, which FINGERPRINT asks; "

@@ -108,6 +108,6 @@ def passage_scheme(field: Mapping[str, Any]) -> PassageScheme | None:
 
 
 @lru_cache
-def stored_name(scheme: Scheme | str, sketch_scheme: SketchScheme) -> str:
+def scheme_value(scheme: Scheme | str, sketch_scheme: SketchScheme) -> str:
     """Return the value of `whorl_scheme`, which names the schemes of a sketch: `minhash1-icu74-w5-b512+sketch2-…`."""
     return f"{scheme if isinstance(scheme, str) else scheme.name}+{sketch_scheme.name}"

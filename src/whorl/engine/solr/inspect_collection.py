@@ -1,7 +1,7 @@
 """Reads a Solr collection's schema and configuration, to determine how it can be searched by fingerprint.
 
 `inspect` reads the version, the schema and the configuration, and determines where the tokens of a document are and how
-they are encoded. `seen_profile` detects the word-break profile with the handler `/analysis/document`.
+they are encoded. `detect_profile` detects the word-break profile with the handler `/analysis/document`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from whorl.engine.configured_and_guessed_fields import SAMPLED, FieldNames, Text
 from whorl.engine.index_terms import PROBE
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text, guard_response, whole_text
 from whorl.engine.solr.field_definitions import NEEDED, PASSAGES, SPLIT_PATTERN, passage_scheme
-from whorl.engine.solr.request_body import EVERYTHING, SolrFields, exists, listed
+from whorl.engine.solr.request_body import EVERYTHING, SolrFields, escape_field_names, exists
 from whorl.errors import EngineError, ParameterError, SchemaError
 from whorl.fingerprint.minhash.signature_and_tokens import ALFRESCO_TOKEN, Spelling
 from whorl.fingerprint.shingling import Scheme
@@ -58,7 +58,7 @@ class Schema:
 
     def describe(self, name: str) -> Json | None:
         """Return the properties of a field, or of the dynamic field that matches its name, or None."""
-        return described(name, self.fields, self.dynamic)
+        return field_definition(name, self.fields, self.dynamic)
 
     def is_text(self, name: str) -> bool:
         """Check whether a field's values are split into words."""
@@ -114,8 +114,8 @@ def read_schema(client: SolrClient) -> Schema:
     dynamic = client.get("schema/dynamicfields", showDefaults="true").objects("dynamicFields")
     return Schema(
         key=str(schema.get("uniqueKey", "id")),
-        fields=_typed(fields),
-        dynamic=_typed(dynamic),
+        fields=_fields_by_name(fields),
+        dynamic=_fields_by_name(dynamic),
         types={field_type.text("name"): field_type for field_type in schema.objects("fieldTypes")},
         copies=tuple(
             (copy.text("source"), copy.text("dest")) for copy in schema.objects("copyFields", is_optional=True)
@@ -123,7 +123,7 @@ def read_schema(client: SolrClient) -> Schema:
     )
 
 
-def _typed(fields: Iterable[SolrResponse]) -> dict[str, Json]:
+def _fields_by_name(fields: Iterable[SolrResponse]) -> dict[str, Json]:
     """Return fields by name; raise EngineResponseError if a field has no name or type."""
     named: dict[str, Json] = {}
     for field in fields:
@@ -219,11 +219,11 @@ def _inspect(
     chain = minhash_chain(schema.types[minhash["type"]]) if minhash else []
     scheme, spelling, is_seen = _scheme(chain, profile_of(version.lucene)), Spelling.UNITS_4, False
     if minhash is not None:
-        spelling = _spelling(chain) if chain else _spelling_seen(client, wanted.minhash)
+        spelling = _spelling(chain) if chain else _detect_spelling(client, wanted.minhash)
         if known is not None and _has_same_analysis(known, wanted.minhash, version, schema):
             scheme, is_seen = replace(scheme, profile=known.scheme.profile), known.profile_is_seen
         elif _is_usual(chain):
-            seen = seen_profile(client, schema.key, wanted.minhash, scheme.shingle_size, scheme.profile)
+            seen = detect_profile(client, schema.key, wanted.minhash, scheme.shingle_size, scheme.profile)
             scheme, is_seen = replace(scheme, profile=seen or scheme.profile), bool(seen)
     return Collection(
         names=SolrFields(
@@ -235,8 +235,8 @@ def _inspect(
             spelling=spelling,
         ),
         schema=schema,
-        dbid=_offered(wanted.dbid, schema),
-        noderef=_offered(wanted.noderef, schema),
+        dbid=_find_in_schema(wanted.dbid, schema),
+        noderef=_find_in_schema(wanted.noderef, schema),
         content=content if schema.is_stored(content) else None,
         sources=_token_sources(minhash, schema.types, vector_handler, has_text=schema.is_stored(content)),
         spelling=spelling,
@@ -288,7 +288,7 @@ def field_use(client: SolrClient, name: str) -> FieldUse:
 _COUNTED_AT_ONCE = 100
 
 
-def stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) -> list[TextField]:
+def find_stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) -> list[TextField]:
     """Return the stored text fields in use except the name field; the field with the most text comes first.
 
     Omit fields without an index, because no query can count their documents.
@@ -305,7 +305,7 @@ def stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) -> list
                 texts.append(TextField(name, count))
 
     def sample(name: str) -> list[str]:
-        body = {"query": exists(name)["lucene"]["query"], "limit": SAMPLED, "fields": listed([name])}
+        body = {"query": exists(name)["lucene"]["query"], "limit": SAMPLED, "fields": escape_field_names([name])}
         return [whole_text(document.get(name)) for document in client.select(body).documents]
 
     return longest_first(texts, sample)
@@ -318,7 +318,7 @@ def _is_stored_text(name: str, schema: Schema) -> bool:
     return bool(field.get("indexed", True)) and not minhash_chain(schema.types[field["type"]])
 
 
-def described(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]) -> Json | None:
+def field_definition(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]) -> Json | None:
     if name in fields:
         return fields[name]
     # If several patterns match, Solr takes the longest.
@@ -326,10 +326,10 @@ def described(name: str, fields: Mapping[str, Json], dynamic: Mapping[str, Json]
     return dynamic[max(fitting, key=len)] if fitting else None
 
 
-def _offered(name: str, schema: Schema) -> str | None:
+def _find_in_schema(name: str, schema: Schema) -> str | None:
     """Return the name if the schema has this field, or a dynamic field other than `*` that matches it; else None."""
     named = {pattern: field for pattern, field in schema.dynamic.items() if pattern != "*"}
-    return name if described(name, schema.fields, named) else None
+    return name if field_definition(name, schema.fields, named) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -456,9 +456,9 @@ def _spelling(chain: list[Json]) -> Spelling:
     )
 
 
-def _spelling_seen(client: SolrClient, field: str) -> Spelling:
+def _detect_spelling(client: SolrClient, field: str) -> Spelling:
     """Return the encoding of the tokens in a field that another program fills, detected from a document."""
-    any_document = {"query": {"prefix": {"f": field, "query": ""}}, "limit": 1, "fields": listed([field])}
+    any_document = {"query": {"prefix": {"f": field, "query": ""}}, "limit": 1, "fields": escape_field_names([field])}
     documents = client.select(any_document).documents
     token = first_text(documents[0].get(field)) if documents else ""
     # If no token is readable, assume that Alfresco fills the field.
@@ -489,7 +489,7 @@ def _scheme(chain: list[Json], profile: str) -> Scheme:
 _SHINGLES = "ShingleFilter"
 
 
-def seen_profile(client: SolrClient, key: str, field: str, shingle_size: int, expected: str) -> str | None:
+def detect_profile(client: SolrClient, key: str, field: str, shingle_size: int, expected: str) -> str | None:
     """Find the word-break profile that splits text into the same words as a field's analysis; try `expected` first.
 
     Return None if no profile gives the same words, or if the handler is not available. The sample consists of texts

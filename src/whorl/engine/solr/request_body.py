@@ -28,7 +28,7 @@ from whorl.engine.index_terms import fingerprints_to_move
 from whorl.engine.passage_look_up import passage_hash_terms
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.engine.solr.client import Json, SolrResponse, guard_response
-from whorl.engine.solr.field_definitions import PASSAGES, SAMPLE, SAMPLED, SCHEME, SIZE, WHOLE_PREFIXES, stored_name
+from whorl.engine.solr.field_definitions import PASSAGES, SAMPLE, SAMPLED, SCHEME, SIZE, WHOLE_PREFIXES, scheme_value
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature_and_tokens import (
     Spelling,
@@ -139,12 +139,12 @@ def search_request(
     queries = {name: builder.query(root) for name, root in roots.items()}
     query = queries.pop("")
     builder.named |= queries
-    keys = [*chain.from_iterable(map(builder.sorted_by, order))] or ["score desc"]
+    keys = [*chain.from_iterable(map(builder.sort_clauses, order))] or ["score desc"]
     return {
         "query": query,
         "offset": start,
         "limit": rows,
-        "fields": ["score", *listed([*filter(None, (names.key, names.name))])],
+        "fields": ["score", *escape_field_names([*filter(None, (names.key, names.name))])],
         "sort": ", ".join([*keys, f"{names.key} asc"]),
         "params": _LITERALLY,
         **({"queries": builder.named} if builder.named else {}),
@@ -156,21 +156,26 @@ def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> Jso
     clauses = [{"term": {"f": field, "query": value}} for field, wanted in values.items() for value in wanted]
     query = clauses[0] if len(clauses) == 1 else {"bool": {"should": clauses}}
     # Several documents may have the same DBID, so allow two documents per clause.
-    return {"query": query, "limit": 2 * len(clauses), "fields": listed(fields), "params": _LITERALLY}
+    return {"query": query, "limit": 2 * len(clauses), "fields": escape_field_names(fields), "params": _LITERALLY}
 
 
 def contents_request(key: str, ids: Sequence[str], fields: Sequence[str]) -> Json:
-    return {"query": one_of(key, ids), "limit": len(ids), "fields": listed([key, *fields]), "params": _LITERALLY}
+    return {
+        "query": one_of(key, ids),
+        "limit": len(ids),
+        "fields": escape_field_names([key, *fields]),
+        "params": _LITERALLY,
+    }
 
 
-def stored_request(ids: Sequence[str], fields: Sequence[str]) -> Json:
+def realtime_get_request(ids: Sequence[str], fields: Sequence[str]) -> Json:
     """Return the JSON body that requests documents by id from Solr's real-time get."""
     # Escape commas, because Solr splits the list at unescaped commas.
     escaped = (document_id.replace("\\", "\\\\").replace(",", "\\,") for document_id in ids)
-    return {"params": {"ids": ",".join(escaped), "fl": ",".join(listed(fields)), **_LITERALLY}}
+    return {"params": {"ids": ",".join(escaped), "fl": ",".join(escape_field_names(fields)), **_LITERALLY}}
 
 
-def listed(fields: Sequence[str]) -> list[str]:
+def escape_field_names(fields: Sequence[str]) -> list[str]:
     """Escape field names for a field list. The response may also contain fields with similar names."""
     # Some characters have a meaning in a field list, and so has `score`; use ?, which matches any character.
     names = ("scor?" if name == "score" else name for name in fields)
@@ -281,7 +286,7 @@ class _Builder:
         self._names, self._apart, self._only_scheme = names, apart, only_scheme
         self.named: Json = {}
 
-    def sorted_by(self, key: Order) -> list[str]:
+    def sort_clauses(self, key: Order) -> list[str]:
         """Return Solr's sort clauses for one key, the most significant first."""
         direction = "asc" if key.is_ascending else "desc"
         places = [place for _, place in key.places]
@@ -315,15 +320,15 @@ class _Builder:
                 similarity, probability = band_parameters(len(bands), len(bands[0]))
                 return self._fingerprint(node, tokens, similarity, probability)
             case SketchTokens():
-                return self._sketched(node)
+                return self._sketch_query(node)
             case PassageNumbers(numbers=numbers, scheme=scheme):
                 terms = passage_hash_terms(numbers, scheme)
-                return _min_hash(PASSAGES, *joined(terms), 1.0, 1.0) if terms else _NO_DOCUMENT
+                return _min_hash(PASSAGES, *join_tokens(terms), 1.0, 1.0) if terms else _NO_DOCUMENT
             case DocumentIds(groups=groups):
-                return self._chosen(groups, is_apart=id(node) in self._apart)
+                return self._document_query(groups, is_apart=id(node) in self._apart)
             case Bool(must=must, should=should, must_not=must_not, min_should_match=minimum):
                 if minimum > 1:
-                    return self._at_least(minimum, node)
+                    return self._minimum_match(minimum, node)
                 clauses = {
                     occur: [self.query(child) for child in children]
                     for occur, children in (("must", must), ("should", should), ("must_not", must_not))
@@ -339,12 +344,12 @@ class _Builder:
             case _:
                 raise TypeError(f"a plan must be bound before it is sent, got {node!r}")
 
-    def _at_least(self, minimum: int, node: Bool[BoundLeaf]) -> Json:
+    def _minimum_match(self, minimum: int, node: Bool[BoundLeaf]) -> Json:
         """Return the query for documents that match at least `minimum` clauses; Solr 8.11 ignores `mm`."""
         if node.must or node.must_not or any(getattr(child, "weight", None) != 1.0 for child in node.should):
             raise ValueError(f"Solr 8.11 cannot require {minimum} of {len(node.should)} clauses of different weights")
         any_of = {"bool": {"should": [self.query(child) for child in node.should]}}
-        return self._in_functions([any_of], [any_of], least=minimum)
+        return self._sum_query([any_of], [any_of], least=minimum)
 
     def _fingerprint(
         self, node: SharedTokens | SharedBands, numbers: tuple[int, ...], similarity: float, probability: float
@@ -352,15 +357,15 @@ class _Builder:
         spelling = self._names.spelling
         text, separator = spelled_in_one(numbers, spelling, _MARKS)
         if not separator:
-            text, separator = joined(spell_integers(numbers, spelling))
+            text, separator = join_tokens(spell_integers(numbers, spelling))
         query = _min_hash(self._names.minhash, text, separator, similarity, probability)
         if id(node) in self._apart:
-            query = self._in_functions([query])
+            query = self._sum_query([query])
         if node.weight == 1.0:
             return query
         return {"boost": {"b": repr(node.weight), "query": query}}
 
-    def _sketched(self, node: SketchTokens) -> Json:
+    def _sketch_query(self, node: SketchTokens) -> Json:
         tokens, minimum = (
             encode_tokens(np.array(node.numbers, dtype=np.uint64), node.scheme.bits),
             node.min_should_match,
@@ -369,16 +374,18 @@ class _Builder:
             return _NO_DOCUMENT
         largest = "*" if node.largest_size is None else node.largest_size
         filters = [{"lucene": {"query": f"{SIZE}:[{node.smallest_size} TO {largest}]", **_LAZILY}}]
-        if (scheme := stored_name(self._names.scheme, node.scheme)) != self._only_scheme:
+        if (scheme := scheme_value(self._names.scheme, node.scheme)) != self._only_scheme:
             filters.append({"term": {"f": SCHEME, "query": scheme, **_LAZILY}})
         if id(node) not in self._apart:
-            query = _min_hash(SAMPLE, *joined(tokens), overlap_similarity(len(tokens), minimum), 1.0)
+            query = _min_hash(SAMPLE, *join_tokens(tokens), overlap_similarity(len(tokens), minimum), 1.0)
             return {"bool": {"must": [query], "filter": filters}}
         # Split the tokens into parts; the sum of the parts' scores must reach the minimum.
-        parts = [_min_hash(SAMPLE, *joined(tokens[at : at + _PART]), 1.0, 1.0) for at in range(0, len(tokens), _PART)]
-        return self._in_functions(parts, [*filters, one_of(SAMPLE, tokens)], least=minimum)
+        parts = [
+            _min_hash(SAMPLE, *join_tokens(tokens[at : at + _PART]), 1.0, 1.0) for at in range(0, len(tokens), _PART)
+        ]
+        return self._sum_query(parts, [*filters, one_of(SAMPLE, tokens)], least=minimum)
 
-    def _chosen(self, groups: Sequence[tuple[float, tuple[str, ...]]], *, is_apart: bool) -> Json:
+    def _document_query(self, groups: Sequence[tuple[float, tuple[str, ...]]], *, is_apart: bool) -> Json:
         """Return the query for groups of document ids, each group with its score."""
         scored = [
             {"boost": {"b": _decimal(score), "query": one_of(self._names.key, ids)}} for score, ids in groups if ids
@@ -388,9 +395,9 @@ class _Builder:
         if not is_apart:
             return {"bool": {"should": scored}}
         parts = [{"bool": {"should": scored[at : at + _PART]}} for at in range(0, len(scored), _PART)]
-        return self._in_functions(parts, [one_of(self._names.key, [*chain.from_iterable(ids for _, ids in groups)])])
+        return self._sum_query(parts, [one_of(self._names.key, [*chain.from_iterable(ids for _, ids in groups)])])
 
-    def _in_functions(self, parts: Sequence[Json], filters: Sequence[Json] = (), least: int | None = None) -> Json:
+    def _sum_query(self, parts: Sequence[Json], filters: Sequence[Json] = (), least: int | None = None) -> Json:
         """Return a query whose score is the sum of several queries' scores, within Lucene's limit on clauses.
 
         Hits must match all `filters` (by default, any of the parts), and score at least `least`.
@@ -430,7 +437,7 @@ def _decimal(number: float) -> str:
     return f"{Decimal(repr(number)):f}"
 
 
-def joined(tokens: Sequence[str]) -> tuple[str, str]:
+def join_tokens(tokens: Sequence[str]) -> tuple[str, str]:
     """Join non-empty tokens; return the text and its separator for Java's `String.split`.
 
     The separator is a character that no token contains. If the tokens contain all possible characters, it is `%`
@@ -485,10 +492,10 @@ def clause(test: Test, text_fields: Sequence[str]) -> Json:
     """Return the query of a clause without its score; `text_fields` are the default fields."""
     match test:
         case Words(field=None) | InOrder(field=None) | FuzzyWord(field=None):
-            queries = [_in_field(test, name) for name in text_fields]
+            queries = [_field_query(test, name) for name in text_fields]
             return queries[0] if len(queries) == 1 else {"bool": {"should": queries}}
         case Words(field=str(field)) | InOrder(field=str(field)) | FuzzyWord(field=str(field)):
-            return _in_field(test, field)
+            return _field_query(test, field)
         case Equal(field=field, kind=kind, value=value):
             return {"term": {"f": field, "query": _value(field, kind, value)}}
         case WildcardValue(field=field, pattern=pattern):
@@ -505,22 +512,22 @@ def clause(test: Test, text_fields: Sequence[str]) -> Json:
 
 def exists(field: str) -> Json:
     """Return the query for documents with any value in a field of any type."""
-    return {"lucene": {"query": f"{_escaped(field)}:[* TO *]"}}
+    return {"lucene": {"query": f"{_escape(field)}:[* TO *]"}}
 
 
-def _in_field(test: WordClause, field: str) -> Json:
+def _field_query(test: WordClause, field: str) -> Json:
     match test:
         case Words(text=text, slop=slop):
             # Do not use {!field}: for a text without words, it returns null, which is an error in a clause.
-            return {"lucene": {"df": field, "query": f'"{_coded(text)}"' + (f"~{slop}" if slop else "")}}
+            return {"lucene": {"df": field, "query": f'"{_encode_characters(text)}"' + (f"~{slop}" if slop else "")}}
         case InOrder(words=(pattern,)):
             return {"lucene": {"df": field, "query": _pattern(pattern)}}
         case InOrder(words=words, slop=slop):
             # Solr parses each word of the phrase as a query, so encode the whole phrase once more.
-            phrase = _coded(" ".join(map(_pattern, words)))
+            phrase = _encode_characters(" ".join(map(_pattern, words)))
             return {"complexphrase": {"df": field, "inOrder": "true", "query": f'"{phrase}"~{slop}'}}
         case FuzzyWord(word=word, edits=edits):
-            return {"lucene": {"df": field, "query": f"{_coded(word, whole_word=True)}~{edits}"}}
+            return {"lucene": {"df": field, "query": f"{_encode_characters(word, whole_word=True)}~{edits}"}}
 
 
 def _value(field: str, kind: Kind, value: Value) -> str:
@@ -537,19 +544,19 @@ def _value(field: str, kind: Kind, value: Value) -> str:
 
 
 def _bound(value: str, kind: Kind) -> str:
-    return f'"{_coded(value)}"' if kind is Kind.KEYWORD else value
+    return f'"{_encode_characters(value)}"' if kind is Kind.KEYWORD else value
 
 
 def _pattern(pattern: Pattern) -> str:
-    return "".join(piece.value if isinstance(piece, WildcardCharacter) else _escaped(piece) for piece in pattern)
+    return "".join(piece.value if isinstance(piece, WildcardCharacter) else _escape(piece) for piece in pattern)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Escape syntax characters, including the wildcards * and ?, with a backslash."""
     return _SYNTAX.sub(r"\\\g<0>", text)
 
 
-def _coded(text: str, *, whole_word: bool = False) -> str:
+def _encode_characters(text: str, *, whole_word: bool = False) -> str:
     r"""Replace all characters except letters and digits by \uXXXX, which parsers decode.
 
     `whole_word` also replaces the first letter, so that a word such as AND is not an operator.

@@ -1,7 +1,7 @@
 """Finds documents that a text may come from: by passage hashes, or by searching overlapping windows of the text.
 
-If the store keeps passage hashes, `by_passages` finds every document with a passage of `run_words` words or more, and
-`find_candidates` searches the text's other words in windows.
+If the store keeps passage hashes, `find_passage_candidates` finds every document with a passage of `run_words` words or
+more, and `find_candidates` searches the text's other words in windows.
 
 A single search for a whole book would miss a document with one of its paragraphs. So the text is cut into windows of
 `WINDOW` shingles, and each search looks for documents that contain a small part of one window. Neighbouring windows
@@ -36,7 +36,7 @@ from whorl.fingerprint.winnowing import BROKEN_WORDS, PassageScheme, all_numbers
 from whorl.model import Hit
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, MatchAll, Nothing, PassageNumbers
 from whorl.request_context import report_progress, require_time, trace
-from whorl.search.attribution.cover import NO_RANGES, Numbers, marked, ranges_by_owner
+from whorl.search.attribution.cover import NO_RANGES, Numbers, mask_ranges, ranges_by_owner
 from whorl.search.attribution.results import Promise
 from whorl.search.similar.fetch_query_sources import Sources
 from whorl.search.similar.minhash_plan import MinHashPlan
@@ -69,13 +69,13 @@ class Candidates:
     warnings: tuple[str, ...]
 
 
-def windows(shingles: int) -> list[tuple[int, int]]:
+def cut_windows(shingles: int) -> list[tuple[int, int]]:
     """Return the windows of a text as half-open ranges of its shingles.
 
     All windows have the same size. Each begins three quarters of a window after the previous one, except for the last
     window, which ends with the text.
 
-    >>> windows(300), windows(0)
+    >>> cut_windows(300), cut_windows(0)
     ([(0, 256), (44, 300)], [])
     """
     size = min(shingles, max(WINDOW, -(-4 * shingles // (3 * MOST_WINDOWS))))
@@ -92,8 +92,8 @@ def least_shared(window: int, min_words: int, shingle_size: int) -> int:
         window: Shingles of the window, at least 1.
         min_words: Minimum length of a passage in words.
     """
-    wanted = max(LEAST_SHARED, min_words - shingle_size + 1, _rounded_up(_LEAST_PART * window))
-    return min(wanted, _rounded_up(_MOST_PART * window))
+    wanted = max(LEAST_SHARED, min_words - shingle_size + 1, _round_up(_LEAST_PART * window))
+    return min(wanted, _round_up(_MOST_PART * window))
 
 
 def find_candidates(
@@ -121,7 +121,7 @@ def find_candidates(
         text = "\n".join(text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True))
         of_text = words_of(text, engine.scheme)
     size = engine.scheme.shingle_size
-    places = windows(len(of_text.words) - size + 1)
+    places = cut_windows(len(of_text.words) - size + 1)
     if not places:
         warning = f"the text has no fingerprint: it has fewer than {size} words"
         return Candidates((), Promise(recall, None), (warning,))
@@ -147,7 +147,7 @@ def find_candidates(
             batch = search.batch(look_ups(search, others), 0, frozenset())
         trace().verified += len(batch.candidates)
         crowded += batch.candidates.total > len(batch.candidates)
-        longest = max(longest, _promised(search.plan, shared))
+        longest = max(longest, _least_promised_overlap(search.plan, shared))
         warnings += [*search.warnings, *batch.candidates.warnings]
         best_first = sorted((similar.hit for similar in batch.hits), key=lambda hit: (-hit.score, hit.id))
         for rank, hit in enumerate(best_first):
@@ -165,7 +165,7 @@ def find_candidates(
     return Candidates(found, Promise(recall, promised_words), tuple(dict.fromkeys(warnings)))
 
 
-def _promised(plan: SketchPlan | MinHashPlan, shared: int) -> float:
+def _least_promised_overlap(plan: SketchPlan | MinHashPlan, shared: int) -> float:
     """Return the smallest number of shared shingles for which a document becomes a candidate with the promised recall.
 
     Return infinity if no number is large enough.
@@ -176,7 +176,7 @@ def _promised(plan: SketchPlan | MinHashPlan, shared: int) -> float:
     return max((math.inf if share is None else share * plan.source_size for share in reaches), default=shared)
 
 
-def _rounded_up(number: Fraction) -> int:
+def _round_up(number: Fraction) -> int:
     return -(-number.numerator // number.denominator)
 
 
@@ -221,7 +221,7 @@ class PassageCandidates:
     warnings: tuple[str, ...]
 
 
-def by_passages(
+def find_passage_candidates(
     engine: Engine,
     scheme: PassageScheme,
     of_text: TextWords,
@@ -246,10 +246,10 @@ def by_passages(
         known[BROKEN_WORDS] = max(broken, MANY + 1)
     best, missing, done = dict[str, None](), crowded, 0
     while True:
-        for stretch in _stretches(missing, known, _MOST_LOOK_UPS - done):
+        for stretch in _group_neighbours(missing, known, _MOST_LOOK_UPS - done):
             require_time()
             report_progress("looking up passages", done, done + 1)
-            best |= dict.fromkeys(_best(engine, scheme, stretch, left_out))
+            best |= dict.fromkeys(_find_best(engine, scheme, stretch, left_out))
             done += 1
         holders = engine.passage_holders(known, most=MANY, among=tuple(best), left_out=left_out)
         # The documents with most hashes of a stretch may still lack one of them. Look up again the hashes that no
@@ -266,7 +266,7 @@ def by_passages(
             "are candidates",
         )
     crowded_ranges = ranges_of(
-        marked(possible_words[np.isin(in_order, np.array(crowded, np.uint64))], len(of_text.words))
+        mask_ranges(possible_words[np.isin(in_order, np.array(crowded, np.uint64))], len(of_text.words))
     )
     if min_words < scheme.run_words:
         # A shorter passage extends less than a window beyond its outermost hashes.
@@ -274,18 +274,20 @@ def by_passages(
         low = np.maximum(places - edge, 0)
         high = np.minimum(places + scheme.hashed_words + edge, len(of_text.words))
         possible_words = np.stack((low, high), axis=1)
-    groups = _grouped(holders, list(known), in_order, possible_words, scheme.hashed_words)
+    groups = _group_holders(holders, list(known), in_order, possible_words, scheme.hashed_words)
     return PassageCandidates(groups, len(crowded), crowded_ranges, warnings)
 
 
-def _stretches(wanted: Collection[int], known: Iterable[int], most: int) -> list[list[int]]:
+def _group_neighbours(wanted: Collection[int], known: Iterable[int], most: int) -> list[list[int]]:
     """Group wanted hashes that are neighbours in `known` (the text's hashes in order); return at most `most` groups."""
     wanted = set(wanted)
     groups = (list(group) for is_wanted, group in groupby(known, wanted.__contains__) if is_wanted)
     return [*islice(groups, most)]
 
 
-def _best(engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_out: BoundNode | None) -> Collection[str]:
+def _find_best(
+    engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_out: BoundNode | None
+) -> Collection[str]:
     """Return the ids of the documents with most of the passage hashes, at most `TAKEN`."""
     holders: BoundNode = PassageNumbers("the text", scheme, tuple(numbers))
     if left_out is not None:
@@ -293,7 +295,7 @@ def _best(engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_ou
     return [hit.id for hit in engine.search(BoundPlan(holders), start=0, rows=TAKEN).hits]
 
 
-def _grouped(
+def _group_holders(
     holders: PassageHolders,
     numbers: Sequence[int],
     in_order: npt.NDArray[np.uint64],

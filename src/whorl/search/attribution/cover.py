@@ -22,7 +22,7 @@ _MANY_RANGES = 50
 NO_RANGES: Numbers = np.empty((0, 2), np.int64)
 
 
-def joined(starts: Numbers, ends: Numbers) -> Numbers:
+def merge_ranges(starts: Numbers, ends: Numbers) -> Numbers:
     """Merge overlapping and adjacent ranges; return them ascending.
 
     Args:
@@ -32,7 +32,7 @@ def joined(starts: Numbers, ends: Numbers) -> Numbers:
     Returns:
         int64 array of shape (m, 2), half-open ranges, m <= n.
 
-    >>> joined(np.array([7, 0, 2]), np.array([9, 3, 5])).tolist()
+    >>> merge_ranges(np.array([7, 0, 2]), np.array([9, 3, 5])).tolist()
     [[0, 5], [7, 9]]
     """
     order = np.argsort(starts, kind="stable")
@@ -43,7 +43,7 @@ def joined(starts: Numbers, ends: Numbers) -> Numbers:
     return np.stack((starts[is_first], reach[is_last]), axis=1)
 
 
-def marked(ranges: Numbers, words: int) -> npt.NDArray[np.bool_]:
+def mask_ranges(ranges: Numbers, words: int) -> npt.NDArray[np.bool_]:
     """Return a mask of the words in ranges; bool array of shape (words,)."""
     edges = np.bincount(ranges[:, 0], minlength=words + 1) - np.bincount(ranges[:, 1], minlength=words + 1)
     is_marked: npt.NDArray[np.bool_] = np.cumsum(edges[:-1]) > 0
@@ -68,7 +68,7 @@ def ranges_by_owner(owners: Numbers, starts: Numbers, ends: Numbers, many: int) 
     return [merged[start:end] for start, end in pairwise(bounds)]
 
 
-def concatenated(ranges: Iterable[Numbers]) -> Numbers:
+def concatenate_ranges(ranges: Iterable[Numbers]) -> Numbers:
     return np.concatenate([NO_RANGES, *ranges])
 
 
@@ -84,18 +84,18 @@ def owners_of(ranges: Sequence[Numbers]) -> Numbers:
 
 def common_ranges(one: Numbers, other: Numbers, words: int) -> Numbers:
     """Return the intersection of two lists of ranges; the ranges of each list must not overlap."""
-    return ranges_of(marked(one, words) & marked(other, words))
+    return ranges_of(mask_ranges(one, words) & mask_ranges(other, words))
 
 
-def counted_before(is_counted: npt.NDArray[np.bool_]) -> Numbers:
+def cumulate_counted(is_counted: npt.NDArray[np.bool_]) -> Numbers:
     """Return the number of counted words before each word, then the total; int64 array of shape (words + 1,)."""
     return np.append(0, np.cumsum(is_counted, dtype=np.int64))
 
 
-def words_in(ranges: Numbers, before: Numbers) -> Numbers:
+def count_words_in(ranges: Numbers, before: Numbers) -> Numbers:
     """Return the number of counted words in each range.
 
-    `ranges` is an int64 array of shape (n, 2), half-open; `before` is a result of `counted_before`.
+    `ranges` is an int64 array of shape (n, 2), half-open; `before` is a result of `cumulate_counted`.
     """
     counts: Numbers = before[ranges[:, 1]] - before[ranges[:, 0]]
     return counts
@@ -108,7 +108,7 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     gains of the documents that share words with it; only these gains are counted again.
 
     Args:
-        covers: Ranges that each document covers, as `joined` returns them.
+        covers: Ranges that each document covers, as `merge_ranges` returns them.
         is_counted: Mask of the words to cover; bool array of shape (words,).
 
     Returns:
@@ -118,8 +118,8 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
     >>> greedy_cover([np.array([[0, 4]]), np.array([[3, 9]]), np.array([[5, 9]])], np.full(10, True))
     [(1, 6), (0, 3)]
     """
-    ranges, owners, is_open = concatenated(covers), owners_of(covers), is_counted.copy()
-    counts = words_in(ranges, counted_before(is_open))
+    ranges, owners, is_open = concatenate_ranges(covers), owners_of(covers), is_counted.copy()
+    counts = count_words_in(ranges, cumulate_counted(is_open))
     totals = np.bincount(owners, ranges[:, 1] - ranges[:, 0], len(covers)).astype(np.int64)
     if not counts.any():
         return []
@@ -156,14 +156,14 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
         for start, end in closed:
             near = slice(np.searchsorted(reach, start, side="right"), np.searchsorted(starts, end))
             first, last = starts[near][0], reach[near][-1]
-            remaining = words_in(ranges[near] - first, counted_before(is_open[first:last]))
+            remaining = count_words_in(ranges[near] - first, cumulate_counted(is_open[first:last]))
             np.subtract.at(ranks, owners[near], (counts[near] - remaining) * scale)
             counts[near] = remaining
 
 
-def covered_once(covers: Sequence[Numbers], words: int) -> npt.NDArray[np.bool_]:
+def mask_covered_once(covers: Sequence[Numbers], words: int) -> npt.NDArray[np.bool_]:
     """Return a mask of the words that exactly one document covers; bool array of shape (words,)."""
-    ranges = concatenated(covers)
+    ranges = concatenate_ranges(covers)
     edges = np.bincount(ranges[:, 0], minlength=words + 1) - np.bincount(ranges[:, 1], minlength=words + 1)
     once: npt.NDArray[np.bool_] = np.cumsum(edges[:-1]) == 1
     return once

@@ -58,16 +58,16 @@ def exclusion_named(name: Exclusion | str) -> Exclusion:
         raise ParameterError(f"without must be one of {names}, got {name!r:.80}") from None
 
 
-def excluded_words(text: str, of_text: TextWords, exclusions: Collection[Exclusion]) -> npt.NDArray[np.bool_]:
+def mask_excluded_words(text: str, of_text: TextWords, exclusions: Collection[Exclusion]) -> npt.NDArray[np.bool_]:
     """Return a mask of the words in excluded parts; bool array of shape (words,)."""
     is_excluded = np.zeros(len(of_text.words), np.bool_)
-    for start, end in excluded_ranges(text, exclusions):
+    for start, end in find_excluded_ranges(text, exclusions):
         first, last = np.searchsorted(of_text.spans[:, 0], [start, end])
         is_excluded[first:last] = True
     return is_excluded
 
 
-def excluded_ranges(text: str, exclusions: Collection[Exclusion]) -> Iterator[tuple[int, int]]:
+def find_excluded_ranges(text: str, exclusions: Collection[Exclusion]) -> Iterator[tuple[int, int]]:
     """Yield the excluded parts of a text as half-open ranges of characters; they may overlap."""
     if Exclusion.QUOTATIONS in exclusions:
         yield from (line.span() for line in _QUOTED_LINES.finditer(text))
@@ -84,11 +84,11 @@ def quotations_between_marks(text: str) -> Iterator[tuple[int, int]]:
     """Yield the quotations in quotation marks within each paragraph, as ranges of characters that include the marks."""
     start = 0
     for end in timely([*(blank.start() for blank in _PARAGRAPH_END.finditer(text)), len(text)]):
-        yield from _marked(text, start, end)
+        yield from _find_quotations(text, start, end)
         start = end
 
 
-def _marked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _find_quotations(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield the quotations in a paragraph with their marks.
 
     Ignore an opening mark without a closing mark, unless the next paragraph repeats it.

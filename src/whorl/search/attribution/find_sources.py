@@ -29,20 +29,20 @@ from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme
 from whorl.operations import CommonOptions, SourcesOperation
 from whorl.query.plan.nodes import BoundNode, BoundPlan, MatchAll, Words
 from whorl.request_context import deadline
-from whorl.search.attribution.candidates import Candidates, PassageGroup, by_passages, find_candidates
+from whorl.search.attribution.candidates import Candidates, PassageGroup, find_candidates, find_passage_candidates
 from whorl.search.attribution.cover import (
     NO_RANGES,
     Numbers,
-    concatenated,
-    counted_before,
-    covered_once,
+    concatenate_ranges,
+    count_words_in,
+    cumulate_counted,
     greedy_cover,
-    marked,
+    mask_covered_once,
+    mask_ranges,
     owners_of,
     places_of,
-    words_in,
 )
-from whorl.search.attribution.excluded_parts import Exclusion, excluded_words, exclusion_named
+from whorl.search.attribution.excluded_parts import Exclusion, exclusion_named, mask_excluded_words
 from whorl.search.attribution.read_and_compare import Candidate, CandidateReader
 from whorl.search.attribution.results import Attribution, Common, HashedPassage, Level, Promise, TextSource
 from whorl.search.boilerplate import BoilerplateDetector, Comparer, boilerplate_detector
@@ -180,10 +180,10 @@ def find_sources(
         warnings.append(
             f"min_words {criteria.min_words} counts as {min_words}: passages have at least the words of a shingle"
         )
-    of_text = rejoin(engine, words_of(text, engine.scheme))
+    of_text = rejoin_words(engine, words_of(text, engine.scheme))
     comparer = Comparer(of_text, engine.scheme, detector)
     is_counted = ~comparer.is_common if ignore_common else np.full(len(of_text.words), True)
-    is_excluded = excluded_words(text, of_text, criteria.without) & is_counted
+    is_excluded = mask_excluded_words(text, of_text, criteria.without) & is_counted
     is_counted &= ~is_excluded
     reader = CandidateReader(
         engine, of_text, comparer, min_words, is_counted, criteria.most_read, ignore_common=ignore_common
@@ -195,7 +195,7 @@ def find_sources(
         # Shorter hashes prove nothing without texts, so raise the engine's error.
         engine.texts(())
     if scheme is not None:
-        certain = by_passages(engine, scheme, of_text, min_words, left_out=left_out)
+        certain = find_passage_candidates(engine, scheme, of_text, min_words, left_out=left_out)
         warnings += certain.warnings
         # If true, the words of any passage hash are a passage: at least min_words, and all of them count.
         is_whole = min_words <= scheme.hashed_words and bool(is_counted.all())
@@ -204,17 +204,17 @@ def find_sources(
         for group in groups:
             if own_id in group.ids:
                 group.ids.remove(own_id)
-        chooser.add_groups(groups, None if is_whole else reader.counted, scheme.hashed_words)
+        chooser.add_groups(groups, None if is_whole else reader.select_passages, scheme.hashed_words)
         if not engine.keeps_texts:
-            warnings.append(_hashes_only(scheme))
+            warnings.append(_hashes_only_warning(scheme))
         chooser.read_until_complete()
         # Search windows only for passages that hashes can miss: short passages, and passages with crowded hashes.
-        is_searched = chooser.uncovered() & engine.keeps_texts
+        is_searched = chooser.mask_uncovered() & engine.keeps_texts
         if min_words >= certain_words:
-            is_searched &= marked(certain.crowded_ranges, is_searched.size)
+            is_searched &= mask_ranges(certain.crowded_ranges, is_searched.size)
         unknown = ranges_of(is_searched)
         unknown = unknown[unknown[:, 1] - unknown[:, 0] >= min_words]
-    holders = None if certain_words is None else chooser.holders(unknown, own_id)
+    holders = None if certain_words is None else chooser.find_holders(unknown, own_id)
     hits = Candidates((), Promise(criteria.recall, None), ())
     if holders is None or holders:
         hits = find_candidates(engine, text, of_text, unknown, criteria.recall, min_words=min_words, left_out=left_out)
@@ -224,15 +224,15 @@ def find_sources(
             # Without passage hashes, no bounds on the shared words are known, so read all candidates.
             chooser.check_all()
         chooser.read_until_complete()
-    chosen = chooser.compared()
-    is_once = covered_once(chooser.covers(2), len(of_text.words)) & is_counted
-    also, also_count = chooser.others(chosen)
+    chosen = chooser.compare_sources()
+    is_once = mask_covered_once(chooser.covers(2), len(of_text.words)) & is_counted
+    also, also_count = chooser.list_others(chosen)
     names = {hit.id: hit.name for hit in hits.found}
     nameless = [name for name in (*(candidate.id for candidate, _ in chosen), *also) if name not in names]
     names |= engine.names(nameless) if nameless else {}
-    once_before, before = counted_before(is_once), counted_before(is_counted)
+    once_before, before = cumulate_counted(is_once), cumulate_counted(is_counted)
     sources = tuple(
-        _source(of_text, candidate, names.get(candidate.id, ""), new_words, once_before, before)
+        _make_source(of_text, candidate, names.get(candidate.id, ""), new_words, once_before, before)
         for candidate, new_words in chosen
     )
     covers = [candidate.cover for candidate, _ in chosen]
@@ -247,13 +247,13 @@ def find_sources(
         candidates=chooser.count(chooser.candidates),
         read=reader.read,
         without_text=reader.without_text,
-        unread=chooser.count(chooser.promising(chooser.uncovered(), chooser.candidates)),
+        unread=chooser.count(chooser.select_promising(chooser.mask_uncovered(), chooser.candidates)),
         # Windows inside known passages are not searched, so shorter passages there are not promised.
         promise=Promise(
             criteria.recall, max(hits.promise.words or 0, certain_words or 0) or None, certain_words, crowded
         ),
         warnings=tuple(dict.fromkeys((*warnings, *hits.warnings))),
-        common=None if detector is None else _common(detector, comparer.is_common, covers, ignore_common),
+        common=None if detector is None else _make_common(detector, comparer.is_common, covers, ignore_common),
         excluded_words=int(np.count_nonzero(is_excluded)),
     )
 
@@ -299,7 +299,7 @@ class _Chooser:
         # Mark them as holders: they share no passage hash, so the phrases of `_close_gaps` would miss them.
         self.candidates += [Candidate([own], NO_RANGES, possible, is_holder=True) for own in ids if own not in known]
 
-    def holders(self, gaps: Numbers, own_id: str | None) -> set[str] | None:
+    def find_holders(self, gaps: Numbers, own_id: str | None) -> set[str] | None:
         """Look up gaps in the index of words; return the ids of documents with a passage there, except candidates.
 
         Gaps are ranges of uncovered words. Return None if the engine cannot look up phrases, or the gaps have too many
@@ -311,8 +311,8 @@ class _Chooser:
         # Each run of words in a gap contains one of these phrases.
         length, step = run // 2 + 1, run - run // 2
         starts = [at for start, end in gaps.tolist() for at in range(start, end - length + 1, step)]
-        phrases = self._phrases(starts, length)
-        if len(phrases) > MOST_PHRASES or (known := self._engine.known_phrases(phrases)) is None:
+        phrases = self._phrases_at(starts, length)
+        if len(phrases) > MOST_PHRASES or (known := self._engine.find_known_phrases(phrases)) is None:
             return None
         known = set(known)
         # Search only around phrases that are in a document: few are, and each passage contains one.
@@ -322,15 +322,15 @@ class _Chooser:
             if tuple(self._text_words[start : start + length]) in known
             for first in range(start + length - run, start + 1)
         }
-        is_in = marked(gaps, self._is_counted.size)
-        holders = self._phrase_holders(reached & {*runs_with(is_in, is_in, run)}, run)
+        is_in = mask_ranges(gaps, self._is_counted.size)
+        holders = self._find_phrase_holders(reached & {*find_runs(is_in, is_in, run)}, run)
         return set(holders or ()) - {*chain.from_iterable(candidate.ids for candidate in self.candidates), own_id}
 
-    def _phrase_holders(self, starts: Iterable[int], length: int) -> Collection[str] | None:
+    def _find_phrase_holders(self, starts: Iterable[int], length: int) -> Collection[str] | None:
         """Return the ids of documents with any of the text's phrases of `length` words at `starts`; None if unknown."""
-        return self._engine.phrase_holders(self._phrases(starts, length))
+        return self._engine.phrase_holders(self._phrases_at(starts, length))
 
-    def _phrases(self, starts: Iterable[int], length: int) -> set[tuple[str, ...]]:
+    def _phrases_at(self, starts: Iterable[int], length: int) -> set[tuple[str, ...]]:
         words = self._text_words
         return {tuple(words[start : start + length]) for start in starts if 0 <= start <= len(words) - length}
 
@@ -342,13 +342,13 @@ class _Chooser:
         """Return the ranges of words that each document is known to share, for up to `most` documents per candidate."""
         return [candidate.cover for candidate in self.candidates for _ in candidate.ids[:most]]
 
-    def chosen(self) -> list[tuple[Candidate, int]]:
+    def choose_sources(self) -> list[tuple[Candidate, int]]:
         """Return the greedy cover by the documents that were read, with the number of words that each adds."""
         read = [candidate for candidate in self.candidates if candidate.is_read]
         cover = greedy_cover([candidate.cover for candidate in read], self._is_counted)
         return [(read[place], new_words) for place, new_words in cover]
 
-    def others(self, chosen: Sequence[tuple[Candidate, int]]) -> tuple[list[str], int]:
+    def list_others(self, chosen: Sequence[tuple[Candidate, int]]) -> tuple[list[str], int]:
         """Return the ids of documents that share passages with the text but are not chosen, and their total number.
 
         At most `MOST_ALSO` ids are returned, the largest overlap first.
@@ -363,10 +363,10 @@ class _Chooser:
                 ids += sorted(chain.from_iterable(candidate.ids for _, candidate in group))
         return ids[:MOST_ALSO], self.count(candidate for _, candidate in others)
 
-    def uncovered(self) -> npt.NDArray[np.bool_]:
+    def mask_uncovered(self) -> npt.NDArray[np.bool_]:
         """Return a mask of the counted words that no read document shares; bool array of shape (words,)."""
         covers = [candidate.cover for candidate in self.candidates if candidate.is_read]
-        return self._is_counted & ~marked(concatenated(covers), self._is_counted.size)
+        return self._is_counted & ~mask_ranges(concatenate_ranges(covers), self._is_counted.size)
 
     def check_all(self) -> None:
         """Read all candidates."""
@@ -383,11 +383,11 @@ class _Chooser:
 
         A candidate is postponed if documents read just before it contain more than half of its new words.
         """
-        is_open, is_any = self.uncovered(), False
+        is_open, is_any = self.mask_uncovered(), False
         unread = [candidate for candidate in self.candidates if not candidate.is_read]
         for batch in batches(greedy_cover([candidate.cover for candidate in unread], is_open), READ_AT_ONCE):
             wanted = [
-                self._first(unread[place])
+                self._keep_first(unread[place])
                 for place, new_words in batch
                 if 2 * np.count_nonzero(is_open[places_of(unread[place].cover)]) >= new_words
             ]
@@ -396,27 +396,27 @@ class _Chooser:
                 is_open[places_of(candidate.cover)] = False
         return is_any
 
-    def _first(self, candidate: Candidate) -> Candidate:
+    def _keep_first(self, candidate: Candidate) -> Candidate:
         """Keep only the first document of a candidate, and move the others to a new candidate; return `candidate`.
 
         If a limit on reading has been reached, move nothing.
         """
         if not self._reader.is_exhausted:
-            self._split(candidate, candidate.ids[1:])
+            self._split_candidate(candidate, candidate.ids[1:])
         return candidate
 
-    def compared(self) -> list[tuple[Candidate, int]]:
+    def compare_sources(self) -> list[tuple[Candidate, int]]:
         """Choose sources and compare them with the text word by word; choose again if this changes the shared words.
 
-        Return the same as `chosen`.
+        Return the same as `choose_sources`.
         """
         while self._engine.keeps_texts and self._reader.compare(
-            [candidate for candidate, _ in self.chosen() if candidate.comparison is None]
+            [candidate for candidate, _ in self.choose_sources() if candidate.comparison is None]
         ):
             self.read_until_complete()
-        return self.chosen()
+        return self.choose_sources()
 
-    def promising(self, is_open: npt.NDArray[np.bool_], among: Sequence[Candidate]) -> list[Candidate]:
+    def select_promising(self, is_open: npt.NDArray[np.bool_], among: Sequence[Candidate]) -> list[Candidate]:
         """Return the unread candidates of `among` that may share a word that `is_open` marks."""
         if not among or not is_open.any():
             return []
@@ -435,12 +435,14 @@ class _Chooser:
         """
         # Leave out candidates without passage hashes, because the word index or windows have found them.
         unknown = [own for own in promising if (own.cover.size or not own.is_holder) and not own.has_broken_words]
-        is_asked = is_open & marked(concatenated([candidate.possible for candidate in unknown]), is_open.size)
+        is_asked = is_open & mask_ranges(
+            concatenate_ranges([candidate.possible for candidate in unknown]), is_open.size
+        )
         starts, length = phrases_at(ranges_of(is_asked), self._reader.run, self._proven_words)
         if self.count(unknown) <= len(starts):
             # Look up nothing: for few candidates, reading their sketches is faster.
             return promising
-        holders = self._phrase_holders(starts, length)
+        holders = self._find_phrase_holders(starts, length)
         if holders is None:
             return promising
         self._is_closed |= is_asked
@@ -449,33 +451,33 @@ class _Chooser:
             held = [own for own in candidate.ids if own in holders] if holders else []
             candidate.is_holder = len(held) == len(candidate.ids)
             if held and not candidate.is_holder:
-                others += self._split(candidate, held)
+                others += self._split_candidate(candidate, held)
                 others[-1].is_holder = True
         return promising + others
 
     def _read_possible(self) -> bool:
         """Read candidates that may share uncovered words; return whether any was read."""
-        is_open, read_before = self.uncovered(), self._reader.read
+        is_open, read_before = self.mask_uncovered(), self._reader.read
         # Near-copies often have the same words, so read a few candidates before looking up phrases and sketches. If
         # `_proven_words` is set, `_read_known` has already read them.
         for _ in range(0 if self._proven_words else READ_FIRST):
-            promising = self.promising(is_open, self.candidates)
+            promising = self.select_promising(is_open, self.candidates)
             if self.count(promising) <= FEW_SKETCHES or not self._read_best(promising, is_open):
                 break
-        if promising := self.promising(is_open, self.candidates):
-            promising = self.promising(is_open, self._close_gaps(promising, is_open))
+        if promising := self.select_promising(is_open, self.candidates):
+            promising = self.select_promising(is_open, self._close_gaps(promising, is_open))
             while self.count(promising) > FEW_SKETCHES and self._read_best(promising, is_open):
-                promising = self.promising(is_open, self._close_gaps(promising, is_open))
+                promising = self.select_promising(is_open, self._close_gaps(promising, is_open))
             for candidate in [*promising]:
                 others = candidate.split_all()
                 promising += others
                 self.candidates += others
-            promising = self._with_runs(promising, is_open, len(promising) // SKETCHES_PER_PHRASE)
+            promising = self._select_with_runs(promising, is_open, len(promising) // SKETCHES_PER_PHRASE)
             self._reader.narrow(promising, is_open)
-        while (promising := self.promising(is_open, promising)) and not self._reader.is_exhausted:
+        while (promising := self.select_promising(is_open, promising)) and not self._reader.is_exhausted:
             if len(promising) > FEW_SKETCHES:
                 # Sketches of long documents are samples and rule out few candidates, so look up phrases first.
-                promising = self._with_runs(promising, is_open)
+                promising = self._select_with_runs(promising, is_open)
             cover = greedy_cover([candidate.possible for candidate in promising], is_open)
             for candidate in self._reader.check([promising[place] for place, _ in cover]):
                 is_open[places_of(candidate.cover)] = False
@@ -490,24 +492,24 @@ class _Chooser:
         if self._reader.is_exhausted:
             return False
         [(best, _)] = greedy_cover([candidate.possible for candidate in promising], is_open)[:1]
-        promising += self._split(promising[best], promising[best].ids[1:])
+        promising += self._split_candidate(promising[best], promising[best].ids[1:])
         before = int(np.count_nonzero(is_open))
         for candidate in self._reader.check([promising[best]]):
             is_open[places_of(candidate.cover)] = False
         return int(np.count_nonzero(is_open)) < before
 
-    def _with_runs(
+    def _select_with_runs(
         self, promising: Sequence[Candidate], is_open: npt.NDArray[np.bool_], most_phrases: int | None = None
     ) -> list[Candidate]:
         """Return the candidates with an uncovered word in a passage, by the index of words; rule out the others.
 
         If the look-up needs more than `most_phrases` phrases, return all candidates without it.
         """
-        is_possible = marked(concatenated([candidate.possible for candidate in promising]), is_open.size)
-        starts = runs_with(is_open, is_possible, self._reader.run)
+        is_possible = mask_ranges(concatenate_ranges([candidate.possible for candidate in promising]), is_open.size)
+        starts = find_runs(is_open, is_possible, self._reader.run)
         if most_phrases is not None and len(starts) > most_phrases:
             return [*promising]
-        holders = self._phrase_holders(starts, self._reader.run)
+        holders = self._find_phrase_holders(starts, self._reader.run)
         if holders is None:
             return [*promising]
         for candidate in promising:
@@ -515,7 +517,7 @@ class _Chooser:
                 candidate.possible = NO_RANGES
         return [candidate for candidate in promising if candidate.possible.size]
 
-    def _split(self, candidate: Candidate, ids: Sequence[str]) -> list[Candidate]:
+    def _split_candidate(self, candidate: Candidate, ids: Sequence[str]) -> list[Candidate]:
         """Move the documents `ids` of a candidate to a new candidate; return it in a list (empty without `ids`)."""
         others = [candidate.split(ids)] if ids else []
         self.candidates += others
@@ -523,7 +525,7 @@ class _Chooser:
 
     def _count_words(self, ranges: Sequence[Numbers], is_marked: npt.NDArray[np.bool_]) -> Numbers:
         """Return the number of marked words in each candidate's ranges."""
-        words = words_in(concatenated(ranges), counted_before(is_marked))
+        words = count_words_in(concatenate_ranges(ranges), cumulate_counted(is_marked))
         return np.bincount(owners_of(ranges), words, len(ranges)).astype(np.int64)
 
 
@@ -546,57 +548,57 @@ def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
     return starts, half + 1
 
 
-def runs_with(is_wanted: npt.NDArray[np.bool_], is_allowed: npt.NDArray[np.bool_], run: int) -> list[int]:
+def find_runs(is_wanted: npt.NDArray[np.bool_], is_allowed: npt.NDArray[np.bool_], run: int) -> list[int]:
     """Return the starts of all stretches of consecutive allowed words, `run` words long, that contain a wanted word.
 
-    >>> runs_with(np.array([False, False, True, False, False]), np.array([False, True, True, True, True]), 3)
+    >>> find_runs(np.array([False, False, True, False, False]), np.array([False, True, True, True, True]), 3)
     [1, 2]
     """
-    wanted, allowed = counted_before(is_wanted), counted_before(is_allowed)
+    wanted, allowed = cumulate_counted(is_wanted), cumulate_counted(is_allowed)
     is_run = (wanted[run:] > wanted[:-run]) & (allowed[run:] - allowed[:-run] == run)
     return [*map(int, np.flatnonzero(is_run))]
 
 
-def _common(
+def _make_common(
     detector: BoilerplateDetector, is_common: npt.NDArray[np.bool_], covers: Sequence[Numbers], is_ignored: bool
 ) -> Common:
-    covered = marked(concatenated(covers), is_common.size)
+    covered = mask_ranges(concatenate_ranges(covers), is_common.size)
     limit = None if detector.frequencies is None else detector.frequencies.limit
     return Common(limit, int(np.count_nonzero(is_common)), int(np.count_nonzero(covered & ~is_common)), is_ignored)
 
 
-def _source(
+def _make_source(
     of_text: TextWords, candidate: Candidate, name: str, new_words: int, once_before: Numbers, before: Numbers
 ) -> TextSource:
     comparison = candidate.comparison
     return TextSource(
         id=candidate.id,
         name=name,
-        words=int(words_in(candidate.cover, before).sum()),
+        words=int(count_words_in(candidate.cover, before).sum()),
         new_words=new_words,
-        only_words=int(words_in(candidate.cover, once_before).sum()),
+        only_words=int(count_words_in(candidate.cover, once_before).sum()),
         shares=comparison.shares if comparison else None,
         shingles=comparison.b.shingles if comparison else None,
-        passages=candidate.passages if comparison else _hashed_passages(of_text, candidate.cover),
+        passages=candidate.passages if comparison else _make_hashed_passages(of_text, candidate.cover),
         content=candidate.content,
         residual=comparison.residual if comparison else None,
     )
 
 
-def _hashes_only(scheme: PassageScheme) -> str:
+def _hashes_only_warning(scheme: PassageScheme) -> str:
     gap = scheme.window - scheme.hashed_words
     within = f", and {gap} in a row within it" if gap > 0 else ""
     return f"the store keeps no texts: up to {scheme.window - 1} words can be missing at each end of a passage{within}"
 
 
-def _hashed_passages(of_text: TextWords, cover: Numbers) -> tuple[HashedPassage, ...]:
+def _make_hashed_passages(of_text: TextWords, cover: Numbers) -> tuple[HashedPassage, ...]:
     starts, ends = of_text.spans[cover[:, 0], 0].tolist(), of_text.spans[cover[:, 1] - 1, 1].tolist()
     words = (cover[:, 1] - cover[:, 0]).tolist()
     passages = [HashedPassage((start, end), count) for start, end, count in zip(starts, ends, words, strict=True)]
     return tuple(sorted(passages, key=lambda passage: -passage.words))
 
 
-def rejoin(engine: Engine, of_text: TextWords) -> TextWords:
+def rejoin_words(engine: Engine, of_text: TextWords) -> TextWords:
     """Join the halves of each broken word if a document has the joined word.
 
     Keep a hyphen that belongs to the word, as in `well-known`: hardly any document has `wellknown`.

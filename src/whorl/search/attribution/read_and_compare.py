@@ -26,11 +26,11 @@ from whorl.search.attribution.cover import (
     NO_RANGES,
     Numbers,
     common_ranges,
-    counted_before,
-    joined,
+    count_words_in,
+    cumulate_counted,
+    merge_ranges,
     owners_of,
     ranges_by_owner,
-    words_in,
 )
 from whorl.search.boilerplate import Comparer
 
@@ -119,7 +119,7 @@ class CandidateReader:
         self._engine, self._comparer, self.run = engine, comparer, min_words
         self._is_counted, self._ignore_common = is_counted, ignore_common
         self._word_starts = of_text.spans[:, 0].copy()
-        self._counted_before = counted_before(is_counted)
+        self._counted_before = cumulate_counted(is_counted)
         self._least_words = min_words
         # Passages known only by their hashes lack words at their ends, and sometimes within them. So require fewer
         # words.
@@ -149,9 +149,9 @@ class CandidateReader:
         """Whether a limit prevents reading further documents."""
         return self.read + self.without_text >= self._most or self._characters >= MOST_CHARACTERS
 
-    def counted(self, ranges: Numbers) -> Numbers:
+    def select_passages(self, ranges: Numbers) -> Numbers:
         """Return the ranges that have enough counted words for a passage."""
-        return ranges[words_in(ranges, self._counted_before) >= self._least_words]
+        return ranges[count_words_in(ranges, self._counted_before) >= self._least_words]
 
     def narrow(self, candidates: Iterable[Candidate], is_open: npt.NDArray[np.bool_]) -> None:
         """Shrink the ranges of words that candidates may share: remove uncovered words that their sketches rule out.
@@ -168,16 +168,16 @@ class CandidateReader:
             sketched = [candidate for candidate in portion if candidate.id in sketches]
             if sketched:
                 possible = [candidate.possible for candidate in sketched]
-                narrowed = self._narrowed(possible, [sketches[candidate.id] for candidate in sketched], is_open)
+                narrowed = self._narrow_ranges(possible, [sketches[candidate.id] for candidate in sketched], is_open)
                 for candidate, ranges in zip(sketched, narrowed, strict=True):
                     candidate.possible = ranges
 
-    def _narrowed(
+    def _narrow_ranges(
         self, possible: Sequence[Numbers], sketches: Sequence[Sketch], is_open: npt.NDArray[np.bool_]
     ) -> list[Numbers]:
         """Return the ranges of words that each document may share, without the runs that its sketch rules out."""
         ranges, owners = np.concatenate(possible), owners_of(possible)
-        is_examined = words_in(ranges, counted_before(is_open)) > 0
+        is_examined = count_words_in(ranges, cumulate_counted(is_open)) > 0
         (starts, ends), examined = ranges[is_examined].T, owners[is_examined]
         shingles = np.maximum(ends - starts - self._engine.scheme.shingle_size + 1, 0)
         places, place_owners = spread(starts, shingles), np.repeat(examined, shingles)
@@ -199,16 +199,16 @@ class CandidateReader:
         long as they fit the limit on kept texts.
         """
         for batch in batches(candidates, _TEXTS_AT_ONCE):
-            texts = self._texts(batch, len(candidates))
+            texts = self._fetch_texts(batch, len(candidates))
             for candidate in batch:
                 if candidate.id in texts:
-                    words = self._comparer.rejoined(words_of(texts[candidate.id], self._engine.scheme))
+                    words = self._comparer.rejoin_halves(words_of(texts[candidate.id], self._engine.scheme))
                     candidate.possible, candidate.is_read = NO_RANGES, True
                     is_kept = self._kept < _MOST_KEPT
                     if are_likely and is_kept:
                         self._compare(candidate, words)
                     else:
-                        candidate.cover = self._hashed_cover(words)
+                        candidate.cover = self._cover_by_hashes(words)
                     if candidate.cover.size and is_kept:
                         candidate.content, candidate.words = texts[candidate.id], words
                         self._kept += len(candidate.content)
@@ -218,7 +218,7 @@ class CandidateReader:
         """Compare candidates with the text word by word; return whether any cover has changed."""
         is_changed = False
         for batch in batches(candidates, _TEXTS_AT_ONCE):
-            texts = self._texts([candidate for candidate in batch if candidate.words is None], len(candidates))
+            texts = self._fetch_texts([candidate for candidate in batch if candidate.words is None], len(candidates))
             for candidate in batch:
                 if candidate.id in texts:
                     candidate.content = texts[candidate.id]
@@ -229,7 +229,7 @@ class CandidateReader:
                 is_changed |= not np.array_equal(before, candidate.cover)
         return is_changed
 
-    def _texts(self, candidates: Sequence[Candidate], total: int) -> dict[str, str]:
+    def _fetch_texts(self, candidates: Sequence[Candidate], total: int) -> dict[str, str]:
         """Fetch texts within the limits; clear the cover of each candidate that has no text or exceeds the limits."""
         require_time()
         left = self._most - self.read - self.without_text if self._characters < MOST_CHARACTERS else 0
@@ -250,7 +250,7 @@ class CandidateReader:
                 self._characters += len(texts[candidate.id])
         return texts
 
-    def _hashed_cover(self, words: TextWords) -> Numbers:
+    def _cover_by_hashes(self, words: TextWords) -> Numbers:
         """Return the text's words in runs of `run` words that a document also has, compared by hashes."""
         if len(words.words) < self.run or not self._runs.size:
             return NO_RANGES
@@ -258,8 +258,8 @@ class CandidateReader:
         numbers = np.searchsorted(self._runs, runs)
         shared = numbers[self._runs[np.minimum(numbers, self._runs.size - 1)] == runs]
         starts = self._run_places[spread(self._run_starts[shared], self._run_counts[shared])]
-        cover = joined(starts, starts + self.run)
-        return self.counted(self._without_edges(cover) if self._ignore_common else cover)
+        cover = merge_ranges(starts, starts + self.run)
+        return self.select_passages(self._without_edges(cover) if self._ignore_common else cover)
 
     def _without_edges(self, cover: Numbers) -> Numbers:
         """Cut off a few shared words before or after boilerplate: the exact comparison counts them as boilerplate."""
@@ -283,10 +283,10 @@ class CandidateReader:
         is_counted, before = self._is_counted, self._counted_before
         if self._ignore_common and comparison.residual is not None:
             is_counted = is_counted & ~comparison.residual.words_a
-            before = counted_before(is_counted)
-        is_long = words_in(ranges, before) >= self.run
+            before = cumulate_counted(is_counted)
+        is_long = count_words_in(ranges, before) >= self.run
         candidate.passages = Passages(numbers[is_long])
-        candidate.cover = joined(*ranges[is_long].T)
+        candidate.cover = merge_ranges(*ranges[is_long].T)
         if is_counted is not self._is_counted:
             candidate.cover = common_ranges(candidate.cover, ranges_of(is_counted), is_counted.size)
 

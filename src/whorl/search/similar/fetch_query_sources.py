@@ -12,7 +12,7 @@ from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 from whorl.query.plan.planner import no_fingerprint_message
-from whorl.search.document_references import References, listed
+from whorl.search.document_references import References, list_references
 
 #: Name in a query for a text given with the query.
 SOURCE = "source"
@@ -25,7 +25,7 @@ class Source(NamedTuple):
     document_id: str | None = None
     text: str | None = None
 
-    def no_fingerprint(self, scheme: Scheme) -> str:
+    def no_fingerprint_message(self, scheme: Scheme) -> str:
         return no_fingerprint_message(self.name, scheme, is_text=self.text is not None)
 
 
@@ -57,15 +57,15 @@ class Sources:
         self._in_order: set[str] = set()
         self._sketches: dict[str, Sketch | None] = {}
 
-    def whole_texts(self, references: Iterable[str]) -> Mapping[str, str]:
+    def fetch_whole_texts(self, references: Iterable[str]) -> Mapping[str, str]:
         """Return each source's text by reference. The text was given with the query, or is stored.
 
         Raises:
             UnknownDocumentError: A reference names neither a text nor a document.
             ParameterError: A reference names a document without a text.
         """
-        wanted = dict.fromkeys(listed(references))
-        texts = {**self.stored_texts(wanted.keys() - self.texts.keys()), **self.texts}
+        wanted = dict.fromkeys(list_references(references))
+        texts = {**self.fetch_stored_texts(wanted.keys() - self.texts.keys()), **self.texts}
         for name in wanted:
             if name not in texts:
                 self.source(name)
@@ -74,11 +74,11 @@ class Sources:
                 )
         return {name: texts[name] for name in wanted}
 
-    def stored_texts(self, references: Collection[str]) -> Mapping[str, str]:
+    def fetch_stored_texts(self, references: Collection[str]) -> Mapping[str, str]:
         """Return the stored texts by reference; leave out references without a document or text."""
         if not references:
             return {}
-        ids = {name: known for name, known in self._resolved(references).items() if known is not None}
+        ids = {name: known for name, known in self._resolve_references(references).items() if known is not None}
         # Call `texts` even for an empty list of ids: a store without texts then raises its error.
         texts = self.engine.texts(list(ids.values()))
         return {reference: texts[document_id] for reference, document_id in ids.items() if document_id in texts}
@@ -94,21 +94,23 @@ class Sources:
         if reference in self.texts:
             return Source(reference, text=self.texts[reference])
         if with_sketch and reference not in self._ids:
-            sketched = self.engine.sketched([reference])
+            sketched = self.engine.resolve_sketches([reference])
             if reference in sketched:
                 self._ids[reference], self._sketches[reference] = sketched[reference]
             else:
                 self._ids[reference] = self._other_ids([reference]).get(reference)
-        document_id = self._resolved([reference])[reference]
+        document_id = self._resolve_references([reference])[reference]
         if document_id is None:
-            raise self.unknown(reference)
+            raise self.unknown_document_error(reference)
         return Source(reference, document_id)
 
-    def recalled_sketch(self, reference: str) -> RecalledSketch | None:
-        return self.engine.recalled_sketch(reference) if self.recalls and reference not in self.texts else None
+    def recall_sketch(self, reference: str) -> RecalledSketch | None:
+        return self.engine.recall_sketch(reference) if self.recalls and reference not in self.texts else None
 
-    def unknown(self, reference: str) -> UnknownDocumentError:
-        return self._references.unknown(reference) if self._references else UnknownDocumentError(reference)
+    def unknown_document_error(self, reference: str) -> UnknownDocumentError:
+        return (
+            self._references.unknown_document_error(reference) if self._references else UnknownDocumentError(reference)
+        )
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
         """Return the signatures of sources by reference; leave out sources without a signature.
@@ -135,7 +137,7 @@ class Sources:
         return {name: signature for name in wanted if (signature := self._signatures.get(name)) is not None}
 
     def _sign(self, unknown: Mapping[str, bool]) -> None:
-        signed = self.engine.signed(unknown) if unknown else {}
+        signed = self.engine.resolve_signatures(unknown) if unknown else {}
         others = self._other_ids([name for name in unknown if name not in signed])
         for name, order_matters in unknown.items():
             if name in others:
@@ -158,10 +160,10 @@ class Sources:
     def signature(self, source: Source) -> Signature:
         signature = self.signatures({source.name: False}).get(source.name)
         if signature is None:
-            raise ParameterError(source.no_fingerprint(self.engine.scheme))
+            raise ParameterError(source.no_fingerprint_message(self.engine.scheme))
         return signature
 
-    def _resolved(self, references: Collection[str]) -> Mapping[str, str | None]:
+    def _resolve_references(self, references: Collection[str]) -> Mapping[str, str | None]:
         unknown = [name for name in references if name not in self._ids]
         if unknown:
             ids = self.engine.resolve(unknown)

@@ -115,9 +115,9 @@ def make_minhash_plan(
         low, high = 0, len(buckets)
         while low < high:
             half = (low + high + 1) // 2
-            low, high = (half, high) if (tokens_at_threshold.at_least(half) >= wanted).all() else (low, half - 1)
+            low, high = (half, high) if (tokens_at_threshold.recalls_for(half) >= wanted).all() else (low, half - 1)
         least = max(1, low)
-    recalls = tokens_at_threshold.at_least(least) if len(buckets) else np.zeros(len(grid))
+    recalls = tokens_at_threshold.recalls_for(least) if len(buckets) else np.zeros(len(grid))
     at = np.searchsorted(grid, middle)
     return MinHashPlan(
         metric,
@@ -149,7 +149,7 @@ class _TokensAtThreshold:
         self._probabilities = probabilities[self._sizes, self._drawn]
         self._surviving = np.rint(np.minimum(survival, 1.0) * LARGEST).astype(np.int64)[self._sizes]
 
-    def at_least(self, count: int) -> Floats:
+    def recalls_for(self, count: int) -> Floats:
         tails = upper_tail(LARGEST, self._surviving, self._drawn, count)
         return np.asarray(np.bincount(self._sizes, self._probabilities * tails), np.float64)
 

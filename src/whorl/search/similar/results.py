@@ -70,7 +70,7 @@ class HitGroup(NamedTuple):
     def estimate(self) -> Estimate:
         return self.estimates[self.number]
 
-    def named(self, hit: Hit) -> SimilarHit:
+    def make_hit(self, hit: Hit) -> SimilarHit:
         return SimilarHit(replace(hit, score=-self.rank[2]), self.estimate, self.residual)
 
 
@@ -86,7 +86,7 @@ class RankedHits(Sequence[SimilarHit]):
         self._count = sum(len(group.positions) for group in self.groups)
 
     @classmethod
-    def of_estimates(
+    def from_estimates(
         cls, candidates: Candidates, positions: Iterable[Sequence[int]], estimates: Estimates, metric: Metric
     ) -> RankedHits:
         """Return hits from estimates. For each estimate, `positions` has the positions of its candidates."""
@@ -98,7 +98,7 @@ class RankedHits(Sequence[SimilarHit]):
         )
 
     @classmethod
-    def of_hits(cls, hits: Sequence[SimilarHit], metric: Metric) -> RankedHits:
+    def from_hits(cls, hits: Sequence[SimilarHit], metric: Metric) -> RankedHits:
         candidates = CandidatePage(len(hits), tuple((similar.hit, None) for similar in hits))
         return cls(
             HitGroup(
@@ -123,14 +123,14 @@ class RankedHits(Sequence[SimilarHit]):
     def __getitem__(self, index: int | slice) -> SimilarHit | tuple[SimilarHit, ...]:
         if isinstance(index, slice):
             start, stop, _ = index.indices(self._count)
-            return tuple(self._between(start, stop))
+            return tuple(self._slice(start, stop))
         at = range(self._count)[index]
         return self[at : at + 1][0]
 
     def __iter__(self) -> Iterator[SimilarHit]:
-        return self._between(0, self._count)
+        return self._slice(0, self._count)
 
-    def _between(self, start: int, stop: int) -> Iterator[SimilarHit]:
+    def _slice(self, start: int, stop: int) -> Iterator[SimilarHit]:
         chosen = list[tuple[HitGroup, int]]()
         passed = 0
         for _, equal in groupby(self.groups, key=attrgetter("rank")):
@@ -139,16 +139,16 @@ class RankedHits(Sequence[SimilarHit]):
             together = list(equal)
             count = sum(len(group.positions) for group in together)
             if passed + count > start:
-                chosen += _by_id(together, stop - passed)[max(0, start - passed) :]
+                chosen += _sort_by_id(together, stop - passed)[max(0, start - passed) :]
             passed += count
         pages = {id(group.candidates): group.candidates for group, _ in chosen}
         hits = {
-            key: page.named([position for group, position in chosen if group.candidates is page])
+            key: page.fetch_hits([position for group, position in chosen if group.candidates is page])
             for key, page in pages.items()
         }
         for group, position in chosen:
             if hit := hits[id(group.candidates)].get(position):
-                yield group.named(hit)
+                yield group.make_hit(hit)
 
     def split(self, threshold: Fraction) -> tuple[RankedHits, RankedHits]:
         """Split the hits: decided hits (exact, or their whole interval reaches the threshold) and undecided hits."""
@@ -159,7 +159,7 @@ class RankedHits(Sequence[SimilarHit]):
         return RankedHits(parts[0]), RankedHits(parts[1])
 
 
-def _by_id(groups: Sequence[HitGroup], most: int) -> list[tuple[HitGroup, int]]:
+def _sort_by_id(groups: Sequence[HitGroup], most: int) -> list[tuple[HitGroup, int]]:
     """Sort the hits of groups of equal rank by id; return the first `most`, as (group, position in its candidates)."""
     if len(groups) == len(groups[0].positions) == 1:
         return [(groups[0], groups[0].positions[0])]
@@ -233,8 +233,8 @@ class Similar:
         return isinstance(self.plan, ResidualPlan)
 
 
-def scored(hit: Hit, estimate: Estimate, metric: Metric) -> SimilarHit:
-    return SimilarHit(replace(hit, score=_score(estimate.shares.by(metric))), estimate)
+def score_hit(hit: Hit, estimate: Estimate, metric: Metric) -> SimilarHit:
+    return SimilarHit(replace(hit, score=_percent_score(estimate.shares.by(metric))), estimate)
 
 
 def order_of(metric: Metric) -> Metric:
@@ -246,7 +246,7 @@ def order_of(metric: Metric) -> Metric:
     return Metric.JACCARD if metric is Metric.CONTAINMENT else metric
 
 
-def best_first(hits: Iterable[SimilarHit], metric: Metric) -> list[SimilarHit]:
+def sort_hits(hits: Iterable[SimilarHit], metric: Metric) -> list[SimilarHit]:
     """Sort hits by `order_of(metric)`, highest first; ties by Jaccard, score and id."""
     return sorted(hits, key=lambda similar: (*_rank_of(similar, metric), similar.hit.id))
 
@@ -257,10 +257,10 @@ def _rank_of(similar: SimilarHit, metric: Metric) -> _Rank:
 
 
 def _rank(ordered: float, jaccard: float, share: float) -> _Rank:
-    return -round(ordered, 6), -jaccard, -_score(share)
+    return -round(ordered, 6), -jaccard, -_percent_score(share)
 
 
-def _score(share: float) -> float:
+def _percent_score(share: float) -> float:
     return round(100 * share, 4)
 
 

@@ -64,7 +64,7 @@ from whorl.search.similar.results import (
     SimilarPlan,
     Verified,
     exact_estimate,
-    scored,
+    score_hit,
 )
 from whorl.search.similar.sketch_plan import (
     BUDGET_OF_TWO_PHASES,
@@ -75,7 +75,7 @@ from whorl.search.similar.sketch_plan import (
     part_of_source,
     with_phrases,
 )
-from whorl.search.similar.verify import TextVerifier, comparisons
+from whorl.search.similar.verify import TextVerifier, compare_with_documents
 
 #: Maximum number of candidates that a search verifies, the best first.
 MOST_VERIFIED = 10_000
@@ -113,11 +113,11 @@ class SketchSearch:
         self._phrases: tuple[str, ...] | None = None
         #: Remembered sketch of the source, to be compared with the current one; None if the search does not use it.
         self.recalled: RecalledSketch | None = None
-        self.plan: SketchPlan = self._planned(self._costs)
+        self.plan: SketchPlan = self._make_plan(self._costs)
         self._verifier = TextVerifier(engine, source, criteria)
-        self.warnings: tuple[str, ...] = () if sketch.size else (source.no_fingerprint(engine.scheme),)
+        self.warnings: tuple[str, ...] = () if sketch.size else (source.no_fingerprint_message(engine.scheme),)
 
-    def _planned(self, costs: Costs | None) -> SketchPlan:
+    def _make_plan(self, costs: Costs | None) -> SketchPlan:
         asks = 1 if self._costs is None else 2
         plan = _plan(
             self._sketch, self.criteria, budget=self._budget, asks=asks, costs=costs, largest_size=self._largest
@@ -131,14 +131,14 @@ class SketchSearch:
 
     def _narrow(self) -> None:
         """Switch to the plan with more tokens, and to large batches of candidates."""
-        precise = self._planned(None)
+        precise = self._make_plan(None)
         self.plan, self._costs = max(self.plan, precise, key=lambda plan: plan.look_ups), None
 
     @property
     def most_verified(self) -> int:
         return MOST_VERIFIED
 
-    def at_once(self, look_ups: BoundPlan) -> int:
+    def batch_size(self, look_ups: BoundPlan) -> int:
         """Return the number of candidates to fetch in one request."""
         return MOST_VERIFIED if self.engine.reads_candidates_later(look_ups) else AT_ONCE
 
@@ -190,9 +190,9 @@ class SketchSearch:
             self._narrow()
             return None
         own = self.source.document_id
-        return Batch(candidates, self._judged(candidates, seen if own is None else seen | {own}))
+        return Batch(candidates, self._judge_candidates(candidates, seen if own is None else seen | {own}))
 
-    def _judged(self, candidates: Candidates, left_out: Set[str]) -> RankedHits:
+    def _judge_candidates(self, candidates: Candidates, left_out: Set[str]) -> RankedHits:
         """Return the candidates that are hits by their sketches, without the documents in `left_out`."""
         positions, overlaps = candidates.compare(self._sketch, left_out)
         if not positions:
@@ -208,14 +208,14 @@ class SketchSearch:
         by_overlap = np.array(positions)[order].tolist()
         ranges = compress(pairwise([*starts.tolist(), len(by_overlap)]), is_hit.tolist())
         groups = (by_overlap[start:end] for start, end in ranges)
-        return RankedHits.of_estimates(candidates, groups, estimates, self.criteria.metric)
+        return RankedHits.from_estimates(candidates, groups, estimates, self.criteria.metric)
 
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
         """Verify undecided hits by their texts; return the hits, and 0, because unread hits are kept."""
         decided, undecided = hits.split(self.criteria.threshold)
         if not undecided:
             return hits, 0
-        kept = RankedHits.of_hits(list(self._verifier.verify_exact(list(undecided))), self.criteria.metric)
+        kept = RankedHits.from_hits(list(self._verifier.verify_exact(list(undecided))), self.criteria.metric)
         return RankedHits([*decided.groups, *kept.groups]), 0
 
 
@@ -251,7 +251,7 @@ class MinHashSearch:
     ) -> None:
         self.engine, self.source, self.criteria, self._signature = engine, source, criteria, signature
         self._size = size
-        self.warnings = (_ROUGH if len(signature) else source.no_fingerprint(engine.scheme),)
+        self.warnings = (_ROUGH if len(signature) else source.no_fingerprint_message(engine.scheme),)
         self._buckets = buckets_from(signature)
         metric, threshold, recall = criteria.metric, criteria.threshold, criteria.recall
         self.plan: MinHashPlan = make_minhash_plan(self._buckets, metric, threshold, recall, source_size=size)
@@ -260,7 +260,7 @@ class MinHashSearch:
     def most_verified(self) -> int:
         return MOST_MINHASH_VERIFIED
 
-    def at_once(self, look_ups: BoundPlan) -> int:
+    def batch_size(self, look_ups: BoundPlan) -> int:
         return MINHASH_AT_ONCE
 
     def look_ups(self) -> BoundNode | None:
@@ -275,13 +275,13 @@ class MinHashSearch:
         page = self.engine.search(look_ups, start=start, rows=rows or MINHASH_AT_ONCE)
         fresh = [hit for hit in page.hits if hit.id not in seen and hit.id != self.source.document_id]
         candidates = CandidatePage(page.total, tuple((hit, None) for hit in page.hits), page.warnings)
-        return Batch(candidates, RankedHits.of_hits(self._judged(fresh), self.criteria.metric))
+        return Batch(candidates, RankedHits.from_hits(self._judge_hits(fresh), self.criteria.metric))
 
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
         """Return the hits unchanged: their intervals are so wide that too many texts would have to be read."""
         return hits, 0
 
-    def _judged(self, hits: list[Hit]) -> list[SimilarHit]:
+    def _judge_hits(self, hits: list[Hit]) -> list[SimilarHit]:
         signatures = self.engine.signatures(dict.fromkeys((hit.id for hit in hits), False)) if hits else {}
         with_tokens = [hit for hit in hits if hit.id in signatures and len(signatures[hit.id])]
         others = [buckets_from(signatures[hit.id]) for hit in with_tokens]
@@ -289,7 +289,7 @@ class MinHashSearch:
         plan = self.plan
         is_kept = judge_buckets(overlaps, plan.metric, plan.threshold, plan.second_recall).tolist()
         judged = zip(with_tokens, is_kept, estimate_buckets(overlaps), strict=True)
-        return [scored(hit, estimate, plan.metric) for hit, keep, estimate in judged if keep]
+        return [score_hit(hit, estimate, plan.metric) for hit, keep, estimate in judged if keep]
 
 
 #: Maximum number of texts that a search reads.
@@ -342,8 +342,8 @@ class ResidualSearch:
     def most_verified(self) -> int:
         return self._by_sketch.most_verified
 
-    def at_once(self, look_ups: BoundPlan) -> int:
-        return self._by_sketch.at_once(look_ups)
+    def batch_size(self, look_ups: BoundPlan) -> int:
+        return self._by_sketch.batch_size(look_ups)
 
     def look_ups(self) -> BoundNode | None:
         return self._by_sketch.look_ups()
@@ -359,7 +359,7 @@ class ResidualSearch:
         # The best candidates come first: they are sorted by estimates from a sketch of the source's uncommon shingles.
         by_id = {candidate.hit.id: candidate for candidate in candidates[:MOST_READ]}
         metric, hits, read = self.criteria.metric, list[SimilarHit](), 0
-        for document_id, comparison in comparisons(self.engine, self._text, list(by_id), self._detector):
+        for document_id, comparison in compare_with_documents(self.engine, self._text, list(by_id), self._detector):
             read += 1
             residual = comparison.residual
             assert residual is not None
@@ -369,7 +369,7 @@ class ResidualSearch:
             sizes = comparison.a.shingles, comparison.b.shingles
             estimate = exact_estimate(*sizes, comparison.shared_shingles)
             hits.append(SimilarHit(by_id[document_id].hit, estimate, residual))
-        return RankedHits.of_hits(hits, metric), len(candidates) - read
+        return RankedHits.from_hits(hits, metric), len(candidates) - read
 
 
 def _hashes_without_common(
@@ -400,7 +400,7 @@ def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> S
         ParameterError: The reference names a document without a sketch, or without a fingerprint.
     """
     engine, scheme = sources.engine, sources.engine.sketch_scheme
-    if scheme is not None and (recalled := sources.recalled_sketch(reference)):
+    if scheme is not None and (recalled := sources.recall_sketch(reference)):
         search = SketchSearch(engine, Source(reference, recalled.document_id), recalled.sketch, criteria)
         search.recalled = recalled
         # Use the cached sketch only if candidates are searched: their answer also shows whether the sketch is current.
@@ -448,7 +448,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
     start, total, verified = 0, 1, 0
     while start < min(total, search.most_verified):
         require_time()
-        batch = search.batch(plan, start, seen, search.at_once(plan))
+        batch = search.batch(plan, start, seen, search.batch_size(plan))
         if batch is None:
             plan = look_ups(search, only)
             continue
@@ -479,7 +479,9 @@ def find_similar(
     total = verified.projected
     hits: Sequence[SimilarHit] = verified.hits
     if exact:
-        hits, more = TextVerifier(search.engine, search.source, search.criteria).exact(verified.hits, start + rows)
+        hits, more = TextVerifier(search.engine, search.source, search.criteria).compare_best(
+            verified.hits, start + rows
+        )
         total -= len(verified.hits) - len(hits)
         warnings += more
     if not verified.is_whole:
@@ -523,10 +525,10 @@ class CalibratedFingerprints:
         """Replace the FINGERPRINTs of a plan by the documents that their searches find."""
         warnings: list[str] = []
 
-        def bound(leaf: ResolvedLeaf) -> BoundLeaf:
-            return self._documents(leaf, warnings) if isinstance(leaf, FingerprintClause) else leaf
+        def bind_leaf(leaf: ResolvedLeaf) -> BoundLeaf:
+            return self._find_documents(leaf, warnings) if isinstance(leaf, FingerprintClause) else leaf
 
-        return BoundPlan(map_leaves(plan, bound), tuple(warnings))
+        return BoundPlan(map_leaves(plan, bind_leaf), tuple(warnings))
 
     def explain(
         self, clauses: Iterable[FingerprintClause]
@@ -540,10 +542,10 @@ class CalibratedFingerprints:
             if isinstance(search, str):
                 warnings.append(search)
                 continue
-            warnings += [*search.warnings, *_unpromised(search)]
+            warnings += [*search.warnings, *_best_effort_warnings(search)]
             plans.append((clause.reference, search.plan))
             plan = look_ups(search)
-            request = search.engine.explain(plan, start=0, rows=search.at_once(plan))
+            request = search.engine.explain(plan, start=0, rows=search.batch_size(plan))
             requests.append({"source": clause.reference, "request": request})
         return tuple(plans), {"candidates": requests}, warnings
 
@@ -560,7 +562,7 @@ class CalibratedFingerprints:
             if similar.estimate.is_exact
         }
 
-    def _documents(self, clause: FingerprintClause, warnings: list[str]) -> BoundLeaf:
+    def _find_documents(self, clause: FingerprintClause, warnings: list[str]) -> BoundLeaf:
         search = self._search_of(clause)
         if isinstance(search, str):
             warnings.append(search)
@@ -569,7 +571,7 @@ class CalibratedFingerprints:
         if key not in self._verified:
             self._verified[key] = verify(search)
         verified = self._verified[key]
-        warnings += [*verified.warnings, *_unpromised(search)]
+        warnings += [*verified.warnings, *_best_effort_warnings(search)]
         if not verified.is_whole:
             self.is_whole = False
             warnings.append(
@@ -595,7 +597,7 @@ class CalibratedFingerprints:
         return self._searches[key]
 
 
-def _unpromised(search: SimilarSearch) -> list[str]:
+def _best_effort_warnings(search: SimilarSearch) -> list[str]:
     if search.plan.promised or not search.plan.source_size:
         return []
     return [f"FINGERPRINT:{search.source.name} is best effort: see 'whorl similar --explain'"]

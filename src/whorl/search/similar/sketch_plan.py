@@ -161,7 +161,7 @@ class SketchPlan:
         is_found = np.zeros(len(sizes), dtype=np.bool_)
         needed = np.array([self.overlap_at(size) for size in sizes.tolist()], dtype=np.int64)
         is_possible = (shared >= 1) & (needed <= np.minimum(self.source_size, sizes))
-        for branch, is_own in self._by_branch(sizes):
+        for branch, is_own in self._split_by_branch(sizes):
             at = np.flatnonzero(is_own & is_possible)
             is_found[at] = reaches(self.source_size, needed[at], len(branch.tokens), shared[at], self.first_recall)
         return is_found
@@ -169,13 +169,13 @@ class SketchPlan:
     def is_hit(self, overlaps: Overlaps) -> npt.NDArray[np.bool_]:
         """Return a mask of the candidates that pass the second phase. If there is no second phase, all pass."""
         is_passing = np.full(len(overlaps.sizes), self.second_recall is None)
-        for branch, is_own in self._by_branch(overlaps.sizes):
+        for branch, is_own in self._split_by_branch(overlaps.sizes):
             at = np.flatnonzero(is_own)
             if branch.second_recall is not None and at.size:
                 is_passing[at] = judge_overlaps(overlaps.select(at), self.metric, self.threshold, branch.second_recall)
         return is_passing
 
-    def _by_branch(self, sizes: npt.NDArray[np.int64]) -> Iterator[tuple[Branch, npt.NDArray[np.bool_]]]:
+    def _split_by_branch(self, sizes: npt.NDArray[np.int64]) -> Iterator[tuple[Branch, npt.NDArray[np.bool_]]]:
         """Yield each branch with a mask of the documents whose size is in the branch's range."""
         for branch in self.branches:
             is_own, limit = sizes >= branch.smallest_size, self.size_limit(branch)
@@ -228,7 +228,7 @@ def make_plan(
     require_fraction("recall", recall)
     if budget < 1 or phases not in (1, 2):
         raise ParameterError(f"budget must be at least 1 and phases 1 or 2, got {budget} and {phases}")
-    first, second = _phases(recall, asks) if phases == 2 else (recall, None)
+    first, second = _phase_recalls(recall, asks) if phases == 2 else (recall, None)
     plan = SketchPlan(metric, threshold, recall, first, second, source, ())
     if not source.size:
         return plan
@@ -265,7 +265,7 @@ def with_phrases(plan: SketchPlan) -> SketchPlan:
 
 
 @lru_cache
-def _phases(recall: Fraction, asks: int) -> tuple[Fraction, Fraction]:
+def _phase_recalls(recall: Fraction, asks: int) -> tuple[Fraction, Fraction]:
     """Return the recall of the first and of the second phase."""
     return 1 - _FIRST_SHARE / asks * (1 - recall), 1 - (1 - _FIRST_SHARE) * (1 - recall)
 
@@ -474,7 +474,7 @@ def reach(plan: SketchPlan, branch: Branch) -> float | None:
     return Shares.of_counts(enough, plan.source_size, branch.smallest_size).by(plan.metric) if is_possible else None
 
 
-def promised_size(plan: SketchPlan) -> int | None:
+def find_promised_size(plan: SketchPlan) -> int | None:
     """Return the smallest document size with the wanted recall; None if no size has it.
 
     A small document has few shingles, so the look-ups may miss it.

@@ -18,7 +18,7 @@ from whorl.request_context import require_time
 from whorl.search.boilerplate import BoilerplateDetector, Comparer
 from whorl.search.similar.fetch_query_sources import Source, text_of
 from whorl.search.similar.options import SimilarCriteria
-from whorl.search.similar.results import RankedHits, SimilarHit, best_first, exact_estimate, order_of, scored
+from whorl.search.similar.results import RankedHits, SimilarHit, exact_estimate, order_of, score_hit, sort_hits
 
 #: Limits of one search: number of texts to read to decide hits, number of texts to read for exact numbers on a page,
 #: and number of characters of all these texts.
@@ -41,7 +41,7 @@ class TextVerifier:
     def _texts_left(self, most: int) -> int:
         return most - self._read if self._characters < MOST_CHARACTERS else 0
 
-    def _texts(self, hits: Sequence[SimilarHit], others: Sequence[str] = ()) -> dict[str, str]:
+    def _fetch_texts(self, hits: Sequence[SimilarHit], others: Sequence[str] = ()) -> dict[str, str]:
         require_time()
         texts = dict(self._engine.texts([*others, *(similar.hit.id for similar in hits)]))
         read = [text for document_id, text in texts.items() if document_id not in others]
@@ -55,32 +55,32 @@ class TextVerifier:
         """Compare undecided hits by their texts; drop hits below the threshold."""
         # Read the smallest texts first, to decide as many hits as possible.
         undecided = sorted(hits, key=lambda similar: (similar.estimate.hit_size, similar.hit.id))
-        hashes = dict(self._hashes(undecided))
+        hashes = dict(self._hash_hits(undecided))
         for similar in undecided:
             if self._own is None or similar.hit.id not in hashes:
                 yield similar
-            elif exact := self._exact(self._own, hashes[similar.hit.id]):
-                yield scored(similar.hit, exact, self._criteria.metric)
+            elif exact := self._estimate_exactly(self._own, hashes[similar.hit.id]):
+                yield score_hit(similar.hit, exact, self._criteria.metric)
 
-    def _hashes(self, hits: list[SimilarHit]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
+    def _hash_hits(self, hits: list[SimilarHit]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
         """Yield the id of each hit and all hashes of its text. First read the source's text into `_own`."""
-        for group in chunks(hits, _shingles, _SHINGLES_AT_ONCE, _VERIFIED_AT_ONCE):
+        for group in chunks(hits, _hit_size, _SHINGLES_AT_ONCE, _VERIFIED_AT_ONCE):
             if not (left := self._texts_left(MOST_VERIFIED_EXACTLY)):
                 return
             # Fetch the source's text together with the first hits.
             own_ids = [own_id] if self._own is None and (own_id := self._source.document_id) is not None else []
-            texts = self._texts(group[:left], own_ids)
+            texts = self._fetch_texts(group[:left], own_ids)
             if self._own is None:
                 own = texts.pop(own_ids[0], None) if own_ids else self._source.text
                 if own is None:
                     return
-                self._own = self._hashed([own])[0]
-            yield from zip(texts, self._hashed(texts.values()), strict=True)
+                self._own = self._hash_texts([own])[0]
+            yield from zip(texts, self._hash_texts(texts.values()), strict=True)
 
-    def _hashed(self, texts: Iterable[str]) -> list[npt.NDArray[np.uint64]]:
+    def _hash_texts(self, texts: Iterable[str]) -> list[npt.NDArray[np.uint64]]:
         return [text.hashes for text in hash_texts(texts, self._engine.scheme, workers=1)]
 
-    def _exact(self, own: npt.NDArray[np.uint64], hashes: npt.NDArray[np.uint64]) -> Estimate | None:
+    def _estimate_exactly(self, own: npt.NDArray[np.uint64], hashes: npt.NDArray[np.uint64]) -> Estimate | None:
         criteria, size = self._criteria, len(hashes)
         few, many = sorted((own, hashes), key=len)
         shared = int((many.take(np.searchsorted(many, few), mode="clip") == few).sum()) if few.size else 0
@@ -90,7 +90,7 @@ class TextVerifier:
 
     # Exact numbers for the hits of a page.
 
-    def exact(self, hits: RankedHits, end: int) -> tuple[Sequence[SimilarHit], list[str]]:
+    def compare_best(self, hits: RankedHits, end: int) -> tuple[Sequence[SimilarHit], list[str]]:
         """Compare the texts of the best hits until the first `end` hits have exact numbers; return hits and warnings.
 
         A hit is read if the upper end of its interval may put it among the first `end` hits. The result has only hits
@@ -103,7 +103,7 @@ class TextVerifier:
             (similar for similar in hits if not similar.estimate.is_exact),
             key=lambda similar: (-similar.estimate.high.by(order), similar.hit.id),
         )
-        known = best_first((similar for similar in hits if similar.estimate.is_exact), metric)
+        known = sort_hits((similar for similar in hits if similar.estimate.is_exact), metric)
         own = text_of(self._engine, self._source) if unread and end else None
         if unread and end and own is None:
             return hits, [f"{self._source.name!r} has no stored text, so the percentages are estimates"]
@@ -114,13 +114,15 @@ class TextVerifier:
                 break
             most = min(max(lacking, _LEAST_AT_ONCE), _TEXTS_AT_ONCE, left)
             wanted = unread[:most]
-            group = next(chunks(wanted, _shingles, _SHINGLES_AT_ONCE, _TEXTS_AT_ONCE))
+            group = next(chunks(wanted, _hit_size, _SHINGLES_AT_ONCE, _TEXTS_AT_ONCE))
             del unread[: len(group)]
-            texts = self._texts(group)
+            texts = self._fetch_texts(group)
             without_text += [similar for similar in group if similar.hit.id not in texts]
-            read = (self._compared(own, similar, texts[similar.hit.id]) for similar in group if similar.hit.id in texts)
-            known = best_first([*known, *(similar for similar in read if similar is not None)], metric)
-        page = tuple(best_first([*known, *without_text, *unread], metric))
+            read = (
+                self._compare_texts(own, similar, texts[similar.hit.id]) for similar in group if similar.hit.id in texts
+            )
+            known = sort_hits([*known, *(similar for similar in read if similar is not None)], metric)
+        page = tuple(sort_hits([*known, *without_text, *unread], metric))
         on_page = {similar.hit.id for similar in page[:end] if not similar.estimate.is_exact}
         missing = sum(similar.hit.id in on_page for similar in without_text)
         warnings = [f"{missing} of the hits have no stored text, so their percentages are estimates"] if missing else []
@@ -131,20 +133,20 @@ class TextVerifier:
             )
         return page, warnings
 
-    def _compared(self, own: str, similar: SimilarHit, text: str) -> SimilarHit | None:
+    def _compare_texts(self, own: str, similar: SimilarHit, text: str) -> SimilarHit | None:
         criteria, comparison = self._criteria, compare(own, text, self._engine.scheme)
         if comparison.shared_shingles < least_overlap(
             criteria.metric, criteria.threshold, comparison.a.shingles, comparison.b.shingles
         ):
             return None
-        return scored(
+        return score_hit(
             similar.hit,
             exact_estimate(comparison.a.shingles, comparison.b.shingles, comparison.shared_shingles),
             criteria.metric,
         )
 
 
-def _shingles(similar: SimilarHit) -> int:
+def _hit_size(similar: SimilarHit) -> int:
     return similar.estimate.hit_size
 
 
@@ -159,13 +161,15 @@ class Residuals(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def residuals(engine: Engine, source: Source, ids: Sequence[str], detector: BoilerplateDetector) -> Residuals:
+def compare_without_common(
+    engine: Engine, source: Source, ids: Sequence[str], detector: BoilerplateDetector
+) -> Residuals:
     """Compare a source with documents; return their shares without common text, by id."""
     own = text_of(engine, source)
     if own is None:
         return Residuals({}, (f"{source.name!r} has no stored text, so its common text cannot be left out",))
     residual_by_id: dict[str, ResidualOverlap] = {}
-    for document_id, comparison in comparisons(engine, own, ids, detector):
+    for document_id, comparison in compare_with_documents(engine, own, ids, detector):
         assert comparison.residual is not None
         residual_by_id[document_id] = comparison.residual
     missing = len(ids) - len(residual_by_id)
@@ -173,7 +177,7 @@ def residuals(engine: Engine, source: Source, ids: Sequence[str], detector: Boil
     return Residuals(residual_by_id, warnings if missing else ())
 
 
-def comparisons(
+def compare_with_documents(
     engine: Engine, text: str, ids: Sequence[str], detector: BoilerplateDetector | None = None
 ) -> Iterator[tuple[str, Comparison]]:
     """Compare a text, as A, with documents; yield the id of each document with the comparison, in order.

@@ -18,8 +18,8 @@ from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.model import Hit, Page, Stored
 from whorl.output.json_conversion import values
 from whorl.query.plan.fields_and_values import date_of, format_date
-from whorl.search.highlight_and_spelling import Highlights, corrected
-from whorl.search.prepared_search import PreparedQuery, highlighted
+from whorl.search.highlight_and_spelling import Highlights, correct_spelling
+from whorl.search.prepared_search import PreparedQuery, highlight_hits
 from whorl.search.similar.results import Measured
 from whorl.service.alfresco.facets import facets_of
 from whorl.service.alfresco.request import SearchRequest, markings
@@ -319,7 +319,7 @@ def _result_list(store: Store, body: SearchRequest) -> dict[str, Any]:
     if body.include_request:
         context = {"request": body.model_dump(by_alias=True, exclude_unset=True, exclude_none=True), **context}
     if body.spellcheck is not None:
-        meant = corrected(store.engine, body.spellcheck.query or body.query.user_query or "")
+        meant = correct_spelling(store.engine, body.spellcheck.query or body.query.user_query or "")
         if meant is not None:
             context["spellCheck"] = {"type": "didYouMean", "suggestions": [meant]}
     entries, further = _entries(store, prepared, body, page)
@@ -349,7 +349,7 @@ def _entries(
     measured = prepared.measured(ids)
     marked = Highlights({}, ())
     if body.highlight is not None:
-        marked = highlighted(prepared, documents, markings(body.highlight))
+        marked = highlight_hits(prepared, documents, markings(body.highlight))
     entries = [
         {
             "entry": entry(

@@ -26,7 +26,7 @@ from whorl.search.quotations.extract_quotations import MOST_QUOTATIONS, named_qu
 from whorl.search.quotations.results import GivenQuotation
 from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.search.similar.results import Similar
-from whorl.search.similar.verify import comparisons
+from whorl.search.similar.verify import compare_with_documents
 from whorl.service.json_response import Json
 from whorl.service.routes.base_models import (
     Example,
@@ -136,7 +136,7 @@ def similar_routes(store: Store) -> APIRouter:
         """One page of the documents that share content with a document or a text, each with its percentages."""
         source = store.references.source(request.id, request.text)
         page = store.similar(source.id or SOURCE, options_in(request, SimilarOperation), source=source.text)
-        return Json(values(source.noted(page)))
+        return Json(values(source.add_note(page)))
 
     @router.post("/sources", response_model=None, responses=_SOURCES_ANSWERS)
     def sources(request: SourcesRequest) -> Response:
@@ -173,7 +173,7 @@ def similar_routes(store: Store) -> APIRouter:
         assert text is not None
         options = options_in(request, Boilerplate)
         common = detector_for_comparison(store.engine, options.common_above, options.boilerplate)
-        compared = comparisons(store.engine, text, list(dict.fromkeys(request.documents)), common)
+        compared = compare_with_documents(store.engine, text, list(dict.fromkeys(request.documents)), common)
         return Json(
             values(PassagesAnswer(tuple(document_passages(name, text, comparison) for name, comparison in compared)))
         )
