@@ -64,7 +64,7 @@ def fill_batches(
 ) -> BackfillReport:
     """Update documents in batches.
 
-    After an error, this commits the updates so far, so that the next run continues from there.
+    If an error occurs, the updates so far are committed, so that the next run continues from there.
 
     `fill` updates a batch, `commit` commits all updates so far, and `lacking` counts the documents that still lack
     whorl's fields. `progress` gets the counts so far, before the first batch and after each batch.

@@ -6,8 +6,6 @@ The words of name and content have separate fields.
 
 tantivy supports wildcards and ranges of text only as regular expressions. These regular expressions mean the same in
 tantivy and in Python's `re`. The results of `compile_pattern` are only for Python.
-
-Servers store encoded sketches. The sketch of a short document is computed from its stored text.
 """
 
 from __future__ import annotations
@@ -112,7 +110,7 @@ def join_terms(field: str, words: JoinedWords) -> str:
 
 
 def value_term(field: str, kind: Kind, value: Value) -> str:
-    """Return the term for a whole value of a field. The terms of one kind have the order of their values."""
+    """Return the term for a whole value of a field. Terms of one kind sort in the order of their values."""
     return value_prefix(field, kind) + encode_sortable(kind, value)
 
 
@@ -128,7 +126,7 @@ def presence_term(field: str, kind: Kind) -> str:
 
 
 def encode_sortable(kind: Kind, value: Value) -> str:
-    """Encode a value as text. The texts of one kind have the order of their values."""
+    """Encode a value as text. Texts of one kind sort in the order of their values."""
     match kind:
         case Kind.INTEGER | Kind.DATE:
             return f"{int(value) + (1 << 63):016x}"
@@ -263,7 +261,7 @@ def _one_of(first: str | None, last: str | None) -> list[str]:
 
 def _next(letter: str) -> str | None:
     number = ord(letter) + 1
-    # Stored texts contain no lone surrogates.
+    # Skip the surrogates, because stored texts contain none.
     return None if letter == _LAST else chr(0xE000 if number == 0xD800 else number)
 
 

@@ -46,7 +46,10 @@ _NAMED_AT_ONCE = 1_000
 def holders_plan(
     numbers: Sequence[int], scheme: PassageScheme, ids: Sequence[str] | None, left_out: BoundNode | None
 ) -> BoundPlan:
-    """Return a plan for the documents with any of the passage hashes, only among `ids` if given, except `left_out`."""
+    """Return a plan for the documents with any of the passage hashes, without the documents that match `left_out`.
+
+    If `ids` is given, the plan only finds documents with these ids.
+    """
     must: list[BoundNode] = [PassageNumbers("the text", scheme, tuple(numbers))]
     if ids is not None:
         must.append(DocumentIds("candidates", ((1.0, tuple(ids)),)))

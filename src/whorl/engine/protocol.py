@@ -24,7 +24,7 @@ from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, Value
 
 #: Number of documents per batch of a scan; their sketches take some megabytes.
 SCAN_BATCH_SIZE = 1000
-#: What a search looks up: only words and values, also MinHash tokens, or sketches.
+#: Parts of the index that a search reads: only words and values, also MinHash tokens, or sketches.
 LookUp: TypeAlias = Literal["words", "tokens", "sketches"]
 
 
@@ -62,7 +62,7 @@ class ValueFacet:
 class StatisticsFacet:
     """Facet with the statistics of a numeric field.
 
-    Engines may count a repeated value of a document once or each time.
+    If a document has the same value twice, some engines count it once, others twice.
     """
 
     kind: Kind
@@ -251,7 +251,7 @@ class ClusterLabel(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassageHolders:
-    """Documents with passage hashes, as pairs of a document and a hash.
+    """Pairs of a document and a passage hash that it contains.
 
     Args:
         owners: Index in `ids` of each pair's document; int64 array of shape (pairs,).
@@ -286,8 +286,8 @@ class ClusterLabels(Protocol):
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
         """Set the labels of documents durably; None removes a label.
 
-        This changes no other data of a document. If another client changes a document at the same time, its label stays
-        unchanged.
+        All other data of a document stay unchanged. If another client changes a document at the same time, its label
+        stays unchanged, too.
         """
 
 
@@ -369,11 +369,14 @@ class Engine(Protocol):
         """
 
     def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
-        """Return the ids of documents with a phrase (from `words_of`); None if the engine cannot look up phrases."""
+        """Return the ids of documents that contain any of the phrases, each a sequence of normalized words.
+
+        Return None if the engine cannot look up phrases.
+        """
         return None
 
     def find_known_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[tuple[str, ...]] | None:
-        """Return the phrases that any document has or once had; None if the engine cannot look up phrases."""
+        """Return the phrases that occur, or once occurred, in any document; None if the engine cannot look them up."""
         return None
 
     @property
@@ -417,7 +420,7 @@ class Engine(Protocol):
         return False
 
     def candidates(self, plan: BoundPlan, *, start: int, rows: int, in_order: bool = True) -> Candidates:
-        """Run a plan, and return one page of the hits. With `in_order`, sort equal scores by id, which takes time."""
+        """Run a plan, and return one page of the hits. If `in_order`, sort equal scores by id, which takes time."""
 
     def sign(self, text: str) -> Signature:
         """Return the signature that a text would have in this store."""
@@ -483,7 +486,7 @@ class Engine(Protocol):
 
 
 def gap_warnings(engine: Engine, by: LookUp) -> tuple[str, ...]:
-    """Return warnings if a search misses documents, because the index lacks them or what the search looks up.
+    """Return warnings about documents that a search misses, because the index lacks them or their tokens or sketches.
 
     Call this before the search, because the call makes the engine try to update its index.
     """

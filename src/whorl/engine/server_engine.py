@@ -389,7 +389,7 @@ CACHE_SECONDS = 30.0
 _LATEST_SECONDS = 1.0
 #: Maximum number of passage hashes to count in one request.
 _COUNTED_AT_ONCE = 500
-#: Documents with the positions of their passage hashes in a request.
+#: Pairs of a document's id and the positions of its passage hashes in the request.
 Holders: TypeAlias = Iterator[tuple[str, list[int]]]
 
 
@@ -398,7 +398,6 @@ class ServerEngine(Engine):
 
     Args:
         commit: Makes all documents searchable.
-        largest_size: Returns the number of distinct shingles of the largest document, or None.
     """
 
     def __init__(self, commit: Callable[[], None]) -> None:

@@ -48,7 +48,7 @@ def decode_sketches(
     """Decode the sketches of documents. A sketch is None if it is missing or malformed, or if its text is missing.
 
     Args:
-        is_ours: Whether each document has a sketch under `schemes`; other sketches are None.
+        is_ours: For each document, whether its sketch was made under `schemes`; if not, the result is None.
         stored: Stored sketches; None for a short document, whose sketch is not stored.
         read_texts: Returns the texts of the documents at the given positions, or None for a missing text.
     """

@@ -78,7 +78,7 @@ _FEW_LOOK_UPS = 4
 class ClauseQueries:
     """Builds the queries of one plan, within limits on look-ups.
 
-    Without an index reader, it only counts the look-ups.
+    If `reader` is None, it only counts the look-ups.
     """
 
     def __init__(self, profile: str, reader: IndexReader | None) -> None:

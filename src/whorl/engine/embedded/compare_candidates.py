@@ -1,8 +1,8 @@
 """Counts the hashes that candidates in an embedded store share with the source, from the token index or from sketches.
 
 A source can have thousands of near-copies, and reading their records would take most of the time of a search. The index
-holds every hash of a short document. So if the source has a complete sketch, the index has the numbers of shared
-hashes. Only the other candidates, and the documents on a page, need their records.
+holds every hash of a short document. So if the sketch of the source is complete, the index gives the number of hashes
+shared with each short candidate. Records are read only for other candidates and for the documents on a page.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, compare
 from whorl.model import Hit
 from whorl.query.plan.nodes import BoundPlan, SketchTokens
 
-#: For fewer candidates, reading their records is as fast as looking up the source's hashes.
+#: For up to this number of candidates, reading their records is as fast as looking up the source's hashes.
 FEW = 32
 _SKETCHES_AT_ONCE = 256
 
@@ -76,8 +76,8 @@ class StoredCandidates(Candidates):
 
     def _is_indexed(self, source: Sketch, sizes: Numbers) -> npt.NDArray[np.bool_]:
         """Return a mask of the candidates that the index can compare exactly."""
-        # The index counts a repeated hash once, but sketches count every repetition. So the index cannot compare this
-        # source.
+        # If the source repeats a hash, the index cannot compare it: the index counts the hash once, but a sketch counts
+        # every repetition.
         if not source.is_complete or (source.hashes[1:] == source.hashes[:-1]).any():
             return np.zeros(sizes.size, np.bool_)
         is_short = (sizes > 0) & (sizes <= source.scheme.largest_at(0))

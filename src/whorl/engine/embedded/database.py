@@ -543,7 +543,7 @@ class Records:
         return remembered
 
     def heads(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[Head]:
-        """Yield the existing documents by numbers or ids, without their texts, in any order."""
+        """Yield the existing documents with these numbers or ids, without their texts, in any order."""
         return (self._head(*row) for row in self._select("head", key, values))
 
     def names(self, ids: Collection[str]) -> dict[str, str]:
@@ -602,7 +602,7 @@ class Records:
         return None if document_id is None else str(document_id)
 
     def _select(self, columns: str, key: _Key, values: Iterable[str] | Iterable[int]) -> Iterator[tuple[Any, ...]]:
-        """Yield the number, the id and the given columns of existing documents, by numbers or ids, in any order."""
+        """Yield number, id and given columns of the existing documents with these numbers or ids, in any order."""
         known = [value for value in values if isinstance(value, int) or value == well_formed(value)]
         for chunk in batches(known, _CHUNK):
             require_time()

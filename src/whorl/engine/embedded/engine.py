@@ -89,7 +89,7 @@ _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 24
 #: Clause for documents with a cluster label. It tests `whorl_is_principal`, which is always boolean, because a cluster
 #: id can have any type.
 _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
-#: Version of the way to compute passage hashes. Version 3 also marks texts with words broken at line ends.
+#: Version of the computation of passage hashes. Version 3 also marks texts with words broken at line ends.
 _PASSAGE_LAYOUT = "3"
 _DEFAULT_SCHEME = Scheme()
 _Result = TypeVar("_Result")
@@ -105,8 +105,8 @@ class EmbeddedEngine(Engine):
 
     Args:
         wait_seconds: Maximum time to wait for a writer in another process.
-        passages: Passage scheme; True means the store's scheme, or the default scheme. If the store has no passage
-            hashes yet, all documents are indexed again.
+        passages: Passage scheme; True for the store's own scheme, or for the default scheme if the store has none. If
+            the store has no passage hashes yet, all documents are indexed again.
         omit: Parts to omit from the store. "minhash" permanently removes the MINHASH tokens, a fifth of the store; only
             FINGERPRINT uses them. "texts" makes a new store keep the passage hashes of texts, but not the texts.
 
@@ -290,7 +290,7 @@ class EmbeddedEngine(Engine):
         # first.
         self._writers.wait_for_current()
         with self._writing:
-            # A later writer makes the documents searchable and releases the lock, if there is one.
+            # If another writer has begun since, it will make the documents searchable and release the lock.
             is_idle = self._writer is not None and self._finished_at == self._records.last_change()
             if self._finished_at < wanted or is_idle:
                 self._make_searchable()

@@ -203,7 +203,7 @@ def connect(path: Path, wait_seconds: float) -> sqlite3.Connection:
 
 def connect_read_only(path: Path, wait_seconds: float) -> sqlite3.Connection:
     """Open a database without writing to it or creating files next to it."""
-    # Without a log, `immutable` keeps SQLite from creating a log. An existing log must be read.
+    # If the database has no log, `immutable` prevents SQLite from creating one. An existing log must be read.
     has_no_log = not _log(path).exists()
     uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' * has_no_log}"
     return sqlite3.connect(uri, timeout=wait_seconds, isolation_level=None, check_same_thread=False, uri=True)

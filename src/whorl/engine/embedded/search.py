@@ -253,7 +253,7 @@ def needs_document(key: Order) -> bool:
 
 
 def _sort_value(documents: Mapping[str, Document], key: Order) -> Callable[[tuple[str, float]], Any]:
-    """Return a function from a hit to its sort value, or None if the hit has no value."""
+    """Return a function that returns the sort value of a hit, or None if the hit has no value."""
     if key.field is None:
         return lambda hit: hit[1]
     if key.is_by_id:

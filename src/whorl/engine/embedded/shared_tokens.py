@@ -229,7 +229,7 @@ def _match_queries(snapshot: TokenSnapshot, kind: int, queries: Sequence[_TokenQ
 
 
 def _with_copies(segment: Segment, counts: Numbers, ordinals: Numbers) -> tuple[Numbers, Numbers]:
-    """Also return the copies of each document, with the same count of shared tokens; sort by ordinal."""
+    """Add the copies of each document, with the document's count of shared tokens; sort by ordinal."""
     portions = list(segment.with_copies(counts, ordinals))
     if len(portions) == 1:
         return portions[0]
@@ -256,7 +256,7 @@ def _distinct_tokens(tokens: Tokens) -> tuple[Tokens, Numbers]:
 
 
 def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers:
-    """Return the count of each token in `among`: its element of `counts`, or 0 if `distinct` lacks it. Both ascend."""
+    """For each token of `among`, return its element of `counts`, or 0 if it is not in `distinct`. Both ascend."""
     if distinct.size == among.size:
         return counts
     multiplicities = np.zeros(among.size, np.int64)
@@ -305,7 +305,7 @@ def _sums(ordinals: Numbers, counts: Numbers) -> _Totals:
 
 
 def _match_bands(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight: float) -> ScoredDocuments:
-    """Score documents by the number of bands (groups of tokens) whose tokens they all have."""
+    """Score documents by the number of bands (groups of tokens) that they contain completely."""
     members = [frozenset(band) for band in bands]
     needed = np.array([len(band) for band in members], np.int64)
     bands_of_token: dict[int, list[int]] = {}

@@ -117,7 +117,7 @@ class InvertedIndex:
 
 
 class IndexWriter:
-    """Writer of an index. Readers see changes after `commit`. The caller ends it by `close` or `abandon`."""
+    """Writer of an index. Readers see changes after `commit`. The caller must call `close` or `abandon` at the end."""
 
     def __init__(self, folder: Path, text_writer: TextIndexWriter, tokens: TokenIndex) -> None:
         self._folder, self._text_writer, self._token_index = folder, text_writer, tokens

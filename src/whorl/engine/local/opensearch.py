@@ -181,7 +181,7 @@ sys.exit(child.wait())
 
 
 def free_port(port: int, nodes: int = 1) -> int:
-    """Return the requested port if it is free. For port 0, return the first port of a free range, one port per node."""
+    """Return the port if it is free. For port 0, choose a free port with room for the ports of the other nodes."""
     candidates = _PORTS[: len(_PORTS) + 1 - nodes]
     # Try ports in random order, so that processes started together choose different ports.
     for candidate in [port] if port else random.sample(candidates, len(candidates)):

@@ -38,9 +38,9 @@ _CONFLICT = 409
 
 @guard_response
 def prepare(client: IndexClient, names: FieldNames, *, again: bool = False) -> int:
-    """Check without changes whether a backfill is possible.
+    """Check whether a backfill is possible, without changing anything; return the number of documents to process.
 
-    Return the number of documents to process; with `again`, of all documents.
+    If `again`, all documents are processed.
 
     Raises:
         SchemaError: The documents cannot get whorl's fields; the message gives the reason and a remedy.
@@ -83,7 +83,7 @@ def backfill(
     again: bool = False,
     progress: Callable[[BackfillReport], None] = ignore_progress,
 ) -> BackfillReport:
-    """Add whorl's fields to all documents with a text and without these fields.
+    """Add whorl's fields to all documents that have a text and lack these fields.
 
     Args:
         again: Compute the fields again for documents that already have them.

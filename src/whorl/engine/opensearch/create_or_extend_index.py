@@ -190,7 +190,7 @@ def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path]
 
 
 def require_alike(client: IndexClient, mapping: Json) -> None:
-    """Raise SchemaError if whorl's fields have other definitions, such as the cluster's guesses."""
+    """Raise SchemaError if fields with whorl's names have other definitions, such as the cluster's guesses."""
     if differing := list(differences(mapping)):
         raise SchemaError(
             f"{client.url} has fields of our names that are others: {'; '.join(differing)}. A cluster makes such "

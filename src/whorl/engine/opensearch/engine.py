@@ -274,7 +274,7 @@ class OpenSearchEngine(ServerEngine):
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
         """Raise an error unless new documents get passage hashes; if `wanted` is given, hashes of this scheme.
 
-        Create a missing index.
+        Create the index if it is missing.
 
         Raises:
             SchemaError: The index has no field for passage hashes, or lacks another field of whorl.
@@ -409,7 +409,7 @@ class OpenSearchEngine(ServerEngine):
     def _gaps_now(self) -> tuple[int, int, int]:
         """Count all documents, the documents that no search finds, and the documents that no sketch search finds.
 
-        Leave out documents without a text, if the index can tell.
+        The last two counts leave out documents without a text, if the text field is indexed.
         """
         if self._foreign:
             return 0, 0, 0

@@ -235,7 +235,7 @@ class ForeignTokens:
     def __init__(self, client: IndexClient, names: FieldNames, field: TokenField, fields: Iterable[str]) -> None:
         self._client, self._names, self.field = client, names, field
         self.scheme = field.scheme
-        # List the token fields, so that a clause on such a field gets a better error than for an unknown field.
+        # List the index's fields, so that a clause on one of them gets a better error than for an unknown field.
         known = {name: {Kind.TEXT: name, Kind.KEYWORD: name} for name in fields}
         self.fields = Fields({**known, "id": {Kind.KEYWORD: "id"}}, profile=field.scheme.profile)
 
@@ -253,7 +253,7 @@ class ForeignTokens:
                 signatures[document_id] = self._recover_signature(repeats, order_matters=wanted[document_id])
                 if not repeats or not signatures[document_id].is_exact:
                     unsure[document_id] = set(repeats)
-        # Compute the signature from the text instead, unless the text has changed since.
+        # If tokens do not determine a signature, compute it from the text, unless the text has changed since.
         for document_id, text in self._texts(unsure).items():
             made = self.sign(text)
             if not unsure[document_id] or unsure[document_id] == set(made.tokens):

@@ -37,7 +37,7 @@ _COUNTED_AT_ONCE = 100
 
 
 def find_stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> list[TextField]:
-    """Return the text fields in use except the name field; the field with the most text comes first."""
+    """Return the text fields that have values, except the name field; the field with the most text comes first."""
     fields = [
         name
         for name in _text_names(mapping.get("properties", {}))
@@ -70,7 +70,7 @@ def _text_names(properties: Json, prefix: str = "") -> Iterator[str]:
 
 
 def searchable_text(mapping: Json, names: FieldNames) -> str | None:
-    """Return the field of the texts if a query can find the documents with a text."""
+    """Return the name of the text field if it is indexed, so that queries can find documents with a text, or None."""
     field = field_definition(mapping, names.content)
     return names.content if field and field.get("index", True) else None
 
@@ -102,7 +102,7 @@ def differences(mapping: Json) -> Iterator[str]:
 
 
 def properties_conflict(mapping: Json) -> str:
-    """Return why an index refuses documents of whorl, which have an object PROPERTIES; "" if it takes them."""
+    """Return the reason why an index refuses whorl's documents, which have an object PROPERTIES; "" if it does not."""
     kind = field_definition(mapping, PROPERTIES).get("type", "object")
     if kind in ("object", "nested", "flattened", "flat_object"):
         return ""

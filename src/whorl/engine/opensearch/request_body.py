@@ -292,8 +292,8 @@ def _weighted_sum(superset: Json, counted: Sequence[tuple[Json, int]], minimum: 
     return {"function_score": {"query": {"bool": {"filter": [superset]}}, "functions": functions, **scores}}
 
 
-#: Sort script. It takes the first of several prefixes that the document has values with, and returns the smallest or
-#: largest of these values. Doc values are sorted by their encoding.
+#: Sort script. Each prefix selects the values of one field and type. The script takes the first prefix for which the
+#: document has values, and returns the smallest or largest of these values. Doc values are sorted by their encoding.
 _FIRST_VALUE = """
 for (int at = 0; at < params.beginnings.length; at++) {
   String beginning = params.beginnings[at]; String found = null;

@@ -44,7 +44,7 @@ _ANY_VERSION = 1
 
 
 def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> tuple[Collection, int]:
-    """Check without changes whether a backfill is possible.
+    """Check whether a backfill is possible, without changing anything.
 
     Return the collection and the number of documents to process.
 
@@ -69,7 +69,7 @@ def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> 
 def _require_text(client: SolrClient, collection: Collection, wanted: FieldNames, *, repair: bool) -> None:
     """Raise SchemaError if no document has a stored text in the configured field.
 
-    With `repair`, a collection may have no texts at all: the run then only removes empty sketches.
+    If `repair`, the collection need not have any texts: the run then only removes empty sketches.
     """
     content = collection.content
     if content is not None:
@@ -192,7 +192,10 @@ def _unreadable(client: SolrClient, collection: Collection, documents: Sequence[
 
 
 def update(collection: Collection, document: SolrResponse, fields: Json) -> Json:
-    """Return the atomic update that sets or removes (None) fields; Solr skips it if the document has changed."""
+    """Return the atomic update that sets fields, or removes those with the value None.
+
+    Solr skips the update if the document has changed.
+    """
     key = collection.names.key
     # To remove a field, Solr needs null, not an empty list.
     changes = {name: {"set": None if value == [] else value} for name, value in fields.items()}

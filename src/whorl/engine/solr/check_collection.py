@@ -149,7 +149,7 @@ def _texts(
 
 
 def _no_minhash(client: SolrClient, collection: Collection) -> Iterator[Finding]:
-    # The token field is optional, so warn only if the user has configured it.
+    # The token field is optional, so a missing field is an error only if the user has configured it.
     is_named = collection.names.minhash != FieldNames().minhash
     yield Finding(
         Severity.ERROR if is_named else Severity.NOTE,
@@ -460,7 +460,7 @@ def _empty_sketches(client: SolrClient, collection: Collection, scheme: str) -> 
         )
     if collection.searchable_text:
         unsure = client.count(empty_sketches(scheme, collection.searchable_text)) - wrong
-        # Solr makes the tokens of the same text, so a document without tokens has a short text.
+        # If Solr makes its tokens from the same field, a document without tokens certainly has a short text.
         is_certain = collection.has_minhash and collection.content in collection.schema.sources(
             collection.names.minhash
         )

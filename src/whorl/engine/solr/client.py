@@ -357,7 +357,7 @@ def _short(words: str) -> str:
 
 
 def malformed_response_error(url: str, what: str) -> EngineResponseError:
-    """Return the error for a response that Solr would never send."""
+    """Return the error for a response that cannot come from a Solr server."""
     message = f"{url} answers, but not as a Solr does ({what}); is this a Solr's address?"
     return EngineResponseError(message, status=200, detail=what)
 

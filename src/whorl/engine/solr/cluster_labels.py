@@ -28,7 +28,7 @@ from whorl.query.plan.nodes import BoundPlan
 class SolrLabels(ServerLabels):
     """Reads and writes the cluster labels of documents in a collection.
 
-    `request` returns the body of a request for a plan's hits, with 0 rows.
+    `request` returns the body of a request that only counts a plan's hits (0 rows).
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class SolrLabels(ServerLabels):
         return send_updates(self._client, updates, key)
 
     def _unreadable_fields(self, documents: list[SolrResponse], collection: SolrCollection) -> Iterator[Json]:
-        """For each document, compute the fields that Solr cannot read back, and so would lose in an atomic update."""
+        """For each document, compute the fields that Solr cannot read and would lose in an atomic update."""
         if scheme := collection.passage_scheme:
             texts = [whole_text(document.get(collection.content or "")) for document in documents]
             words = (hashes.words for hashes in hash_texts(texts, collection.scheme, Parts.WORDS, workers=1))

@@ -58,7 +58,7 @@ _KINDS = {
 
 
 def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
-    """Return the kind of a field's values; None if the field is not searchable or has an unknown type."""
+    """Return the type of a field's values; None if the field is not searchable or has a type unknown to whorl."""
     field_type = types.get(field["type"], {})
     properties = {**field_type, **field}
     # Solr's default for `indexed` is true.
@@ -74,7 +74,7 @@ def find_used_names(client: SolrClient, schema: Schema) -> set[str] | None:
     try:
         return names_in_use(client)
     except EngineResponseError:
-        # A user with read access only may lack the right to this request, so continue without the names if possible.
+        # The user may have no right to this request. Continue without the names, unless dynamic fields match all names.
         if schema.dynamic.keys() & {"*", *(f"{beginning}*" for beginning in WHOLE_PREFIXES.values())}:
             raise
         return None
@@ -111,7 +111,7 @@ def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | Non
 
 
 def whole_values(values: list[tuple[str, Kind, Value]], collection: Collection) -> dict[str, list[Any]]:
-    """Return the contents of a document's dynamic fields for whole values, by name of the field."""
+    """Return a document's dynamic fields for whole (not tokenized) values, by name, with the values to send."""
     fields: dict[str, list[Any]] = {}
     for name, kind, value in values:
         if f"{WHOLE_PREFIXES[kind]}*" not in collection.schema.dynamic:
@@ -139,7 +139,7 @@ def original_value(value: PropertyValue, places: Places) -> PropertyValue:
         return value
     if kinds == {Kind.BOOLEAN} and value in ("true", "false"):
         return value == "true"
-    # Some documents may have whole numbers and others fractions. The schema's type may also differ from the value's.
+    # A property may have whole numbers in some documents and fractions in others, so try both.
     for kind, read in ((Kind.INTEGER, int), (Kind.FLOAT, float)):
         with suppress(ValueError):
             if kind in kinds and kinds <= {Kind.INTEGER, Kind.FLOAT}:
@@ -177,7 +177,7 @@ _MOST_SCHEMES = 1000
 
 
 def count_lost_sketches(client: SolrClient, scheme: str) -> int:
-    # Documents of older versions also lack the mark, so only the slow query is certain.
+    # Run the slow query only if documents lack the mark: they have lost their tokens, or come from an older version.
     return client.count(lost_sketches(scheme)) if client.count(unmarked_sketches(scheme)) else 0
 
 
@@ -276,8 +276,8 @@ def token_warnings(
 ) -> tuple[str, ...]:
     """Return a warning about documents that a search by MinHash tokens misses, because they have no tokens.
 
-    Documents without a sketch are also documents that a backfill would give tokens. In a collection without sketches,
-    texts that are too short for tokens look the same as texts without tokens, so warn only if no document has tokens.
+    A backfill adds tokens to the documents without a sketch, so these are counted. If the collection has no sketches,
+    a missing token may also mean that the text is too short, so warn only if no document has tokens.
 
     Args:
         covered: None if the collection has no fields for sketches.
@@ -292,7 +292,7 @@ def token_warnings(
     try:
         documents, with_tokens, deleted = field_use(client, name)
     except EngineResponseError:
-        # A user with read access only may lack the right to this request.
+        # The user may have no right to this request.
         documents, with_tokens, deleted = (covered.documents if covered else 0), 1, 1
     if not with_tokens:
         lacking = documents if covered is None else bare + filled
@@ -313,7 +313,7 @@ def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
 
     Args:
         scheme: The `scheme_value` of the collection's own schemes.
-        text: The text field if it is searchable. Then `Coverage.without` does not count documents without a text.
+        text: The text field, if it is searchable; `Coverage.without` then does not count documents without a text.
     """
     filled = {"type": "query", "q": f"{SIZE}:[1 TO *]"}
     schemes = {"type": "terms", "field": SCHEME, "limit": _MOST_SCHEMES, "facet": {"filled": filled}}

@@ -1,7 +1,7 @@
 """Engine for Solr: a standalone core or a SolrCloud collection.
 
-Both work in the same way. Queries resolve references, and Solr merges the hits, stored fields and term vectors of the
-shards.
+Both work in the same way: references are resolved by queries, and Solr merges the hits, stored fields and term vectors
+of the shards.
 """
 
 from __future__ import annotations
@@ -115,15 +115,15 @@ _SAMPLE_SCHEME = SketchScheme()
 _DESCRIPTION_SECONDS = 60.0
 #: Cache time in seconds for a count that reads all MinHash tokens of the index.
 _TOKENS_SECONDS = 300.0
-#: Number of passage hashes in a computed field: a float has 24 significant bits.
+#: Number of passage hashes that one computed field can report: a float has 24 significant bits.
 _BITS = 24
 #: Microseconds for a token look-up in one segment, and for a candidate, measured by benchmarks/similar_costs.py. Only
 #: the ratio matters.
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
 #: Assumed number of segments if Solr does not report it: one tier of TieredMergePolicy.
 _SEGMENTS = 10
-#: Number of sources whose sketches are cached for `recall_sketch`, at most 128 KB each. A request for up to
-#: `_VERSIONED` candidates also returns their versions.
+#: Number of sources whose sketches are cached for `recall_sketch`, at most 128 KB each; and maximum number of
+#: candidates for which a request also returns their versions.
 _MOST_RECALLED, _VERSIONED = 64, 100
 #: Number of update requests that run at the same time.
 CONNECTIONS = 2
@@ -227,7 +227,7 @@ class SolrEngine(ServerEngine):
         return self._token_warnings() if self.collection.has_minhash else ()
 
     def _token_warnings_now(self) -> tuple[str, ...]:
-        # Compare only counts of the same moment.
+        # The warnings compare counts, so count all of them now.
         covered = self._coverage.not_older_than(0.0) if self.collection.has_sketches else None
         return token_warnings(self._client, self.collection, covered, self._without_tokens)
 
@@ -328,8 +328,7 @@ class SolrEngine(ServerEngine):
         named = {
             reference: (str(document[key]), document) for reference, document in self._match_references(wanted, ask)
         }
-        # Two references may name the same document. Then the order of its tokens matters if it matters for one
-        # reference.
+        # If two references name the same document, the order of its tokens matters if it matters for one of them.
         order_matters = {document_id: False for document_id, _ in named.values()}
         for reference, (document_id, _) in named.items():
             order_matters[document_id] |= wanted[reference]
@@ -474,7 +473,7 @@ class SolrEngine(ServerEngine):
         for ids in batches(wanted, _REFERENCES_AT_ONCE):
             with_text = any(wanted[document_id] for document_id in ids)
             documents, repeats = self._sources({key: ids}, [key], with_text=with_text)
-            # If the key is a number, Solr returns "7" for "007", but "7" was not requested.
+            # If the key is a number field, Solr returns document 7 for the id "007"; leave it out.
             by_id = {str(document[key]): document for document in documents if str(document[key]) in wanted}
             signatures |= self._signatures_by_id(by_id, repeats, wanted)
         return signatures
@@ -717,7 +716,7 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
     """Call `send` for each portion of the work in parallel threads; return the results in order.
 
     If requests fail, wait for all running requests, and raise the error of the first failed portion. The caller's
-    thread prepares the portions. It also sends a portion if there is no other portion.
+    thread prepares the portions. A single portion is sent by the caller's thread, too.
     """
     remaining = iter(portions)
     first = list(islice(remaining, 2))

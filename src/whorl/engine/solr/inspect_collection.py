@@ -161,7 +161,7 @@ class Collection:
 
     @property
     def has_minhash(self) -> bool:
-        """Whether a field of MinHash tokens exists. Without this field, searches use only sketches and words."""
+        """Whether a field of MinHash tokens exists. If not, searches use only sketches and words."""
         return self.names.minhash in self.schema.fields
 
     @property
@@ -170,7 +170,7 @@ class Collection:
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """Scheme of the passage field, or None without this field. Some documents may have no passage hashes."""
+        """Scheme of the passage field; None if there is no field. If there is, some documents may still lack hashes."""
         return self.schema.passage_scheme
 
     @property
@@ -261,11 +261,11 @@ def names_in_use(client: SolrClient) -> set[str]:
 
 
 class FieldUse(NamedTuple):
-    """Numbers of documents in a collection, and of those with a value in a field.
+    """Numbers of documents in a collection that exist, that have a value in a field, and that are deleted.
 
     Args:
-        with_values: Includes deleted documents that Solr has not merged away yet.
-        deleted: Such deleted documents, with and without a value.
+        with_values: Includes deleted documents that Solr has not removed from its index yet.
+        deleted: Deleted documents that are still in the index, with and without a value.
     """
 
     documents: int
@@ -289,9 +289,9 @@ _COUNTED_AT_ONCE = 100
 
 
 def find_stored_texts(client: SolrClient, schema: Schema, wanted: FieldNames) -> list[TextField]:
-    """Return the stored text fields in use except the name field; the field with the most text comes first.
+    """Return the stored text fields that have values, except the name field; the field with the most text comes first.
 
-    Omit fields without an index, because no query can count their documents.
+    Omit fields that are not indexed, because no query can count their documents.
     """
     names = sorted(name for name in {*schema.fields, *names_in_use(client)} if _is_stored_text(name, schema))
     texts = []
@@ -327,7 +327,7 @@ def field_definition(name: str, fields: Mapping[str, Json], dynamic: Mapping[str
 
 
 def _find_in_schema(name: str, schema: Schema) -> str | None:
-    """Return the name if the schema has this field, or a dynamic field other than `*` that matches it; else None."""
+    """Return the name if the schema has this field, or a matching dynamic field other than `*`; otherwise None."""
     named = {pattern: field for pattern, field in schema.dynamic.items() if pattern != "*"}
     return name if field_definition(name, schema.fields, named) else None
 
@@ -380,7 +380,7 @@ def profile_of(version: str) -> str:
 
 
 def analyzer(field_type: Json, side: Literal["index", "query"]) -> Json:
-    """Return a field type's analysis for the index or for queries, which may be the same."""
+    """Return a field type's analysis for the index or for queries; some types have one analysis for both."""
     analysis: Json = field_type.get(f"{side}Analyzer") or field_type.get("analyzer") or {}
     return analysis
 
@@ -392,7 +392,7 @@ def minhash_chain(field_type: Json) -> list[Json]:
 
 
 def find_filter(filters: list[Json], names: tuple[str, ...]) -> Json | None:
-    # Check both, because in Solr 8 a filter with a class may also have a parameter `name`.
+    # Check class and name, because in Solr 8 a filter with a class may also have a parameter `name`.
     return next(
         (options for options in filters if {options.get("class"), options.get("name")}.intersection(names)), None
     )
@@ -432,7 +432,7 @@ def _token_sources(
     """Return the available sources of tokens, the cheapest and most exact first."""
     if minhash is None:
         return (TokenSource.TEXT,) if has_text else ()
-    # A string field stores its tokens, a text field stores its text.
+    # A string field stores the tokens; a text field would store the text instead.
     is_string = "StrField" in types[minhash["type"]]["class"]
     sources = {
         TokenSource.STORED: is_string and minhash.get("stored"),
@@ -457,7 +457,7 @@ def _spelling(chain: list[Json]) -> Spelling:
 
 
 def _detect_spelling(client: SolrClient, field: str) -> Spelling:
-    """Return the encoding of the tokens in a field that another program fills, detected from a document."""
+    """Detect the encoding of the tokens in a field that another program fills, from one document."""
     any_document = {"query": {"prefix": {"f": field, "query": ""}}, "limit": 1, "fields": escape_field_names([field])}
     documents = client.select(any_document).documents
     token = first_text(documents[0].get(field)) if documents else ""
@@ -524,7 +524,7 @@ def _short_texts(shingle_size: int) -> Iterator[str]:
 
 def _words(answer: SolrResponse, document: str, field: str, text: str) -> list[str]:
     """Return the words of a text: the result of the last analysis stage before the shingles."""
-    # List of the class of a stage, its tokens, the class of the next stage, and so on.
+    # The list alternates: class of a stage, tokens of this stage, class of the next stage, and so on.
     stages: Sequence[object] = answer["analysis"][document][field]["index"][text]
     shingles = [at for at, stage in enumerate(stages) if isinstance(stage, str) and stage.endswith(_SHINGLES)]
     output = stages[shingles[0] - 1]

@@ -83,8 +83,8 @@ _BETWEEN_IDS = "\x1f"
 
 #: Parameter that stops Solr from replacing ${…} in ids, words and tokens.
 _LITERALLY = {"expandMacros": "false"}
-#: Parameter of a filter: Solr then checks only documents with the tokens, instead of first finding all documents that
-#: match the filter.
+#: Parameter of a filter. With it, Solr applies the filter only to documents with the tokens, instead of first finding
+#: all documents that match the filter.
 _LAZILY = {"cache": "false"}
 _NO_DOCUMENT: Json = {"bool": {"must_not": ["*:*"]}}
 
@@ -152,7 +152,7 @@ def search_request(
 
 
 def documents_request(values: Mapping[str, list[str]], fields: list[str]) -> Json:
-    """Return the JSON body that requests all documents with any of the exact values, which are given by field."""
+    """Return the JSON body that requests all documents with any of the values; `values` maps fields to exact values."""
     clauses = [{"term": {"f": field, "query": value}} for field, wanted in values.items() for value in wanted]
     query = clauses[0] if len(clauses) == 1 else {"bool": {"should": clauses}}
     # Several documents may have the same DBID, so allow two documents per clause.
@@ -177,7 +177,7 @@ def realtime_get_request(ids: Sequence[str], fields: Sequence[str]) -> Json:
 
 def escape_field_names(fields: Sequence[str]) -> list[str]:
     """Escape field names for a field list. The response may also contain fields with similar names."""
-    # Some characters have a meaning in a field list, and so has `score`; use ?, which matches any character.
+    # Some characters, and the name `score`, have a meaning in a field list. So use ?, which matches any character.
     names = ("scor?" if name == "score" else name for name in fields)
     return [name if _IDENTIFIER.fullmatch(name) else _NO_IDENTIFIER.sub("?", name) for name in names]
 
@@ -205,7 +205,7 @@ def without_tokens(field: str) -> dict[str, Any]:
 
 
 def empty_sketches(scheme: str, field: str | None = None) -> Json:
-    """Return the query for documents with an empty sketch, and with a value in `field` if given."""
+    """Return the query for documents with an empty sketch; if `field` is given, only those with a value in it."""
     is_empty = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"filter": [*is_empty, *([exists(field)] if field else [])]}}
 
@@ -581,7 +581,7 @@ _FUNCTIONS = {"count": "countvals", "smallest": "min", "largest": "max", "total"
 def facets_request(
     plan: BoundPlan, facets: Sequence[Facet], names: SolrFields, prepared: Callable[[BoundPlan], BoundPlan]
 ) -> Json:
-    """Return the JSON body that requests facets of a plan's hits, and no hits.
+    """Return the JSON body that requests the facets of a plan's hits, without the hits themselves.
 
     `prepared` replaces the clauses of a plan that cannot match anything in the collection.
 
