@@ -201,19 +201,22 @@ def test_reference_documents_stay(spark: SparkSession, tmp_path: Path, options: 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "status", "message"),
     [
-        (["nowhere.jsonl", "-o", "out"], "nowhere.jsonl"),
-        (["there.jsonl", "-o", "there.jsonl"], "there already"),
-        (["there.jsonl", "-o", "out", "--pairs", "--complete"], "--complete"),
-        (["there.jsonl", "-o", "out", "--threshold", "0"], "threshold"),
-        (["there.parquet", "-o", "out", "--text-column", "body"], "no column body; those there are: id, text"),
-        (["there.jsonl", "-o", "out", "--text-column", "body"], "body"),
+        (["nowhere.jsonl", "-o", "out"], 1, "nowhere.jsonl"),
+        (["there.jsonl", "-o", "there.jsonl"], 2, "there already"),
+        (["there.jsonl", "-o", "out", "--pairs", "--complete"], 2, "--complete"),
+        (["there.jsonl", "-o", "out", "--threshold", "0"], 2, "threshold"),
+        (["there.parquet", "-o", "out", "--text-column", "body"], 1, "no column body; those there are: id, text"),
+        (["there.jsonl", "-o", "out", "--text-column", "body"], 1, "body"),
     ],
 )
-def test_invalid_options_are_refused(spark: SparkSession, tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_invalid_options_are_refused(
+    spark: SparkSession, tmp_path: Path, arguments: list[str], status: int, message: str
+) -> None:
     """
-    An invalid option is reported in one line, and no file is written.
+    An invalid option, path or column is reported in one line, with the exit status of a run without Spark, and no file
+    is written.
     """
     from whorl.cli.main import main
 
@@ -225,10 +228,12 @@ def test_invalid_options_are_refused(spark: SparkSession, tmp_path: Path, argume
         for argument in arguments
     ]
     done = CliRunner().invoke(main, [*COMMAND, *paths])
-    assert done.exit_code == 2
+    assert done.exit_code == status
     assert message in done.output
     assert "Traceback" not in done.output
     assert not (tmp_path / "out").exists()
+    if "there already" not in message:
+        assert CliRunner().invoke(main, ["duplicates", *paths]).exit_code == status
 
 
 def test_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:

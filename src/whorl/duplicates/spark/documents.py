@@ -61,7 +61,8 @@ def read(
     differ from other ids.
 
     Raises:
-        ParameterError: No paths are given, or a column is missing.
+        ParameterError: No paths are given.
+        DocumentError: The column of the ids or texts is missing.
     """
     if not paths:
         raise ParameterError("name at least one file or folder to read")
@@ -113,7 +114,8 @@ def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> Data
     """Return the documents of a data frame, in the same columns as `read`."""
     missing = [column for column in (columns.id, columns.text, columns.worth) if column and column not in frame.columns]
     if missing:
-        raise ParameterError(f"there is no column {', '.join(missing)}; those there are: {', '.join(frame.columns)}")
+        error = ParameterError if missing == [columns.worth] else DocumentError
+        raise error(f"there is no column {', '.join(missing)}; those there are: {', '.join(frame.columns)}")
     name = frame[columns.name] if columns.name in frame.columns else f.lit(None)
     return frame.select(
         frame[columns.id].cast("string").alias("id"),
@@ -141,7 +143,7 @@ def _json(session: SparkSession, paths: Sequence[str], columns: ColumnNames) -> 
             session.read.text(list(paths)).select(f.json_object_keys("value").alias("keys")).where("keys is not null")
         )
         if keys.where(f.array_contains("keys", columns.text)).isEmpty() and not keys.isEmpty():
-            raise ParameterError(f"there is no column {columns.text!r}; name the one of the text (--text-column)")
+            raise DocumentError(f"there is no column {columns.text!r}; name the one of the text (--text-column)")
     return rows
 
 

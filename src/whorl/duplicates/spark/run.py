@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from whorl.duplicates.options import DuplicatesOptions
-from whorl.errors import EngineError, EngineUnavailableError, ParameterError
+from whorl.errors import DocumentError, EngineError, EngineUnavailableError, ParameterError
 from whorl.operations import DuplicatesOperation
 
 if TYPE_CHECKING:
@@ -61,8 +61,9 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         session: None uses the running session, or starts one.
 
     Raises:
-        ParameterError: PySpark is missing, an option is invalid, a path or a column does not exist, the output exists
-            already, or the state was made with other parameters.
+        ParameterError: PySpark is missing, an option is invalid, the output exists already, or the state was made with
+            other parameters.
+        DocumentError: A path does not exist, or the column of the ids or texts is missing.
         StoreError: The state folder holds other files, or is not usable.
         EngineError: Java is missing, or Spark failed.
     """
@@ -187,7 +188,7 @@ def _failures() -> Iterator[None]:
         ) from error
     except AnalysisException as error:
         if error.getCondition() in ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"):
-            raise ParameterError(_first_line(error)) from error
+            raise DocumentError(_first_line(error)) from error
         raise EngineError(f"Spark failed: {_first_line(error)}") from error
     except (PySparkException, Py4JError) as error:
         raise EngineError(f"Spark failed: {_first_line(error)}") from error
