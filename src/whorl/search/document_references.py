@@ -48,7 +48,7 @@ _BEGINNING = 1_000
 class Referent:
     """A document of the store, or a text outside it (`id` is None).
 
-    `note` is a line for the user. It is empty if the reference is the document's id or path.
+    `note` explains the choice to the user; it is None if the reference is the document's id.
     """
 
     reference: str
@@ -109,10 +109,10 @@ class References:
     def referent(self, reference: str, *, finds_copy: bool = True) -> Referent:
         """Return the document that a reference names, or the text of a file outside the store.
 
-        A file wins over a document of its name, unless the file has the document's path.
+        A reference is first read as the id or path of a document, then as a file, then as the name of a document.
 
         Args:
-            finds_copy: Whether to return the document with the text of a file, if there is one, instead of the text.
+            finds_copy: If a document has the text of the file, whether to return this document instead of the text.
 
         Raises:
             UnknownDocumentError: The reference names neither a document nor a file; the message suggests a similar
@@ -147,7 +147,7 @@ class References:
         return UnknownDocumentError(reference, self._missed(), self._nearest_id(reference))
 
     def _missed(self) -> str:
-        """Return the end of a message about an unknown document, if the engine cannot find all documents."""
+        """Return a hint for the message about an unknown document if the engine cannot find all documents, or ""."""
         return "".join(f"; {gap}" for gap in self._engine.gaps("words"))
 
     def _nearest_id(self, reference: str) -> str | None:

@@ -57,7 +57,10 @@ class Snippet:
 
 
 def word_clauses(plan: ResolvedPlan, fields: Collection[str] | None = None) -> tuple[WordClause, ...]:
-    """Return a plan's clauses for words in any of `fields` or the default fields; without `fields`, in any field."""
+    """Return a plan's clauses for words in any of `fields` or in the default fields.
+
+    If `fields` is None, return the clauses for words in any field.
+    """
     return tuple(dict.fromkeys(_clauses(plan, fields)))
 
 
@@ -102,7 +105,7 @@ def runs(words: Sequence[str], clause: WordClause, profile: str) -> Iterator[tup
         case FuzzyWord(word=word, edits=edits):
             meant, slop = [lambda other: is_near(word, other, edits)], 0
     if slop:
-        # With a slop, yield a range for each matching word.
+        # If the clause has a slop, yield a range for each matching word.
         yield from ((at, at + 1) for at, word in enumerate(timely(words)) if any(is_meant(word) for is_meant in meant))
         return
     for at in timely(range(len(words) - len(meant) + 1 if meant else 0)):
@@ -213,15 +216,15 @@ def highlights(
 class Marker:
     """Marks the words that a query searches for, except excluded words.
 
-    Without `has_phrases`, a word of a phrase is also marked where the rest of the phrase is missing. With `splits`, `_`
-    and `.` separate words.
+    If `has_phrases` is false, a word of a phrase is also marked where the rest of the phrase is missing. If `splits` is
+    true, `_` and `.` separate words.
     """
 
     def __init__(self, plan: ResolvedPlan, profile: str, *, has_phrases: bool = True, splits: bool = False) -> None:
         self._profile, self._splits = profile, splits
         self._clauses = word_clauses(plan)
         if not has_phrases:
-            # With a slop, `runs` yields each word of a phrase separately.
+            # If a clause has a slop, `runs` yields each word of the phrase separately.
             self._clauses = tuple(
                 replace(clause, slop=1) if isinstance(clause, Words) else clause for clause in self._clauses
             )

@@ -215,7 +215,7 @@ class QueryReader:
         try:
             return resolve(plan, latest, text, self._now, self.names, empty)
         except UnknownFieldError as error:
-            # The field may be one of documents that the engine cannot search yet.
+            # The field may belong to documents that the engine cannot search yet.
             if not (gaps := self._engine.gaps("words")):
                 raise
             hint = "\n".join(filter(None, (error.hint, *gaps)))
@@ -225,7 +225,7 @@ class QueryReader:
 class PreparedQuery:
     """A parsed query, with its sources; created by `Store.prepare`.
 
-    With a metric, FINGERPRINTs are calibrated: they find the same documents as `Store.similar`. Without a metric, they
+    If a metric is given, FINGERPRINTs are calibrated: they find the same documents as `Store.similar`. Otherwise they
     search for tokens and bands, as in Alfresco and Solr.
     """
 
@@ -249,7 +249,7 @@ class PreparedQuery:
         self._filters = [plan for plan, _ in chosen]
         self._plan: ResolvedPlan = self._without(())
         used = references(self._plan)
-        #: What the query and its filters look up.
+        #: Parts of the index that the query and its filters read.
         self.looked_up: LookUp = "words" if not used else "tokens" if metric is None else "sketches"
         unused = [
             f"the query does not use the source {name!r:.80}: write FINGERPRINT:{name}"

@@ -189,10 +189,10 @@ TAKEN, _MOST_LOOK_UPS = 50, 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassageGroup:
-    """Documents that keep the same passage hashes of the text.
+    """Documents that share the same passage hashes with the text.
 
     Args:
-        ids: Their ids, ascending.
+        ids: Ids of the documents, ascending.
         proven: Words of the text that the documents contain, as half-open ranges: ascending, neither overlapping nor
             adjacent.
         possible: Words of the text that may be in a shared passage of the required length. If passages may have fewer
@@ -211,8 +211,8 @@ class PassageCandidates:
     """Candidates by passage hashes.
 
     `crowded` is the number of hashes of the text that more than `MANY` documents have. Only some of these documents are
-    candidates. `crowded_ranges` are ranges of the text's words. They contain all runs of `run_words` words that the
-    text shares with the other documents.
+    candidates; the others are left out. `crowded_ranges` are ranges of the text's words. They contain all runs of
+    `run_words` words that the text shares with the documents left out.
     """
 
     groups: tuple[PassageGroup, ...]
@@ -242,7 +242,8 @@ def find_passage_candidates(
     crowded = [number for number, count in known.items() if count > MANY]
     # A broken word leaves half of a run's words intact, which is enough if passages may be that short.
     if broken and min_words > scheme.run_words // 2:
-        # Treat this mark as a frequent hash: look it up only in documents that have a rare hash of the text.
+        # BROKEN_WORDS marks documents with broken words. Look it up as a frequent hash: only in documents that share a
+        # rare hash with the text.
         known[BROKEN_WORDS] = max(broken, MANY + 1)
     best, missing, done = dict[str, None](), crowded, 0
     while True:
@@ -308,7 +309,7 @@ def _group_holders(
         holders: Documents, with hashes by their index in `numbers`.
         numbers: Distinct passage hashes of the text.
         in_order: Passage hash at each position of the text.
-        possible_words: For each position, the range of words that a document with its hash may share.
+        possible_words: For each position, the range of words that a document with the hash at this position may share.
         hashed_words: Words of a passage hash.
     """
     if not holders.ids:

@@ -113,7 +113,7 @@ def _find_quotations(text: str, start: int, end: int) -> Iterator[tuple[int, int
 
 
 def _can_open(text: str, at: int) -> bool:
-    """Check whether a mark can open a quotation: it is no inch or ditto mark, and no closing mark."""
+    """Check whether a mark can open a quotation: it must not be an inch mark, a ditto mark or a closing mark."""
     before, after = text[at - 1 : at] if at else "", text[at + 1 : at + 2]
     is_after_blank, is_before_blank = not before or before.isspace(), not after or after.isspace()
     if text[at] == '"':

@@ -1,10 +1,10 @@
 """Finds the sources of a text: looks up candidates, compares them, and chooses a few that cover the text.
 
 Passage hashes give two sets of the text's words for each candidate: words that it certainly shares (known), and words
-that it may share (possible). A greedy cover of the known words chooses documents to read. More candidates are
-read as long as they may share an uncovered word, which no read document shares. Sketches then search windows of the
-uncovered words, unless the index of words shows that no document has a passage there. Only likely sources are compared
-word by word.
+that it may share (possible). A greedy cover of the known words chooses documents to read. A word is uncovered if no
+document that was read shares it. More candidates are read as long as they may share an uncovered word. Sketches then
+search windows of the uncovered words, unless the index of words shows that no document has a passage there. Only likely
+sources are compared word by word.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def find_sources(
     unknown, certain_words, crowded = ranges_of(np.full(len(of_text.words), True)), None, 0
     scheme = engine.passage_scheme
     if not engine.keeps_texts and (scheme is None or scheme.bits < PROOF_BITS):
-        # Shorter hashes prove nothing without texts, so raise the engine's error.
+        # The store has no texts, and its hashes are too short to prove a match, so raise the engine's error.
         engine.texts(())
     if scheme is not None:
         certain = find_passage_candidates(engine, scheme, of_text, min_words, left_out=left_out)
@@ -221,7 +221,7 @@ def find_sources(
     if found := [hit.id for hit in hits.found if hit.id != own_id and (holders is None or hit.id in holders)]:
         chooser.add(found, unknown)
         if certain_words is None:
-            # Without passage hashes, no bounds on the shared words are known, so read all candidates.
+            # The store has no passage hashes, so nothing is known about the shared words: read all candidates.
             chooser.check_all()
         chooser.read_until_complete()
     chosen = chooser.compare_sources()
@@ -428,10 +428,10 @@ class _Chooser:
         return [among[place] for place in np.flatnonzero(open_words).tolist()]
 
     def _close_gaps(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
-        """Find the candidates with uncovered words in the index of words, if the store has this index.
+        """If the store has an index of words, look up the uncovered words, to learn which candidates may share them.
 
-        `is_open` marks the uncovered words. Set `is_holder` of the candidates. Return the given candidates, and new
-        candidates split from them.
+        `is_open` marks the uncovered words. Set `is_holder` of the candidates. If only some documents of a candidate
+        may share the words, split them off. Return the given and the new candidates.
         """
         # Leave out candidates without passage hashes, because the word index or windows have found them.
         unknown = [own for own in promising if (own.cover.size or not own.is_holder) and not own.has_broken_words]
@@ -501,9 +501,10 @@ class _Chooser:
     def _select_with_runs(
         self, promising: Sequence[Candidate], is_open: npt.NDArray[np.bool_], most_phrases: int | None = None
     ) -> list[Candidate]:
-        """Return the candidates with an uncovered word in a passage, by the index of words; rule out the others.
+        """Return the candidates that, according to the index of words, have a passage with an uncovered word.
 
-        If the look-up needs more than `most_phrases` phrases, return all candidates without it.
+        Rule out the other candidates. If this needs a look-up of more than `most_phrases` phrases, look up nothing, and
+        return all candidates.
         """
         is_possible = mask_ranges(concatenate_ranges([candidate.possible for candidate in promising]), is_open.size)
         starts = find_runs(is_open, is_possible, self._reader.run)
@@ -518,7 +519,7 @@ class _Chooser:
         return [candidate for candidate in promising if candidate.possible.size]
 
     def _split_candidate(self, candidate: Candidate, ids: Sequence[str]) -> list[Candidate]:
-        """Move the documents `ids` of a candidate to a new candidate; return it in a list (empty without `ids`)."""
+        """Move documents of a candidate to a new candidate; return a list of it, or an empty list if `ids` is empty."""
         others = [candidate.split(ids)] if ids else []
         self.candidates += others
         return others
@@ -535,10 +536,10 @@ def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
     Args:
         gaps: Words that no source is known to have.
         run: Minimum length of a passage in words.
-        proven: Words of a passage hash, if no gap has all words of a passage hash; otherwise 0.
+        proven: Number of words that a passage hash covers, if no gap has all words of a hash; otherwise 0.
     """
     if proven:
-        # The run contains the words of a hash outside the gap, and the first or last word of the gap.
+        # Each phrase is the first word of a gap with the words before it, or the last word with the words after it.
         return {*(gaps[:, 0] - proven + 1).tolist(), *(gaps[:, 1] - 1).tolist()}, proven
     # A run that crosses the border of a gap has half of its words on one side, and at least one on the other.
     half, step = run // 2, run - run // 2

@@ -48,7 +48,7 @@ class Candidate:
     """Documents that, as far as known, share the same words with the text.
 
     Args:
-        ids: The documents, ascending; one if it was read.
+        ids: Ids of the documents, ascending; only one if its text was read.
         cover: Words of the text in known passages: half-open ranges, ascending, not adjacent.
         possible: Words that may be in further passages, as ranges of the same form; empty once the text was read.
         is_holder: Whether the index of words has shown that the documents have words of `possible`, or the documents
@@ -195,8 +195,8 @@ class CandidateReader:
     def check(self, candidates: Sequence[Candidate], *, are_likely: bool = False) -> Iterator[Candidate]:
         """Read the texts of candidates and set the words that they share (`cover`); yield each candidate that was read.
 
-        The shared words are found by hashes of runs of words. With `are_likely`, texts are compared word by word, as
-        long as they fit the limit on kept texts.
+        The shared words are found by hashes of runs of words. If `are_likely`, texts are compared word by word, as long
+        as they fit the limit on kept texts.
         """
         for batch in batches(candidates, _TEXTS_AT_ONCE):
             texts = self._fetch_texts(batch, len(candidates))
@@ -251,7 +251,7 @@ class CandidateReader:
         return texts
 
     def _cover_by_hashes(self, words: TextWords) -> Numbers:
-        """Return the text's words in runs of `run` words that a document also has, compared by hashes."""
+        """Return the ranges of the text in runs of `run` words that a document also has, found by hashes."""
         if len(words.words) < self.run or not self._runs.size:
             return NO_RANGES
         runs = sort_distinct([hashes_of_runs(word_hashes([join(words.words)]), self.run)])
@@ -306,7 +306,7 @@ def _is_missing(shingles: npt.NDArray[np.uint64], owners: Numbers, sketches: Seq
     scheme = sketches[0].scheme
     numbers = shingles >> np.uint64(64 - scheme.bits)
     is_missing = numbers < np.array([scheme.bound(sketch.level) for sketch in sketches], np.uint64)[owners]
-    # With the document's index as upper bits, the concatenated hashes ascend as a whole.
+    # Put the document's index into the upper bits of its hashes, so that the concatenated hashes are sorted.
     upper = np.arange(len(sketches), dtype=np.uint64) << np.uint64(scheme.bits)
     hashes = np.concatenate([sketch.hashes + own for sketch, own in zip(sketches, upper, strict=True)])
     if hashes.size:

@@ -58,10 +58,10 @@ class TextSource:
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """Boilerplate in a text, and how many of its other words the sources contain.
+    """Boilerplate in a text, and the number of its other words that the sources contain.
 
     Args:
-        limit: Text in more documents than this is boilerplate; None if only given boilerplate texts count.
+        limit: A passage in more documents than this is boilerplate; None if only given boilerplate texts count.
         words: Known boilerplate words of the text: a lower bound, because up to twelve words at either end of
             boilerplate may go unrecognised.
         covered_words: Words in a passage of a source that are not boilerplate.
@@ -104,7 +104,7 @@ class Attribution:
         also: Ids and names of documents that share passages but add nothing to the sources, the largest overlap first;
             at most 300.
         also_count: Number of all documents that share passages but add nothing to the sources.
-        longest_passage: Words of the longest passage of the sources; 0 without sources.
+        longest_passage: Number of words of the longest passage of the sources; 0 if there are no sources.
         candidates: Number of documents with a possible passage of the text.
         read: Number of candidates whose texts were read.
         without_text: Number of candidates without a stored text.
@@ -147,5 +147,5 @@ class Attribution:
 
     @property
     def coverage(self) -> Share:
-        """Fraction of the counted words in a passage, 0 to 1; 0 without counted words."""
+        """Fraction of the counted words that are in a passage, 0 to 1; 0 if no word is counted."""
         return self.covered_words / self.counted_words if self.counted_words else 0.0

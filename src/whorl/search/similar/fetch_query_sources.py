@@ -33,8 +33,8 @@ class Sources:
     """The sources of a query with their signatures, sketches and texts. Each is fetched once.
 
     Args:
-        texts: Texts given with the query, by name, or one text named `SOURCE`. A document with the same name is not
-            used.
+        texts: Texts given with the query, by name, or one text, which gets the name `SOURCE`. A reference with the name
+            of a given text means this text, not a document.
         references: Resolves paths and names of documents; None to allow only references that the engine knows.
         recalls: Whether a search may begin with a remembered sketch; the caller then handles ChangedSourceError.
     """

@@ -81,7 +81,7 @@ from whorl.search.similar.verify import TextVerifier, compare_with_documents
 MOST_VERIFIED = 10_000
 #: Number of candidates to fetch at a time if the page includes their sketches, which take about 3 MB.
 AT_ONCE = 2_000
-#: With more candidates than this, a second query with more tokens pays off.
+#: If a query matches more candidates than this, a second query with more tokens pays off.
 FEW = 100
 #: Maximum size of a source to look up as phrases, in shingles.
 MOST_PHRASES = 128

@@ -103,7 +103,7 @@ class Branch:
         min_should_match: Number of tokens that a document of the smallest size must have; 0 if the branch has no
             tokens. For larger documents, `SketchPlan.is_candidate` may require more.
         recall: Probability that a document of the smallest size just at the threshold becomes a candidate, in [0, 1].
-        second_recall: Recall of the second phase for the branch's candidates; None without a second phase.
+        second_recall: Recall of the second phase for the branch's candidates; None if there is no second phase.
         promised: Whether documents of the branch at the threshold are found with the wanted recall.
         by_phrases: Whether the branch looks up all shingles of the source as phrases of words, instead of tokens.
     """
@@ -155,8 +155,8 @@ class SketchPlan:
     def is_candidate(self, sizes: npt.NDArray[np.int64], shared: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Return a mask of the documents that share enough tokens for the first phase.
 
-        The minimum depends on a document's size. By chance, a document with n shingles has the fraction n / 2**bits of
-        all tokens. The second phase drops candidates that were found by chance.
+        The minimum depends on a document's size. By chance alone, a document with n shingles has about the fraction n /
+        2**bits of all tokens. The second phase drops candidates that were found by chance.
         """
         is_found = np.zeros(len(sizes), dtype=np.bool_)
         needed = np.array([self.overlap_at(size) for size in sizes.tolist()], dtype=np.int64)
@@ -219,8 +219,8 @@ def make_plan(
             hits.
         phases: 1 for look-ups only, 2 to compare the sketches of the candidates afterwards.
         asks: Maximum number of queries to the index: 2 if a plan with more tokens may follow this one.
-        costs: Costs of a look-up and a candidate. With costs, the plan has the cheapest number of tokens; without, the
-            fewest unwanted candidates.
+        costs: Costs of a look-up and a candidate. If given, the plan has the cheapest number of tokens; if None, the
+            number that gives the fewest unwanted candidates.
         largest_size: Distinct shingles of the largest document in the index, if known.
     """
     metric, threshold, recall = criteria.metric, criteria.threshold, criteria.recall
@@ -271,7 +271,7 @@ def _phase_recalls(recall: Fraction, asks: int) -> tuple[Fraction, Fraction]:
 
 
 class _SizeRange(NamedTuple):
-    """Range of document sizes for which a search looks up the same tokens: `token_count` of `level`."""
+    """Range of document sizes for which a search looks up the same `token_count` tokens, at the look-up level."""
 
     smallest: int
     largest: int | None
@@ -302,7 +302,7 @@ def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> Ite
         common = max(level, source.level)
         available = source.count_at(common)
         count = available if plan.metric is Metric.B_IN_A else min(available, budget)
-        # Without tokens, the level does not matter, so one range has all remaining sizes.
+        # If no tokens are looked up, the level does not matter, so one range has all remaining sizes.
         stop = None if not count else scheme.largest_at(level)
         last = stop if largest is None else largest if stop is None else min(stop, largest)
         if pending and pending.token_count == count:
