@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 import numpy as np
 import pytest
 
-from tests.plain import full_minima, murmur_halves, plain_minima, plain_token
+from tests.plain import full_minima, murmur_halves, plain_filter, plain_minima, plain_token
 from whorl.errors import ParameterError
 from whorl.fingerprint import fingerprint_texts as bulk
 from whorl.fingerprint.compiled import kernel
@@ -24,12 +24,14 @@ from whorl.fingerprint.fingerprint_texts import (
     fingerprints,
     hash_texts,
     hashed_together,
+    index_numbers,
+    index_parts,
     signatures_of,
     sized_signatures_of,
 )
 from whorl.fingerprint.minhash.signature_and_tokens import Spelling
 from whorl.fingerprint.shingling import Scheme, numbered_hashes, well_formed
-from whorl.fingerprint.sketch.frac_minhash import SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_numbers
 from whorl.fingerprint.words.tokenizer import shingles, tokens
 from whorl.request_context import reporting
 
@@ -111,6 +113,22 @@ def test_texts_together(scheme: Scheme) -> None:
         words = [tokens(text, scheme.profile) for text in batch]
         assert [row.tolist() for row in actual] == [full_minima(word, scheme).tolist() for word in words]
         assert {row.shape[1:] for row in actual} == {(2,)}
+
+
+@pytest.mark.parametrize("scheme", [Scheme(), Scheme("icu77", 4, 64), Scheme(hash_set_size=2), Scheme(hash_count=3)])
+def test_numbers_of_an_index(scheme: Scheme) -> None:
+    """
+    The tokens of many texts at once equal the distinct plain minima and the look-up numbers of each text.
+    """
+    sketch_scheme = SketchScheme()
+    hashed = list(hash_texts(TEXTS, scheme, index_parts(scheme), workers=1))
+    minima, lookups = index_numbers(hashed, scheme, sketch_scheme)
+    for text, own, numbers, found in zip(TEXTS, hashed, minima, lookups, strict=True):
+        assert numbers.tolist() == sorted(
+            {token >> 64 for token in plain_filter(tokens(text, scheme.profile), scheme)}
+        ), text
+        assert found.tolist() == lookup_numbers(own.sketch(sketch_scheme)).tolist(), text
+    assert [list(map(list, rows)) for rows in index_numbers([], scheme, sketch_scheme)] == [[], []]
 
 
 def test_sizes_of_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,13 +87,11 @@ def plain_words(words: JoinedWords, longest: int, blank: str) -> str | None:
     `blank` replaces a blank within a word.
     """
     text = words.encoded.tobytes().decode("utf-16-le")
-    has_blanks = text.count(BETWEEN_WORDS) >= len(words.starts) - 1
-    is_short = 0 < words.encoded.size <= 2 * longest
-    if is_short and not has_blanks and text.strip(BETWEEN_WORDS) == text and 2 * BETWEEN_WORDS not in text:
-        return text
-    lengths = np.diff(words.starts) - 2
-    if not lengths.all() or lengths.max(initial=0) > 2 * longest:
+    # Bytes of each word and its separator.
+    sizes = words.starts[1:] - words.starts[:-1]
+    if sizes.size and (sizes.min() == 2 or sizes.max() > 2 * longest + 2):
         return None
+    has_blanks = text.count(BETWEEN_WORDS) >= len(words.starts) - 1
     if not has_blanks:
         return text
     units = words.encoded.view("<u2")

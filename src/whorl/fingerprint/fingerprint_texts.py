@@ -28,13 +28,14 @@ from whorl.fingerprint.compiled.kernel import DEFAULT_SCHEME, Kernel, give_back,
 from whorl.fingerprint.minhash.signature_and_tokens import (
     Signature,
     Spelling,
+    distinct_minima,
     minima_of,
     signature_of,
     spell,
     text_minima,
 )
 from whorl.fingerprint.shingling import JoinedWords, Scheme, join, murmur, murmur_pieces, numbered_hashes, pieces
-from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_of_distinct
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_numbers_together, sketch_of_distinct
 from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans
 from whorl.request_context import report_progress
 
@@ -77,6 +78,29 @@ class Hashed(NamedTuple):
 
     def sketch(self, scheme: SketchScheme) -> Sketch:
         return sketch_of_distinct(self.hashes, scheme)
+
+
+def index_parts(scheme: Scheme) -> Parts:
+    """Return the parts that an index needs: words, and the numbers that `index_numbers` takes."""
+    return Parts.HASHES | Parts.WORDS if scheme.fills_every_bucket else Parts.ALL
+
+
+def index_numbers(
+    fingerprints: Sequence[Hashed], scheme: Scheme, sketch_scheme: SketchScheme
+) -> tuple[list[_Row], list[_Row]]:
+    """Return the MinHash tokens (high halves) and the look-up numbers of many texts, ascending and distinct."""
+    sizes = np.array([hashed.hashes.size for hashed in fingerprints], np.int64)
+    hashes = np.concatenate([np.empty(0, np.uint64), *(hashed.hashes for hashed in fingerprints)])
+    if scheme.fills_every_bucket:
+        minima = _split(*distinct_minima(hashes, sizes, scheme.bucket_count))
+    else:
+        minima = [sort_distinct([hashed.minima[:, 0]]) for hashed in fingerprints]
+    return minima, _split(*lookup_numbers_together(hashes, sizes, sketch_scheme))
+
+
+def _split(numbers: _Row, counts: npt.NDArray[np.int64]) -> list[_Row]:
+    ends = np.cumsum(counts).tolist()
+    return [numbers[end - count : end] for count, end in zip(counts.tolist(), ends, strict=True)]
 
 
 class Together(NamedTuple):

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import tantivy
 
-from whorl.arrays_and_batches import chunks, sort_distinct
+from whorl.arrays_and_batches import chunks
 from whorl.engine.embedded.database import NumberedDocument, Record
 from whorl.engine.embedded.segmented_token_index import DocumentTokens
 from whorl.engine.index_terms import OWN_FIELDS, join_terms, presence_term, value_term
@@ -20,11 +19,12 @@ from whorl.fingerprint.fingerprint_texts import (
     Hashed,
     Parts,
     hash_texts,
+    index_numbers,
+    index_parts,
     least_stored_size,
 )
-from whorl.fingerprint.minhash.signature_and_tokens import distinct_minima
 from whorl.fingerprint.shingling import Scheme, joined_words
-from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_numbers_together
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import Numbers, PassageScheme, passage_numbers
 from whorl.model import Document
 from whorl.query.plan.fields_and_values import split_name
@@ -85,15 +85,8 @@ class DocumentPreparation:
     def words(self, text: str) -> list[str]:
         return joined_words(text, self.scheme.profile).words()
 
-    @property
-    def _has_minima_in_hashes(self) -> bool:
-        """Whether the MinHash tokens of a text can be computed from its distinct shingle hashes alone."""
-        return self.scheme.fills_every_bucket
-
     def _hash(self, documents: Sequence[Document]) -> Iterator[Hashed]:
-        parts = Parts.HASHES | Parts.WORDS if self.keeps_texts else Parts.WORDS
-        if self.has_minhash and not self._has_minima_in_hashes:
-            parts |= Parts.MINIMA
+        parts = index_parts(self.scheme) if self.keeps_texts else Parts.WORDS
         return hash_texts((document.text for document in documents), self.scheme, parts, workers=1)
 
     def _passages(self, document: Document, fingerprints: Hashed) -> Numbers:
@@ -108,17 +101,12 @@ class DocumentPreparation:
             yield IndexEntry(DocumentTokens(0, kinds), values, document.wholes())
 
     def _entries(self, documents: Sequence[Document], fingerprints: Sequence[Hashed]) -> Iterator[IndexEntry]:
-        sizes = np.array([own.hashes.size for own in fingerprints], np.int64)
-        hashes = np.concatenate([_NO_TOKENS, *(own.hashes for own in fingerprints)])
-        minima = [_NO_TOKENS] * sizes.size
-        if self.has_minhash and self._has_minima_in_hashes:
-            minima = _split(*distinct_minima(hashes, sizes, self.scheme.bucket_count))
-        elif self.has_minhash:
-            minima = [sort_distinct([own.minima[:, 0]]) for own in fingerprints]
-        kinds = [minima, _split(*lookup_numbers_together(hashes, sizes, self.sketch_scheme))]
+        minima, lookups = index_numbers(fingerprints, self.scheme, self.sketch_scheme)
+        kinds = [minima if self.has_minhash else [_NO_TOKENS] * len(minima), lookups]
         if self.passage_scheme:
             kinds.append(list(map(self._passages, documents, fingerprints)))
-        tokens = map(DocumentTokens, sizes.tolist(), zip(*kinds, strict=True))
+        sizes = (own.hashes.size for own in fingerprints)
+        tokens = map(DocumentTokens, sizes, zip(*kinds, strict=True))
         for document, own, values, found in zip(documents, tokens, self._values(documents), fingerprints, strict=True):
             content = [("content", join_terms("content", found.words))] if document.text else []
             yield IndexEntry(own, [*content, *values], document.wholes())
@@ -139,11 +127,6 @@ def _property_texts(document: Document) -> Iterator[tuple[str, str]]:
     if document.properties:
         for name, texts in document.values().items():
             yield from ((name, text) for text in dict.fromkeys(texts))
-
-
-def _split(numbers: Numbers, counts: npt.NDArray[np.int64]) -> list[Numbers]:
-    ends = np.cumsum(counts).tolist()
-    return [numbers[end - count : end] for count, end in zip(counts.tolist(), ends, strict=True)]
 
 
 #: Version of the schema, of the terms and of the token segments. An index of another version is rebuilt.

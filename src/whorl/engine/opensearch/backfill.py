@@ -27,7 +27,7 @@ from whorl.engine.opensearch.mapping_and_fields import (
     text_in,
 )
 from whorl.errors import DocumentError, SchemaError
-from whorl.fingerprint.fingerprint_texts import Parts, hash_texts
+from whorl.fingerprint.fingerprint_texts import hash_texts, index_parts
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import PassageScheme
@@ -135,7 +135,7 @@ def updates(
     The cluster refuses an update if the document has changed since it was read.
     """
     read = [document for _, document in documents]
-    fingerprints = hash_texts((document.text for document in read), Scheme(), Parts.ALL, workers=1)
+    fingerprints = hash_texts((document.text for document in read), Scheme(), index_parts(Scheme()), workers=1)
     fields = own_fields(read, fingerprints, (Scheme(), SketchScheme()), names, features)
     return [(_update(hit), {"doc": own}) for (hit, _), own in zip(documents, fields, strict=True)]
 

@@ -63,7 +63,7 @@ from whorl.engine.protocol import (
 from whorl.engine.server_engine import CACHE_SECONDS, Holders, ServerEngine, TtlCache
 from whorl.engine.stored_sketches import decode_sketches, finds_only_short
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
-from whorl.fingerprint.fingerprint_texts import Parts, hash_texts, sign, signatures_by_id
+from whorl.fingerprint.fingerprint_texts import hash_texts, index_parts, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
@@ -123,7 +123,9 @@ class OpenSearchEngine(ServerEngine):
             return
         # Check at every call: a cluster would create a missing index with default mappings.
         features = require_fields(self._client, self._names)
-        fingerprints = hash_texts((document.text for document in batch), self._scheme, Parts.ALL, workers=1)
+        fingerprints = hash_texts(
+            (document.text for document in batch), self._scheme, index_parts(self._scheme), workers=1
+        )
         fields = own_fields(batch, fingerprints, (self._scheme, self._sketch_scheme), self._names, features)
         changes: list[tuple[Json, Json]] = [
             ({"index": {"_id": document.id}}, {**source(document, self._names), **own})

@@ -30,17 +30,16 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import ascending_distinct, batches
+from whorl.arrays_and_batches import batches
 from whorl.engine.cluster_labels import cluster_label
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.index_terms import BETWEEN_WORDS, plain_words, value_term
 from whorl.engine.passage_look_up import passage_terms
 from whorl.engine.stored_sketches import encode_sketch
-from whorl.fingerprint.fingerprint_texts import Hashed
-from whorl.fingerprint.shingling import JoinedWords, Scheme, joined_words
-from whorl.fingerprint.sketch.frac_minhash import SketchScheme, encode_tokens, lookup_numbers
+from whorl.fingerprint.fingerprint_texts import Hashed, Parts, hash_texts, index_numbers
+from whorl.fingerprint.shingling import JoinedWords, Scheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme, encode_tokens
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.fingerprint.words.tokenizer import tokens
 from whorl.model import CLUSTER, DIGEST_LETTERS, IS_PRINCIPAL, Document, PropertyValue
 from whorl.query.plan.fields_and_values import split_name
 
@@ -93,22 +92,43 @@ def own_fields(
         fingerprints: Words and shingle hashes of each document's text, in the order of the documents.
         names: Names of the fields, and of the properties (DBID, node reference) that also identify a document.
     """
+    scheme, sketch_scheme = schemes
     for portion in batches(zip(documents, fingerprints, strict=True), _SPELLED_AT_ONCE):
-        sketches = [hashed.sketch(schemes[1]) for _, hashed in portion]
-        minima = [ascending_distinct(np.sort(hashed.minima[:, 0])) for _, hashed in portion]
-        minhash = _encode_rows(minima, encode_minhash)
-        sample = _encode_rows(list(map(lookup_numbers, sketches)), partial(encode_tokens, bits=schemes[1].bits))
-        for (document, hashed), sketch, terms, lookups in zip(portion, sketches, minhash, sample, strict=True):
+        minima, lookups = index_numbers([hashed for _, hashed in portion], scheme, sketch_scheme)
+        columns = (
+            portion,
+            _property_terms([document for document, _ in portion], scheme, features),
+            _encode_rows(minima, encode_minhash),
+            _encode_rows(lookups, partial(encode_tokens, bits=sketch_scheme.bits)),
+        )
+        for (document, hashed), words, minhash, sample in zip(*columns, strict=True):
+            sketch = hashed.sketch(sketch_scheme)
             yield {
-                **_content_fields(document, hashed.words, schemes[0].profile, names, features),
-                MINHASH: terms,
-                SAMPLE: lookups,
+                **_content_fields(document, names, features),
+                WORDS: [*filter(None, [*words, word_terms("content", hashed.words)])],
+                MINHASH: minhash,
+                SAMPLE: sample,
                 # None removes the value in a partial update.
-                SKETCH: encode_sketch(sketch, schemes[0], document.text if features.keeps_texts else None),
+                SKETCH: encode_sketch(sketch, scheme, document.text if features.keeps_texts else None),
                 SIZE: sketch.size,
                 SCHEME: scheme_value(*schemes),
-                **_passage_fields(document.text, hashed, schemes[0], features.passages),
+                **_passage_fields(document.text, hashed, scheme, features.passages),
             }
+
+
+def _property_terms(documents: Sequence[Document], scheme: Scheme, features: IndexFeatures) -> Iterator[list[str]]:
+    """Yield the word terms of each document's name and properties, one text for each value."""
+    texts = [
+        [
+            ("name", split_name(document.name) if features.split_names else document.name),
+            *((name, value) for name, values in document.values().items() for value in values),
+        ]
+        for document in documents
+    ]
+    # Split all texts in one call, because each call of the compiled loops has a fixed cost.
+    flat = hash_texts((text for own in texts for _, text in own), scheme, Parts.WORDS, workers=1)
+    for own in texts:
+        yield [word_terms(name, next(flat).words) for name, _ in own]
 
 
 def _encode_rows(rows: Sequence[_Row], spell: Callable[[_Row], Sequence[str]]) -> Iterator[Sequence[str]]:
@@ -122,20 +142,12 @@ def _encode_rows(rows: Sequence[_Row], spell: Callable[[_Row], Sequence[str]]) -
         begin += len(row)
 
 
-def _content_fields(
-    document: Document, words: JoinedWords, profile: str, names: FieldNames, features: IndexFeatures
-) -> Json:
-    """Return the fields that do not depend on hashes: words, values, cluster and digest."""
+def _content_fields(document: Document, names: FieldNames, features: IndexFeatures) -> Json:
+    """Return the fields that depend neither on words nor on hashes: values, cluster and digest."""
     wholes, properties = document.wholes(), document.values()
-    texts = [("name", document.name), *((name, value) for name, values in properties.items() for value in values)]
-    terms = [
-        text_terms(name, split_name(text) if features.split_names and name == "name" else text, profile)
-        for name, text in texts
-    ]
     kinds = {(name, kind.name) for name, kind, _ in wholes} | ({("content", "TEXT")} if document.text else set())
     return {
         ID: document.id,
-        WORDS: [*filter(None, terms), *filter(None, [word_terms("content", words)])],
         VALUES: sorted({value_term(name, kind, value) for name, kind, value in wholes}),
         FIELDS: sorted(field_term(name, kind) for name, kind in kinds),
         HANDLE: [handle(name, value) for name in (names.dbid, names.noderef) for value in properties.get(name, ())],
@@ -327,12 +339,6 @@ def word_terms(field: str, words: JoinedWords) -> str:
     if text is None:
         return BETWEEN_WORDS.join([word_term(field, word) for word in words.words()])
     return prefix + text.replace(BETWEEN_WORDS, BETWEEN_WORDS + prefix) if text else ""
-
-
-def text_terms(field: str, text: str, profile: str) -> str:
-    if len(text) > _SHORT_TEXT:
-        return word_terms(field, joined_words(text, profile))
-    return BETWEEN_WORDS.join([word_term(field, word) for word in tokens(text, profile)])
 
 
 @lru_cache
