@@ -320,8 +320,8 @@ class Engine(Protocol):
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         """Return the digests of stored documents by id. Servers store only the first letters of a digest.
 
-        With `of_texts`, return the digests of the versions that `texts` would return. These may be older than the
-        latest versions.
+        If `of_texts`, return the digests of the document versions that `texts` would return. These may be older than
+        the latest versions.
         """
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
@@ -366,6 +366,7 @@ class Engine(Protocol):
             most: Maximum document count of the hashes that are looked up in all documents. More frequent hashes are
                 looked up only in the documents that rarer hashes have found, and in `among`.
             among: Ids of more documents to look up the frequent hashes in.
+            left_out: Query for documents to leave out.
         """
 
     def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:

@@ -259,8 +259,8 @@ _Result = TypeVar("_Result")
 def with_retries(send: Callable[[], _Result], retries: int) -> _Result:
     """Send a request, retry after temporary failures, and record each attempt in the request's trace.
 
-    Retries are harmless: queries change nothing, and the server may receive a document or a deletion twice. After the
-    request's deadline, no attempt follows.
+    Retries are harmless: queries change nothing, and the server may receive a document or a deletion twice. No attempt
+    begins after the request's deadline.
 
     Args:
         send: Sends the request once; raises EngineUnavailableError with `is_temporary` after a temporary failure.

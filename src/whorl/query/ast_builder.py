@@ -294,7 +294,7 @@ class Builder:
         patterns = [self._readers.word(word) for word in words]
         slops = [self._distance(star) for star in stars]
         if self._options.strict:
-            # Alfresco ignores all words of a chain after the second.
+            # In a chain such as `a * b * c`, Alfresco ignores all words after the second.
             patterns, slops = patterns[:2], slops[:1]
         else:
             _check_proximity(words, patterns, stars, slops)

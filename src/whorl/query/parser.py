@@ -292,7 +292,7 @@ def _check_text(query: str, longest: int) -> None:
 
 
 _WORDS = frozenset({"WORD", "ADDRESS", "PHRASE"})
-# Each leaf of the tree contains one of these tokens. An operator that joins two of them into one leaf subtracts one.
+# Each of these tokens makes one leaf of the tree. A joining operator turns two leaves into one, so it subtracts one.
 _LEAVES = _WORDS | {"QUALIFIED_NAME", "RANGE_START", "EVERYTHING", "ID", "TEMPLATE", "TEMPLATE_GROUP"}
 # In Alfresco's grammar, a word consists of up to five of these tokens. So their number only gives a loose limit, and
 # the builder counts the leaves.
@@ -355,7 +355,7 @@ class TokenChecks:
             raise misplaced_token_error(self._query, token, self.seen)
 
     def _check_space(self, before: Token, token: Token) -> None:
-        """Raise an error if a token follows an operand without a space, because the user may have meant one operand."""
+        """Raise an error if a token follows an operand without a space, because the user may have meant both as one."""
         is_quoted_id = before.type == "PHRASE" and [token.type for token in self.seen[-2:-1]] == ["FINGERPRINT"]
         is_id = is_quoted_id or before.type in _FINGERPRINT_ENDS
         if before.type not in _ENDS or not (token.type in _STARTS or (is_id and token.type == "LPAR")):

@@ -98,7 +98,7 @@ class BoilerplateDetector:
 
 
 class Comparer:
-    """Compares a text, as A, with other texts, as B. With a detector, it also compares them without common text."""
+    """Compares a text (A) with other texts (B). If a detector is given, it also compares them without common text."""
 
     def __init__(self, text: TextWords, scheme: Scheme, detector: BoilerplateDetector | None) -> None:
         self._index, self._scheme, self._detector = ShingleIndex(text, scheme), scheme, detector

@@ -59,7 +59,7 @@ _TEXTS_AT_ONCE = 25
 _FEWEST, _MOST = 50, 1000
 #: A filter query, or a list of alternatives.
 Filter: TypeAlias = str | Sequence[str]
-#: Name of the score in a text of sort keys; `@score` is a field of that name.
+#: Sort key for the score of a hit; `@score` sorts by a field with the name "score".
 _SCORE = "score"
 #: Sort keys, or a text such as "cm:modified desc, name"; None to sort by score.
 Sort: TypeAlias = str | Sequence[Order] | None
@@ -257,8 +257,8 @@ class PreparedQuery:
             if name not in used
         ]
         self._warnings = (*warnings, *(warning for _, of_filter in chosen for warning in of_filter), *unused)
-        #: Numbers of shared tokens by id, taken from the scores of the last page; empty if its scores are other
-        #: numbers.
+        #: Numbers of shared tokens by id, taken from the scores of the last page; empty if these scores have another
+        #: meaning.
         self._counts: Mapping[str, int] = {}
         self._calibrated: CalibratedFingerprints | None = None
         if metric is not None:

@@ -40,7 +40,7 @@ MOST_LISTED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class LineError:
-    """Error in a line, counted from 1."""
+    """Error in a line of an upload; lines are counted from 1."""
 
     line: int
     message: str
@@ -48,7 +48,7 @@ class LineError:
 
 @dataclass(frozen=True, slots=True)
 class LineRepeats:
-    """The documents that a line's document repeats."""
+    """A line of an upload, and the documents that the document in this line repeats."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("line", "*repeats")
 

@@ -146,7 +146,7 @@ class WorkerLoop(asyncio.SelectorEventLoop):
         self, *args: Any, sock: socket.socket, **options: Any
     ) -> asyncio.Server:
         own = socket.socket(sock.family, sock.type)
-        # Allow the address while connections of an earlier service are still closing.
+        # Allow binding to the address while connections of an earlier service are still closing.
         own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # uvicorn binds its socket without this option, to notice another server at the address.
         for listener in (sock, own):

@@ -179,7 +179,7 @@ class Records:
         self._last_sketch: tuple[str | bytes, Sketch] | None = None
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
         self._remembered = _Remembered(-1, {}, {})
-        # For each field, by how much the current transaction changes its number of documents.
+        # Change of each field's number of documents in the current transaction.
         self._field_changes: Counter[str] = Counter()
         connected = connect_read_only if is_read_only else connect
         with sqlite_errors(path):
@@ -719,7 +719,7 @@ _FRAMES = zstandard.FORMAT_ZSTD1_MAGICLESS
 _PLAIN, _WITH_DICTIONARY = b"\0", b"\1"
 #: Bytes in the training sample, maximum number of characters from one text, and bytes in the dictionary.
 SAMPLED, _SAMPLED_OF_ONE, _DICTIONARY = 2 << 20, 1 << 14, 112_640
-#: Segment size k and d-mer size d of zstd's trainer: training takes 0.1 s.
+#: Segment size k and d-mer size d for zstd's trainer. With these values, training takes 0.1 s.
 _TRAINING = {"k": 200, "d": 8}
 
 
@@ -742,7 +742,7 @@ class TextCodec:
     def begin(self, texts: Iterable[str]) -> bytes | None:
         """Load the store's dictionary.
 
-        If it has none and the sample is large enough, train and return a new dictionary.
+        If the store has none and the sample is large enough, train and return a new dictionary.
         """
         if self._compressor is not self._without_dictionary:
             return None

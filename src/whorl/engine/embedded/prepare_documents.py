@@ -32,7 +32,7 @@ from whorl.query.plan.nodes import Kind, Value
 
 #: Name of tantivy's field for the words of all properties except OWN_FIELDS.
 _OTHER_WORDS = "words"
-#: Number of bits of a MinHash token, in an index with MinHash tokens and in an index without.
+#: Number of bits of a MinHash token if the index has MinHash tokens, and if it has none.
 _BITS_OF_MINHASH, _BITS_WITHOUT_MINHASH = 64, 8
 _NO_TOKENS: Numbers = np.empty(0, np.uint64)
 

@@ -198,7 +198,7 @@ class TokenIndex:
         """Add, replace or delete (None) documents by number; readers see the changes after `commit`."""
         self._buffered.update(documents)
         self._documents_written += len(documents)
-        # This counts the tokens of a document again if the document is replaced again.
+        # A document that is replaced twice is counted twice, because the sum need not be exact.
         self._tokens_buffered += sum(own.size for document in documents.values() if document for own in document.kinds)
         if self._tokens_buffered > MOST_BUFFERED:
             self._flush()

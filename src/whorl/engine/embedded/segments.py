@@ -352,7 +352,7 @@ class Segment:
         return _join_small(self._look_up_originals(kind, tokens))
 
     def with_copies(self, values: Numbers, ordinals: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
-        """Yield pairs of a value (such as a token's index) and a document; then the same for the documents' copies."""
+        """Yield the given pairs of a value (such as a token's index) and a document, then pairs with their copies."""
         yield values, ordinals
         is_copied = self._is_copied[ordinals]
         if is_copied.any():

@@ -256,7 +256,10 @@ def _distinct_tokens(tokens: Tokens) -> tuple[Tokens, Numbers]:
 
 
 def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers:
-    """For each token of `among`, return its element of `counts`, or 0 if it is not in `distinct`. Both ascend."""
+    """Return the count of each token in `among`, or 0 if it has none. `counts` belong to the tokens in `distinct`.
+
+    The tokens of both arrays ascend.
+    """
     if distinct.size == among.size:
         return counts
     multiplicities = np.zeros(among.size, np.int64)

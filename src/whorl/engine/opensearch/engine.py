@@ -423,7 +423,7 @@ class OpenSearchEngine(ServerEngine):
                 raise self._client.without_fields()
             text = searchable_text(mapping, self._names)
         except EngineResponseError as error:
-            # A user may have the right to search only.
+            # Ignore a refusal: the user may have the right to search only.
             if error.status != 403:
                 raise
         lacking = missing_fields_query(text=text)

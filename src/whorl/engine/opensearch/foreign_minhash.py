@@ -155,7 +155,7 @@ def token_count(scheme: Scheme) -> int:
 def find_scheme(field: MinHashField, count: int) -> Scheme | None:
     """Return the scheme that gives the long sample text `count` distinct tokens, or None.
 
-    Try the described scheme, then the scheme of releases that ignore bucket_count and hash_set_size.
+    Try the scheme that the settings describe, then the scheme of releases that ignore bucket_count and hash_set_size.
     """
     ignored = replace(field, bucket_count=512, hash_set_size=1).scheme
     return next((scheme for scheme in (field.scheme, ignored) if token_count(scheme) == count), None)

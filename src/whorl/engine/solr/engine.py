@@ -378,7 +378,7 @@ class SolrEngine(ServerEngine):
     def _holders(self, plan: BoundPlan, terms: Sequence[str], rows: int) -> Holders:
         key = self.collection.names.key
         body = search_request(self._prepare_plan(plan), self.collection.names, start=0, rows=rows)
-        # A computed field has a sum of powers of two, one power for each term that a document has.
+        # Request computed fields. Each is a sum of powers of two, one power for each term that the document has.
         body["fields"] = escape_field_names([key])
         for at, batch in enumerate(batches(terms, _BITS)):
             powers = [f"product({1 << bit},termfreq({PASSAGES},'{term}'))" for bit, term in enumerate(batch)]

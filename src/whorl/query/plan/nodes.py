@@ -41,7 +41,7 @@ Value: TypeAlias = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Adjacent words of `text` in a field, or in the default text fields.
+    """Documents with the words of `text` next to each other, in a field or in the default text fields.
 
     `slop` is the maximum number of moves; a move shifts one word by one place. Swapping two words takes two moves.
     """
@@ -54,7 +54,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class InOrder:
-    """Words or patterns in this order, with at most `slop` other words between them."""
+    """Documents with words or patterns in this order, and at most `slop` other words between them."""
 
     words: tuple[Pattern, ...]
     slop: int = 0
@@ -64,7 +64,10 @@ class InOrder:
 
 @dataclass(frozen=True, slots=True)
 class FuzzyWord:
-    """Words that differ from a word by at most `edits` (1 or 2) letters inserted, deleted, replaced or swapped."""
+    """Documents with a word at most `edits` (1 or 2) edits away from `word`.
+
+    An edit inserts, deletes or replaces a letter, or swaps two neighbouring letters.
+    """
 
     word: str
     edits: int
@@ -74,7 +77,7 @@ class FuzzyWord:
 
 @dataclass(frozen=True, slots=True)
 class Equal:
-    """A whole value of a field."""
+    """Documents with exactly this whole (not tokenized) value in a field."""
 
     field: str
     kind: Kind
@@ -84,7 +87,7 @@ class Equal:
 
 @dataclass(frozen=True, slots=True)
 class WildcardValue:
-    """Whole text values of a field that match a pattern."""
+    """Documents with a whole text value in a field that matches a pattern."""
 
     field: str
     pattern: Pattern
@@ -93,7 +96,7 @@ class WildcardValue:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Whole values of a field in a range. If a bound is None, the range is open. Texts are ordered by code point."""
+    """Documents with a whole value in a range (None: no bound). Texts are ordered by code point."""
 
     field: str
     kind: Kind
@@ -106,7 +109,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """Any value in a field; `kind` is the field's type."""
+    """Documents with any value in a field; `kind` is the field's type."""
 
     field: str
     kind: Kind
@@ -128,7 +131,7 @@ class MatchAll:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """Matches no document; `reason` explains it to the user."""
+    """No documents; `reason` is an explanation for the user."""
 
     reason: str
 

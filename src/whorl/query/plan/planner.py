@@ -616,7 +616,8 @@ def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
     for word, (start, stop) in zip(split, spans.tolist(), strict=True):
         if not word:
             continue
-        # Words also end at a change of script, and the letters that replace wildcards belong to a script.
+        # Words end at a change of script, and the letters that replace wildcards have another script than the word. So
+        # join a word and a wildcard that touch.
         is_touched = start == end and (words[-1][-1] in wildcards or word[0] in wildcards)
         if is_touched:
             words[-1] += word

@@ -60,8 +60,8 @@ class Candidates:
     """Documents that may have a passage of a text.
 
     Args:
-        found: Hits in reading order: the best hit of each part of the text, then the second best of each part, and so
-            on.
+        found: Hits in the order in which to read them: the best hit of each part of the text, then the second best of
+            each part, and so on.
     """
 
     found: tuple[Hit, ...]
@@ -253,7 +253,7 @@ def find_passage_candidates(
             best |= dict.fromkeys(_find_best(engine, scheme, stretch, left_out))
             done += 1
         holders = engine.passage_holders(known, most=MANY, among=tuple(best), left_out=left_out)
-        # The documents with most hashes of a stretch may still lack one of them. Look up again the hashes that no
+        # The documents with most hashes of a crowded part may still lack one of them. Look up again the hashes that no
         # returned document has.
         is_kept = dict(zip(known, np.bincount(holders.numbers, minlength=len(known)).tolist(), strict=True))
         found, missing = len(missing), [number for number in missing if not is_kept[number]]

@@ -197,7 +197,7 @@ def find_sources(
     if scheme is not None:
         certain = find_passage_candidates(engine, scheme, of_text, min_words, left_out=left_out)
         warnings += certain.warnings
-        # If true, the words of any passage hash are a passage: at least min_words, and all of them count.
+        # True if the words of every single passage hash make a passage: they are at least min_words, and all count.
         is_whole = min_words <= scheme.hashed_words and bool(is_counted.all())
         certain_words, crowded = scheme.run_words, certain.crowded
         groups = [group for group in certain.groups if group.ids != [own_id]]
@@ -534,7 +534,7 @@ def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
     """Return the starts and the length of phrases to look up: each passage with a word in a gap contains one of them.
 
     Args:
-        gaps: Words that no source is known to have.
+        gaps: Ranges of words that no source is known to have.
         run: Minimum length of a passage in words.
         proven: Number of words that a passage hash covers, if no gap has all words of a hash; otherwise 0.
     """

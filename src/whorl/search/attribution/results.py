@@ -142,7 +142,7 @@ class Attribution:
 
     @property
     def covered_words(self) -> int:
-        """Counted words of the text in a passage of a source."""
+        """Number of counted words of the text that are in a passage of a source."""
         return sum(source.new_words for source in self.sources)
 
     @property

@@ -85,7 +85,7 @@ AT_ONCE = 2_000
 FEW = 100
 #: Maximum size of a source to look up as phrases, in shingles.
 MOST_PHRASES = 128
-#: Default threshold of a calibrated FINGERPRINT that states no numbers.
+#: Threshold of a calibrated FINGERPRINT if the query gives none.
 _OVERLAP = Fraction(1, 5)
 #: Each page of hits needs the same plan, so cache it.
 _plan = lru_cache(64)(make_plan)
@@ -193,7 +193,7 @@ class SketchSearch:
         return Batch(candidates, self._judge_candidates(candidates, seen if own is None else seen | {own}))
 
     def _judge_candidates(self, candidates: Candidates, left_out: Set[str]) -> RankedHits:
-        """Return the candidates that are hits by their sketches, without the documents in `left_out`."""
+        """Return the candidates that are hits according to their sketches, without the documents in `left_out`."""
         positions, overlaps = candidates.compare(self._sketch, left_out)
         if not positions:
             return RankedHits()
@@ -422,7 +422,7 @@ def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> S
 def search_without(
     ignored: BoilerplateDetector | None, sources: Sources, reference: str, criteria: SimilarCriteria
 ) -> SimilarSearch:
-    """Return the search of a source, without the text that `ignored` detects."""
+    """Return the search of a source. If `ignored` is given, the search ignores the common text that it detects."""
     if ignored is None:
         return search_for(sources, reference, criteria)
     return ResidualSearch(sources.engine, sources.source(reference), criteria, ignored)

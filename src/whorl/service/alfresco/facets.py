@@ -102,7 +102,7 @@ def answer_facets(
 ) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
     """Return the answers to requests about all hits of a query, and warnings for the user.
 
-    The engine gets one request. `without` has the positions of filters that do not apply to the counts.
+    All are sent to the engine in one request. `without` has the positions of filters that do not apply to the counts.
 
     Raises:
         ParameterError: A field holds words, which cannot be counted, or has no numbers for statistics.
@@ -279,7 +279,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a range. If a bound is None, the step is open."""
+    """One step of a range. If a bound is None, the step is open on that side."""
 
     label: str
     low: Bound | None

@@ -46,7 +46,8 @@ class AlfrescoModel(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _is_flag_or_number(cls, value: Any, info: ValidationInfo) -> Any:
-        # Alfresco accepts a number as text, but no boolean as a number, and no number as a boolean.
+        # Alfresco accepts a number written as text, but not a boolean instead of a number, or a number instead of a
+        # boolean.
         annotation = cls.model_fields[str(info.field_name)].annotation
         if _holds(annotation, bool) and isinstance(value, int | float) and not isinstance(value, bool):
             raise ValueError("this is true or false, not a number")
@@ -169,7 +170,7 @@ class FacetFields(AlfrescoModel):
 
 
 class IntervalSet(AlfrescoModel):
-    """One interval. `*` leaves an end open."""
+    """One interval. The bound `*` leaves it open on that side."""
 
     label: Text | None = None
     start: _Bound

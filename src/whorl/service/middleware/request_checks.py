@@ -57,7 +57,7 @@ def _ambiguity(scope: Scope) -> str:
     return ""
 
 
-#: Entry of the allowed hosts that allows all.
+#: Entry in the list of allowed hosts that allows every host.
 ANY = "*"
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
 
