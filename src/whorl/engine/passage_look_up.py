@@ -65,7 +65,7 @@ def look_up_holders(
     """Look up passage hashes for `Engine.passage_holders`, with requests of limited size.
 
     `ask` takes passage hashes, ids of documents (None for all), and a maximum number of documents. It returns the
-    documents with any of the hashes, each with the positions of its hashes in the argument.
+    documents with any of the hashes, each with the positions of its hashes in the first argument.
     """
     positions = {number: position for position, number in enumerate(counts)}
     rare = [(number, count) for number, count in counts.items() if 0 < count <= most]

@@ -39,7 +39,7 @@ _LINE = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)", re.ASCII)
 class CompareOptions(TypedDict, total=False):
     """Keywords of `Store.compare` that define common text (boilerplate).
 
-    With these keywords, the result also has the shares without common text; see `CommonOptions`.
+    If one of them is given, the result also has the shares without common text; see `CommonOptions`.
     """
 
     common_above: str | None

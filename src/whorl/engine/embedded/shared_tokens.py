@@ -279,7 +279,7 @@ _NO_TOTALS: Final[_Totals] = (_NO_NUMBERS, _NO_NUMBERS)
 
 
 def _add_counts(total: _Totals, ordinals: Numbers, counts: Numbers) -> _Totals:
-    """Add counts of documents, by ordinal in a segment, to the totals; drop counts of 0."""
+    """Add the counts of documents, which are given by their ordinals, to the totals; drop counts of 0."""
     if not counts.all():
         is_any = counts > 0
         ordinals, counts = ordinals[is_any], counts[is_any]

@@ -477,7 +477,7 @@ class SegmentFiles:
                         require_sound(path)
                     sound.add(key)
             except FileNotFoundError:
-                # If a merge has just deleted the file, meta.json has changed. Then read it again.
+                # If a merge has just deleted the file, meta.json has changed, so read it again.
                 if meta == _state(self._folder / META):
                     raise
             else:

@@ -196,7 +196,7 @@ class SolrClient:
         except EngineResponseError as error:
             if error.status != 400:
                 raise
-            # Without SolrCloud, the URL already names a core, so yield this client.
+            # On a standalone Solr, the URL already names a core, so yield this client.
             yield self
             return
         base = self.url.rpartition("/")[0]

@@ -343,8 +343,8 @@ class SolrEngine(ServerEngine):
     ) -> Iterator[tuple[str, SolrResponse]]:
         """Yield each reference that names a document, with the document.
 
-        `ask` takes values by field, and names of fields. It returns the named fields of the documents with any of the
-        values.
+        `ask` takes a mapping from fields to values, and the names of the fields to return. It returns these fields of
+        the documents with any of the values.
         """
         collection = self.collection
         handles = [*filter(None, (collection.names.key, collection.dbid, collection.noderef))]

@@ -109,8 +109,8 @@ def find_candidates(
     """Find the documents that may have a passage of the searched parts of a text.
 
     Args:
-        searched: Parts of the text to search, as ranges of words; int64 array of shape (parts, 2). They are searched as
-            one text.
+        searched: Parts of the text to search, as ranges of words; int64 array of shape (parts, 2). The parts are
+            searched as one text.
         recall: Required chance that a document with a passage is found, a fraction in (0, 1].
         min_words: Minimum length of a passage in words.
     """

@@ -172,7 +172,7 @@ def _fingerprint(reference: str, measured: Measured) -> dict[str, Any]:
 
 
 def _first_present(spellings: tuple[str, ...], there: Collection[str], names: Mapping[str, str]) -> str:
-    """Return the stored name of the first of `spellings` that the document has, or ""."""
+    """Return the stored name of a property: the first of its possible names that the document has, or ""."""
     for spelling in spellings:
         local = spelling.partition(":")[2]
         for name in (names.get(spelling), spelling, names.get(local), local, spelling.replace(":", "_")):
@@ -354,7 +354,7 @@ def _entries(
         {
             "entry": entry(
                 hit,
-                # The document may have been deleted after the search. Then show only its id and name.
+                # If the document was deleted after the search, show only its id and name.
                 documents.get(hit.id) or Stored(hit.id, hit.name, {}),
                 names=store.names,
                 include=body.include,

@@ -267,7 +267,7 @@ def _name_query(typed: str, store: Store) -> str:
     profile = store.engine.scheme.profile
     queries = []
     for piece in typed.split()[:_MOST_PIECES]:
-        # A store may index only the words of names. Then search the words of the piece.
+        # If the store indexes only the words of names, search for the words of the piece.
         is_whole = Kind.KEYWORD in places["name"]
         words = [(piece,)] if is_whole else words_of((piece,), profile)
         in_name = [_join_all([_contains_text(word, "name") for word in words])] if words and places["name"] else []
