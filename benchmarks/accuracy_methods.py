@@ -14,7 +14,7 @@ from accuracy_truth import Hashed, Postings
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.minhash.bucket_estimates import buckets_of, compare_buckets, judge_buckets
-from whorl.fingerprint.minhash.signature_and_tokens import band_rows, min_should_match, wrapped_bands
+from whorl.fingerprint.minhash.signature_and_tokens import band_rows, cut_bands, min_should_match
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.statistics.overlap_estimates import Estimate
 from whorl.search.similar.minhash_plan import make_minhash_plan
@@ -114,7 +114,7 @@ class Bands:
         if question.metric is Metric.B_IN_A or not minima.size:
             return None
         rows = band_rows(minima.size, Fraction(question.threshold, 100), Fraction(question.recall, 100))
-        bands = wrapped_bands(range(minima.size), rows)
+        bands = cut_bands(range(minima.size), rows)
         if not self._is_wrapped and minima.size % rows:
             bands = bands[:-1]
         places, owners = self._tokens.postings.pairs(minima)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from whorl import Document
 from whorl.fingerprint.minhash.signature_and_tokens import minima_of
-from whorl.fingerprint.shingling import Scheme, murmur_pieces, numbered_hashes, pieces
+from whorl.fingerprint.shingling import Scheme, lucene_hashes, murmur_pieces, pieces
 from whorl.fingerprint.statistics.metric import Metric, Percent, least_overlap
 from whorl.search.similar.options import make_criteria
 
@@ -36,7 +36,7 @@ class Hashed:
 
 def hashed(text: str) -> Hashed:
     murmur = list(murmur_pieces(pieces(text, SCHEME.profile), SCHEME.shingle_size))
-    highs = [numbered_hashes(piece, 0)[0] for piece in murmur]
+    highs = [lucene_hashes(piece, 0)[0] for piece in murmur]
     return Hashed(np.unique(np.concatenate([np.empty(0, np.uint64), *highs])), minima_of(murmur, SCHEME)[:, 0])
 
 

@@ -82,13 +82,13 @@ class Clocks:
 #: Timed functions: the part, the module, and the name in it; a method is Class.name.
 PARTS = (
     ("reading documents", "whorl.duplicates.input", "documents_in"),
-    ("words and hashes", "whorl.duplicates.sketching", "hashed_together"),
+    ("words and hashes", "whorl.duplicates.sketching", "hash_together"),
     ("importing numba and loading the loops", "whorl.fingerprint.fingerprint_texts", "kernel_if_ready"),
     ("waiting for workers", "whorl.duplicates.worker_pool", "Future.result"),
     ("ending workers", "whorl.duplicates.worker_pool", "ProcessPoolExecutor.shutdown"),
-    ("columns and keys of sketches", "whorl.duplicates.sketching", "Sketching._in_columns"),
+    ("columns and keys of sketches", "whorl.duplicates.sketching", "Sketching._make_batch"),
     ("putting documents aside", "whorl.duplicates.sketch_store", "TemporarySketchStore.add"),
-    ("looking for ids that came before", "whorl.duplicates.sketch_store", "IdFile._later"),
+    ("looking for ids that came before", "whorl.duplicates.sketch_store", "IdFile._find_repeated"),
     ("candidates", "whorl.duplicates.all_pairs", "find_candidates"),
     ("hashes that meet, of these", "whorl.duplicates.prefix_filter", "index_tokens"),
     ("verification", "whorl.duplicates.all_pairs", "verify_pairs"),

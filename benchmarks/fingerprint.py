@@ -64,7 +64,7 @@ def shingles(text: str) -> list[str]:
 
 def whorl_kernel() -> Contender:
     forget()
-    return Kernel(SCHEME).many
+    return Kernel(SCHEME).bucket_minima
 
 
 def whorl_plain() -> Contender:
@@ -255,7 +255,7 @@ def where(texts: Sequence[str], rounds: int) -> None:
     segmented = [
         (words.copy(), starts.copy(), before)
         for batch in batches
-        for _, words, starts, before in one._scanned_windows(batch)
+        for _, words, starts, before in one._scan_windows(batch)
     ]
     count = sum(int(before[-1]) for _, _, before in segmented)
     units = sum(int(starts[-1]) for _, starts, _ in segmented)
@@ -286,7 +286,7 @@ def where(texts: Sequence[str], rounds: int) -> None:
     stream = bytes(1 << 26)
     per_byte = best_of(rounds, lambda: mmh3.mmh3_x64_128_digest(stream)) / len(stream)
     times = {
-        "all": best_of(rounds, lambda: [one.many(batch) for batch in batches], renew),
+        "all": best_of(rounds, lambda: [one.bucket_minima(batch) for batch in batches], renew),
         "encode to UTF-16": best_of(rounds, lambda: [list(kernel._windows(batch, kernel.WINDOW)) for batch in batches]),
         "break and fold, in the loop": best_of(rounds, scan),
         "break and fold, with what the plain route is asked for": best_of(rounds, spell, renew),
@@ -356,7 +356,7 @@ def min_locked(texts: Sequence[str], rounds: int) -> float:
     shares = []
     for _ in range(rounds):
         inside[0], start = 0, time.thread_time_ns()
-        one.many(texts)
+        one.bucket_minima(texts)
         shares.append(1 - inside[0] / (time.thread_time_ns() - start))
     return min(shares)
 
@@ -382,7 +382,7 @@ print(f"a text of {{len(text) / 1e9:.2f}} GB: {{(after - before) / 1024:.0f}} MB
             "work = lambda text: text_minima(text, Scheme())",
         ]
     )
-    print("numba", run(program.format(work=f"{_KERNEL}\nwork = lambda text: Kernel().many([text])")))
+    print("numba", run(program.format(work=f"{_KERNEL}\nwork = lambda text: Kernel().bucket_minima([text])")))
     print("plain", run(program.format(work=plain)))
 
 
@@ -394,7 +394,7 @@ start, busy = time.perf_counter(), time.process_time()
 {work}
 print(f"{{time.perf_counter() - start:.2f}} s ({{time.process_time() - busy:.2f}} s of processor time)")
 """
-    fast = program.format(work=f"{_KERNEL}\nKernel().many(['a b c d e'])")
+    fast = program.format(work=f"{_KERNEL}\nKernel().bucket_minima(['a b c d e'])")
     plain = program.format(
         work="from whorl.fingerprint.fingerprint_texts import fingerprints\nfingerprints(['a b c d e'])"
     )

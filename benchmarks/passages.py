@@ -36,7 +36,7 @@ from line_report import Line, report
 from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare_texts import words_of
-from whorl.fingerprint.shingling import joined_words
+from whorl.fingerprint.shingling import read_joined_words
 from whorl.fingerprint.winnowing import PassageScheme, run_hashes, winnow
 from whorl.search.attribution.candidates import MANY, find_candidates, find_passage_candidates
 
@@ -113,7 +113,7 @@ def covered(returned: Iterable[str], own: Sequence[Passage]) -> list[bool]:
 
 def is_followed(store: Store, passage: Passage) -> bool:
     """Check if a passage has a hash that occurs in at most `MANY` documents."""
-    numbers = winnow(joined_words(passage.text, store.engine.scheme.profile), SCHEME).tolist()
+    numbers = winnow(read_joined_words(passage.text, store.engine.scheme.profile), SCHEME).tolist()
     return min(store.engine.passage_counts(numbers)) <= MANY
 
 
@@ -193,7 +193,7 @@ def measured(corpus: Path, many: int, host_count: int, source_count: int) -> Ite
 
 def designed(corpus: Path) -> Iterator[Line]:
     """Count pairs that share a number, by the words under a hash."""
-    samples = [joined_words(text, "icu74") for _, text in islice(texts(corpus), 500)]
+    samples = [read_joined_words(text, "icu74") for _, text in islice(texts(corpus), 500)]
 
     def pairs(of_each: Iterable[Iterable[int]]) -> set[tuple[int, int]]:
         owners = defaultdict(list)

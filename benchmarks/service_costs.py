@@ -26,7 +26,7 @@ from urllib.parse import quote
 
 from load_servers import free_port, until_it_answers
 from whorl import Store, open_store
-from whorl.cli.demo import found_texts
+from whorl.cli.demo import find_texts
 from whorl.fingerprint.compiled.kernel import WORTH_LOADING, Kernel
 from whorl.output.json_conversion import values
 from whorl.output.search import make_measured_page
@@ -112,7 +112,7 @@ def main() -> None:
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
         store = opened.enter_context(open_store(folder / "store"))
-        store.index(found_texts())
+        store.index(find_texts())
         sources = {"service": Path(__file__).parents[1]} | ({"before": options.before} if options.before else {})
         servers = {
             name: opened.enter_context(_server(folder / "store", checkout / "src"))

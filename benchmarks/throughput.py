@@ -32,7 +32,7 @@ from urllib.parse import quote, urlsplit
 
 from load_servers import ENGINES, KEY, SearchServer, Service
 from whorl import Document, open_store
-from whorl.cli.demo import found_texts
+from whorl.cli.demo import find_texts
 from whorl.fingerprint.compiled.kernel import WORTH_LOADING, Kernel
 from whorl.output.json_conversion import values
 from whorl.output.search import make_measured_page
@@ -224,7 +224,7 @@ def main() -> None:
         if options.engine != "embedded":
             store = stack.enter_context(SearchServer(options.engine, folder / options.engine)).store
         with open_store(store) as opened:
-            opened.index(Document(text.id, text.text, text.name) for text in found_texts())
+            opened.index(Document(text.id, text.text, text.name) for text in find_texts())
         for who, kind, clients, measured in measure(store, folder, options.seconds, options.rounds):
             results[who, kind, clients].append(measured)
     header = ["answers, processes", "request", "clients", "a second", "median ms", "p99 ms", "slowest ms"]

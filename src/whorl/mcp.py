@@ -87,15 +87,15 @@ def trim(answer: dict[str, Any], limit: int) -> Counter[str]:
     left_out: Counter[str] = Counter()
     surplus = _size(answer) - (limit - _COUNTS)
     if surplus > 0:
-        surplus = _shorten(_outermost(str, answer), _LONG_TEXT, surplus, left_out)
+        surplus = _shorten(_find_outermost(str, answer), _LONG_TEXT, surplus, left_out)
     if surplus > 0:
         surplus = _shorten(_innermost_lists(answer), _FEW, surplus, left_out)
-    outer = list(_outermost(list, answer))
+    outer = list(_find_outermost(list, answer))
     while outer and surplus > 0:
         surplus = _shorten(outer, 1, surplus, left_out)
-        outer = [inner for part in outer for inner in _outermost(list, part.value, part.path)]
+        outer = [inner for part in outer for inner in _find_outermost(list, part.value, part.path)]
     if surplus > 0:
-        _shorten(_outermost(str, answer), 1, surplus, left_out)
+        _shorten(_find_outermost(str, answer), 1, surplus, left_out)
     return left_out
 
 
@@ -136,13 +136,13 @@ def _items(holder: Any, path: str) -> Iterator[_Part]:
             yield _Part(holder, index, path)
 
 
-def _outermost(kind: type, holder: Any, path: str = "") -> Iterator[_Part]:
+def _find_outermost(kind: type, holder: Any, path: str = "") -> Iterator[_Part]:
     """Yield the outermost values of a type in an object, or in the items of a list."""
     for part in _items(holder, path):
         if isinstance(part.value, kind):
             yield part
         else:
-            yield from _outermost(kind, part.value, part.path)
+            yield from _find_outermost(kind, part.value, part.path)
 
 
 def _innermost_lists(holder: Any, path: str = "") -> Iterator[_Part]:

@@ -470,13 +470,13 @@ class Store:
             UnknownDocumentError: The store has no document of that name.
             ParameterError: A document has no stored text.
         """
-        from whorl.fingerprint.compare_texts import rejoined_pair, words_of
+        from whorl.fingerprint.compare_texts import rejoin_pair, words_of
         from whorl.search.boilerplate import Comparer, detector_for_comparison
 
         options = operation_of(CompareOperation, options, keywords)
         texts, scheme = Sources(self.engine, source, self.references).fetch_whole_texts([a, b]), self.engine.scheme
         common = detector_for_comparison(self.engine, options.common_above, options.boilerplate)
-        of_a, of_b = rejoined_pair(words_of(texts[a], scheme), words_of(texts[b], scheme))
+        of_a, of_b = rejoin_pair(words_of(texts[a], scheme), words_of(texts[b], scheme))
         return Comparer(of_a, scheme, common).compare(of_b)
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
@@ -575,7 +575,7 @@ def open_store(
         )
     if no_text and "://" in name:
         raise ParameterError(f"no_text is for a folder, and {name} is not one")
-    scheme = None if isinstance(passages, bool) else PassageScheme.of_runs(passages)
+    scheme = None if isinstance(passages, bool) else PassageScheme.for_runs(passages)
     if _is_of_a_cluster(name, settings):
         name = f"opensearch+{name}"
     if name.startswith(("opensearch+", "elasticsearch+")):

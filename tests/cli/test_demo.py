@@ -51,13 +51,13 @@ def test_a_question_about_an_id_of_any_kind(folder: Path) -> None:
     odd = 'licence/a_70 "b" \\c'
     with open_store(folder / "store") as store:
         store.index(Document(name, FIRST, properties={"kind": "licence"}) for name in (odd, f"{odd}_1"))
-        assert set(demo.chosen_documents(store)) <= {odd, f"{odd}_1"}
-        tree = parse(demo.question(odd))
+        assert set(demo.choose_documents(store)) <= {odd, f"{odd}_1"}
+        tree = parse(demo.make_query(odd))
         assert isinstance(tree, And)
         source = tree.children[0]
         assert isinstance(source, Fingerprint)
         assert source.reference == odd
-        assert store.search(demo.question(odd), rows=0).total == 0
+        assert store.search(demo.make_query(odd), rows=0).total == 0
 
 
 @pytest.mark.parametrize("kind", ["module", "none"])
@@ -66,7 +66,7 @@ def test_a_machine_with_few_texts(folder: Path, monkeypatch: pytest.MonkeyPatch,
     Without licences, the demo uses modules; without any text, it is an error.
     """
     few = [] if kind == "none" else [Document("module/a", FIRST, properties={"kind": "module"})]
-    monkeypatch.setattr(demo, "found_texts", lambda: iter(few))
+    monkeypatch.setattr(demo, "find_texts", lambda: iter(few))
     result = whorl("demo", "--store", "demo")
     assert result.exit_code == (0 if few else 1)
     assert ("Which documents share text with module/a?" in result.stdout) is bool(few)

@@ -191,7 +191,7 @@ def test_passages_of_another_length(notes: Path) -> None:
     """
     assert whorl("index", "--store", "store", "--passages", "8", "notes").exit_code == 0
     with open_store("store") as opened:
-        assert opened.engine.passage_scheme == PassageScheme.of_runs(8)
+        assert opened.engine.passage_scheme == PassageScheme.for_runs(8)
     result = whorl("index", "--store", "store", "--passages", "notes")
     assert result.exit_code == 1
     assert "finds passages of 8 words, and those of 20 were asked for; ask for 8" in result.stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import whorl
-from whorl.cli.output_files import require_writable, written_file
+from whorl.cli.output_files import open_output, require_writable
 from whorl.errors import ParameterError
 
 
@@ -18,7 +18,7 @@ def test_a_file_is_in_its_place_once_it_is_whole(folder: Path) -> None:
     """
     file = folder / "out.txt"
     file.write_text("before", encoding="utf-8")
-    with written_file(file) as out:
+    with open_output(file) as out:
         out.write("after")
         assert file.read_text(encoding="utf-8") == "before"
     assert file.read_text(encoding="utf-8") == "after"
@@ -27,7 +27,7 @@ def test_a_file_is_in_its_place_once_it_is_whole(folder: Path) -> None:
         with pytest.raises(ParameterError, match=r"is a folder; name a file|cannot be written"):
             require_writable(wrong)
     for wrong in (folder / "nosuch" / "out.txt", file / "out.txt"):
-        with pytest.raises(ParameterError, match="cannot be written"), written_file(wrong):
+        with pytest.raises(ParameterError, match="cannot be written"), open_output(wrong):
             pass
 
 
@@ -40,7 +40,7 @@ def test_output_follows_a_link(folder: Path) -> None:
     link.symlink_to(file)
     for text in ("first", "second"):
         require_writable(link)
-        with written_file(link) as out:
+        with open_output(link) as out:
             out.write(text)
         assert link.is_symlink()
         assert file.read_text(encoding="utf-8") == text
@@ -76,14 +76,14 @@ def test_two_write_to_one_file(folder: Path) -> None:
     file = folder / "out.txt"
 
     def fails() -> None:
-        with written_file(file) as out:
+        with open_output(file) as out:
             out.write("nothing")
             raise RuntimeError
 
-    with written_file(file) as out, pytest.MonkeyPatch.context() as patch:
+    with open_output(file) as out, pytest.MonkeyPatch.context() as patch:
         patch.setattr("os.getpid", lambda: 0)
         require_writable(file)
-        with written_file(file) as other:
+        with open_output(file) as other:
             other.write("other")
         with pytest.raises(RuntimeError):
             fails()

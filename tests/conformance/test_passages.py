@@ -71,7 +71,7 @@ def documents(run: int) -> dict[str, list[str]]:
 def _filled(where: str | Path, run: int) -> Iterator[Store]:
     """Fill a store, which never opens for passages of another length."""
     with open_store(where, passages=True if "://" in str(where) else run) as store:
-        assert store.engine.passage_scheme == PassageScheme.of_runs(run)
+        assert store.engine.passage_scheme == PassageScheme.for_runs(run)
         store.index(Document(document_id, " ".join(own)) for document_id, own in documents(run).items())
         store.index([Document("broken", broken_at_line_ends(WHOLE)), Document("whole", " ".join(WHOLE[:40]))])
         store.index(_documents_with_broken_words(run))
@@ -148,7 +148,7 @@ def test_holders(passage_store: Store, run: int) -> None:
     The documents of each number equal those of plain sets; a frequent number is looked up only in documents with a rare
     number and in the named ones.
     """
-    scheme = PassageScheme.of_runs(run)
+    scheme = PassageScheme.for_runs(run)
     numbers = winnow(join(TEXT), scheme).tolist()
     own = {document_id: set(winnow(join(words), scheme).tolist()) for document_id, words in documents(run).items()}
     counts = dict(zip(numbers, passage_store.engine.passage_counts(numbers), strict=True))

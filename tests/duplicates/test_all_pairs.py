@@ -45,7 +45,7 @@ def test_the_order_of_documents_does_not_matter() -> None:
             together,
             first_of_equals(keys, together.sizes),
             JoinOptions(options),
-            known=Pairs.together([]),
+            known=Pairs.concatenate([]),
             is_known=np.zeros(len(sets), np.bool_),
             keys=keys,
         )
@@ -73,7 +73,7 @@ def test_a_crowd_is_connected_without_all_its_pairs() -> None:
         sketches,
         firsts,
         JoinOptions(options, spanning_only=True),
-        known=Pairs.together([]),
+        known=Pairs.concatenate([]),
         is_known=np.zeros(len(sets), np.bool_),
     )
     assert 3_999 <= len(pairs) < 20_000
@@ -104,7 +104,7 @@ def test_connected_documents_are_not_compared_again(monkeypatch: pytest.MonkeyPa
     for old in (0, 100):
         labels, counts = [], []
         is_known = np.arange(len(sets)) < old
-        known = Pairs.together([])
+        known = Pairs.concatenate([])
         for spanning_everywhere in (False, True):
             compared = 0
             options = JoinOptions(question, spanning_only=True, spanning_everywhere=spanning_everywhere)
@@ -142,7 +142,7 @@ def test_a_family_needs_few_hashes(monkeypatch: pytest.MonkeyPatch, strangers: i
         sketches_of(sets),
         np.arange(len(sets)),
         JoinOptions(pair_options("jaccard", 80), spanning_only=True),
-        known=Pairs.together([]),
+        known=Pairs.concatenate([]),
         is_known=np.zeros(len(sets), np.bool_),
     )
     assert looked_up <= 64 * len(sets)
@@ -167,12 +167,12 @@ def test_a_crowd_of_chains_has_the_components_of_all_pairs(old: int) -> None:
         truly = UnionFind(60)
         truly.join(everything.a, everything.b)
         is_new = np.arange(60) >= old
-        known = everything.only(~is_new[everything.a] & ~is_new[everything.b])
+        known = everything.select(~is_new[everything.a] & ~is_new[everything.b])
         links = _SpanningPairs(sketches, options, is_new)
         links.add(known)
         # Test with and without an earlier attempt to decide the block.
         early = links.probe_block(np.arange(60))[0] if seed % 2 else []
-        results = Pairs.together([known, *early, *links.within_block(np.arange(60))])
+        results = Pairs.concatenate([known, *early, *links.within_block(np.arange(60))])
         linked = UnionFind(60)
         linked.join(results.a, results.b)
         assert linked.labels().tolist() == truly.labels().tolist()

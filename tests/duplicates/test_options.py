@@ -154,9 +154,9 @@ def test_rank_of_a_value() -> None:
     """
     A document with a larger rank is kept under every policy; numbers may be text, as in CSV.
     """
-    assert Keep("largest", "q").worth("0.75") == Keep("largest", "q").worth((0.75, 2)) == 0.75
-    assert Keep("smallest", "q").worth(3) == -3
-    assert Keep("oldest", "d").worth("1970-01-02") == -86_400
-    assert [Keep("largest", "q").worth(value) for value in ("", "good", None, float("nan"), "inf", 10**400)] == [
+    assert Keep("largest", "q").rank_of("0.75") == Keep("largest", "q").rank_of((0.75, 2)) == 0.75
+    assert Keep("smallest", "q").rank_of(3) == -3
+    assert Keep("oldest", "d").rank_of("1970-01-02") == -86_400
+    assert [Keep("largest", "q").rank_of(value) for value in ("", "good", None, float("nan"), "inf", 10**400)] == [
         None
     ] * 6

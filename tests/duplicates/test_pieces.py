@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.duplicates.options import Granularity
-from whorl.duplicates.pieces import pieces, pieces_of, without
+from whorl.duplicates.pieces import pieces, pieces_of, remove_pieces
 from whorl.errors import DocumentError
 from whorl.model import Document
 
@@ -28,7 +28,7 @@ def test_pieces_cover_the_text(text: str, level: Granularity, numbers: set[int])
     )
     assert all(made[f"d#{at}"] == text[begin:end] for at, (begin, end, _) in enumerate(cut, 1) if f"d#{at}" in made)
     if level != "document":
-        left = without(text, "d", {f"d#{number}" for number in numbers}, level)
+        left = remove_pieces(text, "d", {f"d#{number}" for number in numbers}, level)
         remaining_text = "".join(text[begin:after] for at, (begin, _, after) in enumerate(cut, 1) if at not in numbers)
         assert left == (text if remaining_text == text else remaining_text if remaining_text.strip() else None)
 

@@ -23,7 +23,7 @@ def verified_pairs(sketches: Sketches, probe_keys: PairOptions, most: int = MOST
         for candidate in find_candidates(sketches, JoinOptions(probe_keys, most=most))
         if isinstance(candidate, CandidatePairs)
     ]
-    return Pairs.together([verify_pairs(sketches, part.smaller, part.larger, probe_keys) for part in candidates])
+    return Pairs.concatenate([verify_pairs(sketches, part.smaller, part.larger, probe_keys) for part in candidates])
 
 
 @pytest.mark.slow
@@ -115,7 +115,7 @@ def test_boilerplate_makes_few_candidates(share: int) -> None:
         if isinstance(candidate, CandidatePairs)
     ]
     assert sum(part.smaller.size for part in candidates) < 10 * len(sets)
-    pairs = Pairs.together([verify_pairs(sketches, part.smaller, part.larger, probe_keys) for part in candidates])
+    pairs = Pairs.concatenate([verify_pairs(sketches, part.smaller, part.larger, probe_keys) for part in candidates])
     assert set(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)) == {(at, 3_000 + at) for at in range(100)}
 
 

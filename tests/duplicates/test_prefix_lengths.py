@@ -109,5 +109,5 @@ def test_counted_hashes() -> None:
     sketches = sketches_of([numbers(random.Random(1), 200)] * 2, SMALL)
     aimed = Round(pair_options("containment", 80), 16, Fraction(9, 10), False)
     lengths = aimed.prefix_lengths(sketches, np.arange(2), 2)
-    assert lengths.used_hashes(np.array([True, False])).tolist() == [int(lengths.counts[0]), 16]
+    assert lengths.count_used_hashes(np.array([True, False])).tolist() == [int(lengths.counts[0]), 16]
     assert aimed.has_more_hashes(sketches, np.arange(2), lengths).all()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from whorl.cli.main import main
 from whorl.duplicates import DuplicatesOptions, passages_among
-from whorl.duplicates.pieces import by_document, without_ranges
+from whorl.duplicates.pieces import group_by_document, without_ranges
 from whorl.duplicates.results_and_retention import Cluster
 from whorl.errors import ParameterError
 from whorl.fingerprint.words.tokenizer import tokens_and_spans
@@ -51,7 +51,7 @@ def spans_read(clusters: Sequence[Cluster], documents: Sequence[Document]) -> se
     for cluster in clusters:
         stretches = []
         for match in cluster.matches:
-            ((document_id, ((begin, end),)),) = by_document([match.b.id]).items()
+            ((document_id, ((begin, end),)),) = group_by_document([match.b.id]).items()
             words, spans = of_texts[document_id]
             (first,), (last,) = (spans[:, 0] == begin).nonzero()[0], (spans[:, 1] == end).nonzero()[0]
             stretches.append((document_id, range(first, last + 1), words[first : last + 1]))
@@ -160,7 +160,7 @@ def test_the_remaining_text_lacks_its_passages(own: list[str]) -> None:
     for at, text in enumerate(own):
         gone = {
             place
-            for document_id, ranges in by_document(listed).items()
+            for document_id, ranges in group_by_document(listed).items()
             if document_id.endswith(f"/{at}.txt")
             for begin, end in ranges
             for place in range(begin, end)

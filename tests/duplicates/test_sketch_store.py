@@ -142,10 +142,10 @@ def test_a_resumed_scan_deletes_unseen_documents(tmp_path: Path) -> None:
         store.put([entry("a", 1), entry("b", 2), entry("c", 3)], "c")
         assert store.end_scan() == 0
         assert store.begin_scan() == ""
-        assert store.seen_unchanged(
+        assert store.mark_unchanged(
             [("a", sketch_digest(sketch(1)), "", None, None), ("b", b"other", "", None, None)]
         ) == {"a": False}
-        assert store.seen_unchanged([("a", sketch_digest(sketch(1)), "", None, None)]) == {"a": True}
+        assert store.mark_unchanged([("a", sketch_digest(sketch(1)), "", None, None)]) == {"a": True}
         store.put([entry("b", 7)], "b")
     with opened(tmp_path) as store:
         assert store.begin_scan() == "b"
@@ -259,6 +259,8 @@ def test_pages_of_a_large_file_are_released(tmp_path: Path, monkeypatch: pytest.
                 assert much or hashes.base is not sketches.hashes
             assert there == a.size
             firsts, is_known = np.arange(len(sketches)), np.zeros(len(sketches), np.bool_)
-            pairs = find_pairs(sketches, firsts, JoinOptions(pair_options), known=Pairs.together([]), is_known=is_known)
+            pairs = find_pairs(
+                sketches, firsts, JoinOptions(pair_options), known=Pairs.concatenate([]), is_known=is_known
+            )
             actual.append(list(zip(pairs.a.tolist(), pairs.b.tolist(), pairs.shared.tolist(), strict=True)))
     assert actual[0] == actual[1] == actual[2] != []

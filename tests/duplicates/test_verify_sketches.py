@@ -111,7 +111,7 @@ def test_pairs_together(several: list[list[tuple[int, int, int]]]) -> None:
     expected: dict[tuple[int, int], int] = {}
     for a, b, shared in (row for rows in several for row in rows):
         expected.setdefault((a, b), shared)
-    actual = Pairs.together(pairs_of(*rows) for rows in several)
+    actual = Pairs.concatenate(pairs_of(*rows) for rows in several)
     rows = zip(actual.a.tolist(), actual.b.tolist(), actual.shared.tolist(), strict=True)
     assert list(rows) == [(a, b, shared) for (a, b), shared in sorted(expected.items())]
 
@@ -120,11 +120,11 @@ def test_pairs_are_renumbered() -> None:
     """
     Other indices may exchange the two documents of a pair with their sizes; the shared shingles stay.
     """
-    actual = pairs_of((0, 1, 4), (0, 2, 5)).at(np.array([5, 7, 3]))
+    actual = pairs_of((0, 1, 4), (0, 2, 5)).renumber(np.array([5, 7, 3]))
     columns = (actual.a, actual.b, actual.sizes_a, actual.sizes_b, actual.shared)
     assert [column.tolist() for column in columns] == [[5, 3], [7, 5], [10, 20], [20, 10], [4, 5]]
     assert actual.jaccard.tolist() == [4 / 26, 5 / 25]
-    assert len(actual.only(np.array([False, True]))) == 1
+    assert len(actual.select(np.array([False, True]))) == 1
 
 
 def test_sizes_alone_can_exclude_a_pair() -> None:

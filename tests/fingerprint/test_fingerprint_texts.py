@@ -23,14 +23,14 @@ from whorl.fingerprint.fingerprint_texts import (
     as_text,
     fingerprints,
     hash_texts,
-    hashed_together,
+    hash_together,
     index_numbers,
     index_parts,
     signatures_of,
     sized_signatures_of,
 )
 from whorl.fingerprint.minhash.signature_and_tokens import Spelling
-from whorl.fingerprint.shingling import Scheme, numbered_hashes, well_formed
+from whorl.fingerprint.shingling import Scheme, lucene_hashes, well_formed
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_numbers
 from whorl.fingerprint.words.tokenizer import shingles, tokens
 from whorl.request_context import reporting
@@ -79,8 +79,8 @@ def test_hashes_in_text_order(has_loops: bool, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(kernel, "_idle", {})
     scheme, long = Scheme(shingle_size=4), " ".join(f"word {n % 700} e\u0301" for n in range(3000))
     portions = [[*TEXTS[:5], long, "a b c d e a b c d"], TEXTS[5:]]
-    for portion, (hashes, sizes) in zip(portions, hashed_together(portions, scheme, in_order=True), strict=True):
-        expected_hashes = [numbered_hashes(murmur_halves(tokens(text), 4), 0)[0].tolist() for text in portion]
+    for portion, (hashes, sizes) in zip(portions, hash_together(portions, scheme, in_order=True), strict=True):
+        expected_hashes = [lucene_hashes(murmur_halves(tokens(text), 4), 0)[0].tolist() for text in portion]
         assert sizes.tolist() == [len(own) for own in expected_hashes]
         assert hashes.tolist() == [number for own in expected_hashes for number in own]
 

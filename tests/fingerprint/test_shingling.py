@@ -14,7 +14,7 @@ from tests.plain import full_minima, murmur_halves
 from tests.sampling import thorough
 from whorl.fingerprint.fingerprint_texts import hashes_of_words
 from whorl.fingerprint.minhash.signature_and_tokens import text_minima
-from whorl.fingerprint.shingling import JoinedWords, Scheme, join, joined_words, murmur_pieces, pieces, well_formed
+from whorl.fingerprint.shingling import JoinedWords, Scheme, join, murmur_pieces, pieces, read_joined_words, well_formed
 from whorl.fingerprint.words.tokenizer import CHARACTERS, PROFILES, tokens
 from whorl.request_context import new_request
 
@@ -38,7 +38,7 @@ def test_words_that_a_reader_can_check(profile: str, text: str, words: list[str]
     """
     These words are the same in every profile.
     """
-    assert joined_words(text, profile).words() == words
+    assert read_joined_words(text, profile).words() == words
 
 
 @pytest.mark.parametrize(("profile", "words"), [("icu70", ["a:b"]), ("icu74", ["a", "b"]), ("icu77", ["a:b"])])
@@ -46,7 +46,7 @@ def test_the_colon_depends_on_the_profile(profile: str, words: list[str]) -> Non
     """
     A colon between letters joins them in some profiles; between digits in none.
     """
-    assert joined_words("A:b 12:30", profile).words() == [*words, "12", "30"]
+    assert read_joined_words("A:b 12:30", profile).words() == [*words, "12", "30"]
 
 
 #: ASCII, then other text, then ASCII again, with lengths that may cross Lucene's buffers.
@@ -62,7 +62,7 @@ def test_words_and_hashes(text: str, profile: str, size: int) -> None:
     Words, shingle hashes in text order, and minima are equal.
     """
     words = tokens(text, profile)
-    assert joined_words(text, profile).words() == [well_formed(word) for word in words]
+    assert read_joined_words(text, profile).words() == [well_formed(word) for word in words]
     hashes = [row for piece in murmur_pieces(pieces(text, profile), size) for row in piece.tolist()]
     assert hashes == murmur_halves(words, size).tolist()
     scheme = Scheme(profile, size)
@@ -87,8 +87,8 @@ def test_joined_words(words: list[str]) -> None:
     Empty words and words with a blank, which folding can produce, are returned unchanged.
     """
     assert join(words).words() == words
-    assert join(words).followed_by(join(["x", "y"])).words() == [*words, "x", "y"]
-    assert join(["x", "y"]).followed_by(join(words)).last_words(len(words)).words() == words
+    assert join(words).append(join(["x", "y"])).words() == [*words, "x", "y"]
+    assert join(["x", "y"]).append(join(words)).last_words(len(words)).words() == words
     assert JoinedWords.concatenate([join(words), join([]), join(words)]).words() == [*words, *words]
 
 
@@ -98,7 +98,7 @@ def test_characters_instead_of_words() -> None:
     With characters in place of words, their sequence is the same in any script, and pieces join without a gap.
     """
     text = "\tStraße ﬁn\n 𝒜日本 "
-    assert joined_words(text, CHARACTERS).encoded.tobytes() == join("strasse fin a日本").encoded.tobytes()
+    assert read_joined_words(text, CHARACTERS).encoded.tobytes() == join("strasse fin a日本").encoded.tobytes()
     long = "ab c" * 200_000
     pieces_of = list(pieces(long, CHARACTERS))
     assert len(pieces_of) > 1

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from tests.checks import Checks
 from whorl import ParameterError
-from whorl.fingerprint.shingling import Scheme, join, joined_words
+from whorl.fingerprint.shingling import Scheme, join, read_joined_words
 from whorl.fingerprint.winnowing import (
     BROKEN_WORDS,
     PassageScheme,
     all_numbers,
-    kept_places,
     passage_numbers,
     run_hashes,
     winnow,
+    winnow_with_positions,
     word_hashes,
 )
 from whorl.request_context import new_request
@@ -47,7 +47,7 @@ def test_the_same_as_in_plain_python(words: list[str], scheme: PassageScheme) ->
     assert len(set(hashes)) == len(set(runs)) == len(set(zip(hashes, runs, strict=True)))
     smallest = [min(hashes[at : at + scheme.window]) for at in range(len(hashes) - scheme.window + 1)]
     plain = list(dict.fromkeys(number % (1 << scheme.bits) for number in smallest))
-    _, in_order = kept_places(join(words), scheme)
+    _, in_order = winnow_with_positions(join(words), scheme)
     assert list(dict.fromkeys(in_order.tolist())) == plain
     assert winnow(join(words), scheme).tolist() == sorted(plain)
 
@@ -61,11 +61,11 @@ def test_numbers_of_a_text_with_a_broken_word() -> None:
     )
     broken = whole.replace("example", "exam-\nple")
     profile = Scheme().profile
-    kept, of_halves = (set(winnow(joined_words(text, profile), SCHEME).tolist()) for text in (whole, broken))
-    numbers = passage_numbers(broken, joined_words(broken, profile), Scheme(), SCHEME).tolist()
+    kept, of_halves = (set(winnow(read_joined_words(text, profile), SCHEME).tolist()) for text in (whole, broken))
+    numbers = passage_numbers(broken, read_joined_words(broken, profile), Scheme(), SCHEME).tolist()
     assert numbers == sorted(kept | of_halves | {BROKEN_WORDS})
     assert kept != of_halves
-    assert passage_numbers(whole, joined_words(whole, profile), Scheme(), SCHEME).tolist() == sorted(kept)
+    assert passage_numbers(whole, read_joined_words(whole, profile), Scheme(), SCHEME).tolist() == sorted(kept)
 
 
 @given(FEW, SCHEMES)
@@ -109,7 +109,7 @@ def test_lines_may_be_wrapped_anywhere(passage: str) -> None:
     A passage shares a number with the same one in another text, even if its lines are wrapped differently.
     """
     other = passage.replace("，", "").replace("。", "。\n") if "。" in passage else passage.upper().replace(" ", "\n  ")
-    numbers = [winnow(joined_words(text, "icu74"), SCHEME).tolist() for text in (f"x. {passage} y", f"z! {other}")]
+    numbers = [winnow(read_joined_words(text, "icu74"), SCHEME).tolist() for text in (f"x. {passage} y", f"z! {other}")]
     assert set(numbers[0]) & set(numbers[1])
 
 

@@ -79,7 +79,7 @@ def test_no_more_is_read_than_is_stored(store: Store, monkeypatch: pytest.Monkey
     async def take() -> Report:
         semaphore = RequestSemaphore(1, RequestGauge(), 0)
         made = Uploads(Store(cast(Engine, Counting(store.engine))), Settings(), semaphore, memory)
-        return await made.take(chunks())
+        return await made.process(chunks())
 
     monkeypatch.setattr(bulk_upload, "PART_LINES", 256)
     report = run(take)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.cli.flags import STORE, operation_options, with_boilerplate_texts
-from whorl.cli.open_store import STANDARD_INPUT, is_file, opened_store, referent
+from whorl.cli.open_store import STANDARD_INPUT, is_file, open_existing_store, referent
 from whorl.cli.render.comparison import summary_lines
 from whorl.cli.render.console import console
 from whorl.errors import EngineError, ParameterError, SchemeMismatchError, StoreError
-from whorl.fingerprint.compare_texts import Comparison, rejoined_pair, words_of
+from whorl.fingerprint.compare_texts import Comparison, rejoin_pair, words_of
 from whorl.fingerprint.shingling import Scheme
 from whorl.ingest.find_and_read_files import source_text
 from whorl.operations import CompareOperation
@@ -73,7 +73,7 @@ def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read
     if store is None and a in files and b in files:
         return files[a], files[b], scheme or Scheme()
     try:
-        with opened_store(store) as opened:
+        with open_existing_store(store) as opened:
             texts = {name: files.get(name) or _read_text(opened, name) for name in (a, b)}
             return texts[a], texts[b], scheme or opened.engine.scheme
     except (StoreError, EngineError) as error:
@@ -102,13 +102,13 @@ def _no_file(name: str) -> str:
 
 
 def _comparison(a: str, b: str, scheme: Scheme, store: str | None, options: CompareOperation) -> Comparison:
-    of_a, of_b = rejoined_pair(words_of(a, scheme), words_of(b, scheme))
+    of_a, of_b = rejoin_pair(words_of(a, scheme), words_of(b, scheme))
     if options.common_above is None:
         # If only files define the boilerplate, no store is needed.
         boilerplate = detector_of_texts(options.boilerplate, scheme) if options.boilerplate else None
         return Comparer(of_a, scheme, boilerplate).compare(of_b)
     try:
-        opened = opened_store(store)
+        opened = open_existing_store(store)
     except StoreError as error:
         raise StoreError(
             f"--common-above {options.common_above} counts the documents of a store that have a text; name a store "

@@ -51,11 +51,11 @@ def demo(folder: Path | None) -> None:
         shutil.rmtree(where, ignore_errors=True)
     with open_store(where) as store:
         out.print(f"Reading licences, readmes and documentation on this machine into {where} …", markup=False)
-        done = store.index(found_texts())
+        done = store.index(find_texts())
         if not store.count():
             raise DocumentError("found no text on this machine to ask about; index your own with: whorl index PATH…")
         out.print(f"{done.stored:,} documents stored, {done.unchanged:,} were there already.\n", markup=False)
-        first, second = chosen_documents(store)
+        first, second = choose_documents(store)
         _show_sources(out, store, where, [first, second])
         _show_similar(out, store, where, first)
         _show_fingerprint(out, store, where, second)
@@ -102,7 +102,7 @@ def _show_similar(out: Console, store: Store, where: Path, document_id: str) -> 
 
 
 def _show_fingerprint(out: Console, store: Store, where: Path, document_id: str) -> None:
-    query = question(document_id)
+    query = make_query(document_id)
     page = store.search(query, rows=6, with_shared=True)
     out.print(
         f"Which share anything with {document_id}, but are not of the same kind?\n  {_command('search', where, query)}",
@@ -113,7 +113,7 @@ def _show_fingerprint(out: Console, store: Store, where: Path, document_id: str)
     out.print(f"{plural(page.total, 'document')}\n", markup=False)
 
 
-def found_texts() -> Iterator[Document]:
+def find_texts() -> Iterator[Document]:
     yield from _distribution_texts()
     yield from _module_texts()
     yield from _files("licence", sorted(Path("/usr/share/common-licenses").glob("*")))
@@ -121,7 +121,7 @@ def found_texts() -> Iterator[Document]:
     yield from _files("copyright", copyrights)
 
 
-def chosen_documents(store: Store) -> tuple[str, str]:
+def choose_documents(store: Store) -> tuple[str, str]:
     """Return the ids of the document with the most near-duplicates, and of the one of another kind with the most.
 
     If all documents are of one kind, both ids are the same.
@@ -134,7 +134,7 @@ def chosen_documents(store: Store) -> tuple[str, str]:
     return first, next((other for other in others if other.split("/")[0] != first.split("/")[0]), first)
 
 
-def question(document_id: str) -> str:
+def make_query(document_id: str) -> str:
     return f"FINGERPRINT:{_quote(document_id)} AND NOT kind:{document_id.split('/')[0]}"
 
 

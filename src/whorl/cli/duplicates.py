@@ -16,7 +16,7 @@ import click
 from click.exceptions import Exit
 
 from whorl.cli.flags import operation_options
-from whorl.cli.output_files import written_file
+from whorl.cli.output_files import open_output
 from whorl.errors import ParameterError, WhorlError, without_login
 from whorl.operations import DuplicatesOperation
 from whorl.request_context import report_progress, reporting
@@ -58,7 +58,7 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
     command = DuplicatesCommand(**vars(options), paths=paths, store=store)
     command.require_consistent()
     if command.engine == "spark":
-        _on_spark(command)
+        _run_on_spark(command)
         return
     command.require_targets()
     reading = command.reading()
@@ -74,7 +74,7 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
         sys.exit(1)
 
 
-def _on_spark(command: DuplicatesCommand) -> None:
+def _run_on_spark(command: DuplicatesCommand) -> None:
     from whorl.duplicates.spark.run import run, summary_lines
     from whorl.ingest.find_and_read_files import Problem, Problems
     from whorl.output.formatting import printable
@@ -231,13 +231,13 @@ def _texts(result: Duplicates, reading: InputReader, ids: Sequence[str]) -> Mapp
 
 
 def _write_ids(result: Duplicates, store: str | None, keep: Keep | None) -> str:
-    from whorl.cli.render.console import reported_progress
+    from whorl.cli.render.console import show_progress
     from whorl.duplicates.write_cluster_labels import write_ids
     from whorl.output.duplicates import format_label_counts
     from whorl.settings.settings import Settings
     from whorl.store import open_store
 
-    with open_store(store, Settings.load(), create=False) as opened, reported_progress("documents"):
+    with open_store(store, Settings.load(), create=False) as opened, show_progress("documents"):
         done = write_ids(opened.engine, result.clusters(complete=True, keep=keep))
     return format_label_counts(done)
 
@@ -323,7 +323,7 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
             write_pairs_to(command.file, result.pairs(), command.form, with_spans=True)
         elif command.form == "table":
             preview = ClusterPreview(lambda ids: {}) if command.is_preview else None
-            with written_file(command.file) as out:
+            with open_output(command.file) as out:
                 write_reference_table(items, out, preview)
             if preview is not None and len(items) > preview.clusters:
                 lines.append(f"the {preview.clusters} in most documents are shown; --all shows all")
@@ -420,7 +420,7 @@ def write_clusters_to(
 ) -> tuple[int, int]:
     from whorl.output.duplicates import write_clusters
 
-    with written_file(output, is_binary=form == "parquet") as out:
+    with open_output(output, is_binary=form == "parquet") as out:
         return write_clusters(
             clusters,
             form,
@@ -438,7 +438,7 @@ def write_pairs_to(
     from whorl.output.duplicates import write_pairs
     from whorl.output.formatting import plural
 
-    with written_file(output, is_binary=form == "parquet") as out:
+    with open_output(output, is_binary=form == "parquet") as out:
         return plural(write_pairs(pairs, form, out, with_residual=with_residual, with_spans=with_spans), "pair")
 
 
@@ -451,7 +451,7 @@ def write_lines_to(output: Path | None, result: Duplicates, *, clusters: bool, c
     from whorl.output.duplicates import write_cluster_lines, write_pair_lines
     from whorl.output.formatting import plural
 
-    with written_file(output) as out:
+    with open_output(output) as out:
         if not clusters:
             return plural(write_pair_lines(result.pairs_in_columns(new=new), out), "pair")
         written = write_cluster_lines(result.clusters_in_columns(complete=complete, new=new), out)
@@ -468,7 +468,7 @@ def write_list(clusters: Iterable[Cluster], keep: Keep | str, delete_list: Path)
     from whorl.duplicates import superfluous
     from whorl.output.formatting import is_one_line, plural
 
-    with written_file(delete_list) as out:
+    with open_output(delete_list) as out:
         count = unlisted = 0
         for member in superfluous(clusters, keep):
             # A program that reads the list would split an id at a line break, and might delete other documents.

@@ -11,7 +11,7 @@ import click
 
 from whorl.cli.flags import STORE, PassagesCommand, operation_options, store_flag, store_place
 from whorl.cli.open_store import file_documents, file_text, print_notes, table_notes
-from whorl.cli.render.console import problem_lines, progress_bar, reported_progress
+from whorl.cli.render.console import problem_lines, progress_bar, show_progress
 from whorl.errors import DocumentError, WhorlError, shorten_repr
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named
 from whorl.ingest.find_and_read_files import Problem, Problems, places
@@ -127,7 +127,7 @@ def _print_problems(problems: Problems) -> None:
 def _warn(repeats: RepeatSearch, stored: Collection[str], options: IndexOperation) -> None:
     """Print the stored documents that repeat earlier documents."""
     metric, count = metric_named(options.metric, METRICS), 0
-    with reported_progress("documents"):
+    with show_progress("documents"):
         for repeated in repeats.of_stored(stored):
             count += 1
             for line in repeats_lines(repeated, metric):

@@ -104,19 +104,19 @@ class _Group(click.Group):
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         # This call also prints the output of --help.
-        with _printed_errors():
+        with _report_errors():
             words = [*args[1]]
             context = super().make_context(*args, **extra)
             context.meta["whorl.words"] = words
             return context
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _printed_errors():
+        with _report_errors():
             return super().invoke(ctx)
 
 
 @contextmanager
-def _printed_errors() -> Iterator[None]:
+def _report_errors() -> Iterator[None]:
     try:
         yield
     except WhorlError as error:

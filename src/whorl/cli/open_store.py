@@ -35,7 +35,7 @@ _IN = click.option(
 STANDARD_INPUT = "-"
 
 
-def opened_store(name: str | None) -> Store:
+def open_existing_store(name: str | None) -> Store:
     """Open an existing store that can also find documents by paths, and read local files."""
     from whorl.store import open_store
 
@@ -53,7 +53,7 @@ class Searched(NamedTuple):
     id_column: str | None = None
 
 
-def searched_options(command: Callable[..., None]) -> Callable[..., None]:
+def add_search_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add `--store`, `--in` and the columns of rows to a command, which gets them as its argument `searched`."""
 
     @STORE
@@ -70,7 +70,7 @@ def searched_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def opened_for(searched: Searched) -> Iterator[Store]:
+def open_store_or_files(searched: Searched) -> Iterator[Store]:
     """Open an existing store, or a temporary one with the documents of files and folders.
 
     Raises:
@@ -83,7 +83,7 @@ def opened_for(searched: Searched) -> Iterator[Store]:
             if column is not None:
                 raise ParameterError(f"{flag} is for the rows of files; name the files with --in")
         try:
-            opened = opened_store(searched.store)
+            opened = open_existing_store(searched.store)
         except StoreError as error:
             raise StoreError(f"{error}\nOr search files without a store: --in FOLDER") from error
         with opened as store:

@@ -46,7 +46,7 @@ def report_file(html: str | None, read: Collection[str], *, as_json: bool, as_cs
 
 
 @contextmanager
-def written_file(output: Path | None, *, is_binary: bool = False) -> Iterator[IO[Any]]:
+def open_output(output: Path | None, *, is_binary: bool = False) -> Iterator[IO[Any]]:
     """Open the output; None is standard output. A file replaces its target only when it is complete.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.cli.flags import EXPLAIN, SOURCE_FILE, STORE, operation_options, with_boilerplate_texts
-from whorl.cli.open_store import opened_store, texts_beside
+from whorl.cli.open_store import open_existing_store, texts_beside
 from whorl.cli.render.console import console, explanation
 from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.formatting import as_json as json_text
@@ -41,7 +41,7 @@ def search(
     … AND name:lease AND NOT draft
     -- "-draft"                put a query that begins with "-" after "--"
     """  # noqa: D301 - click wants the control character
-    with opened_store(store) as opened:
+    with open_existing_store(store) as opened:
         prepared = _prepare(opened, query, source_file, options)
         show_page(query, prepared, options, as_json=as_json, explained=explained)
 
@@ -53,7 +53,7 @@ def search(
 @operation_options(ExplainOperation)
 def explain(query: str, store: str | None, source_file: str | None, options: ExplainOperation) -> None:
     """Print what a query would do, in words and numbers, and the exact request, without searching."""
-    with opened_store(store) as opened:
+    with open_existing_store(store) as opened:
         explained = _prepare(opened, query, source_file, options).explain(start=options.start, rows=options.rows)
     for warning in explained.warnings:
         click.echo(f"note: {printable(warning)}", err=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.cli.flags import EXPLAIN, WORDS, operation_options, require_default, with_boilerplate_texts
-from whorl.cli.open_store import Searched, opened_for, print_notes, referent, searched_options
+from whorl.cli.open_store import Searched, add_search_options, open_store_or_files, print_notes, referent
 from whorl.cli.render.console import console, explanation
 from whorl.cli.render.tables import similar_table
 from whorl.errors import ParameterError
@@ -34,7 +34,7 @@ _CALIBRATED = ("metric", "exact", "common_above", "boilerplate", "ignore_common"
 
 @click.command()
 @click.argument("document", required=False, metavar="[SOURCE]")
-@searched_options
+@add_search_options
 @click.option("--text", metavar="TEXT", help="The source itself; - reads it from standard input.")
 @click.option("--file", metavar="FILE", help="A file that is the source, whatever the store has at its path.")
 @operation_options(SimilarOperation)
@@ -70,7 +70,7 @@ def similar(
         from whorl.ingest.find_and_read_files import source_text
 
         text = source_text(read)
-    with opened_for(searched) as opened:
+    with open_store_or_files(searched) as opened:
         from whorl.output.search import condition, page_promise, plan_lines
         from whorl.search.similar.fetch_query_sources import SOURCE
 

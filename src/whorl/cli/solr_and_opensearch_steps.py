@@ -66,7 +66,7 @@ PASSAGES = operation_option(IndexOperation, "passages")
 def passage_scheme(passages: int | None) -> PassageScheme | None:
     from whorl.fingerprint.winnowing import PassageScheme
 
-    return None if passages is None else PassageScheme.of_runs(passages)
+    return None if passages is None else PassageScheme.for_runs(passages)
 
 
 def choose_fields(fields: FieldNames, content: str | None, name: str | None = None) -> FieldNames:

@@ -8,9 +8,9 @@ import click
 from click.exceptions import Exit
 
 from whorl.cli.flags import HTML, operation_options, with_boilerplate_texts
-from whorl.cli.open_store import Searched, opened_for, print_notes, referent, searched_options
-from whorl.cli.output_files import report_file, written_file
-from whorl.cli.render.console import console, reported_progress
+from whorl.cli.open_store import Searched, add_search_options, open_store_or_files, print_notes, referent
+from whorl.cli.output_files import open_output, report_file
+from whorl.cli.render.console import console, show_progress
 from whorl.cli.render.tables import closing_line, sources_table, totals_line
 from whorl.operations import SourcesOperation
 from whorl.output.compare_documents import Read
@@ -25,7 +25,7 @@ _LEVELS: tuple[Level, ...] = get_args(Level)
 
 @click.command()
 @click.argument("named", metavar="TEXT")
-@searched_options
+@add_search_options
 @operation_options(SourcesOperation)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: all sources, with their passages in both texts.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, one source per line.")
@@ -51,23 +51,23 @@ def sources(
     """  # noqa: D301 - click wants the control character
     target = report_file(html, [named, *options.boilerplate], as_json=as_json, as_csv=as_csv)
     options = with_boilerplate_texts(options, [named])
-    with opened_for(searched) as opened:
+    with open_store_or_files(searched) as opened:
         # Leave out only a document that the user names. If the text is a file, a document with the same text counts as
         # a source: otherwise, --fail-on would accept a complete copy.
         meant = referent(opened, named, is_file_expected=bool(searched.folders), finds_copy=False)
         if meant.id is not None and meant.note is None:
             print_notes([f"{named} is in the store, and so none of its own sources"])
-        with reported_progress():
+        with show_progress():
             attribution = opened.sources(meant.id or SOURCE, options, source=meant.text)
     read = Read(named, "document" if meant.text is None else "file", attribution.content)
     if target is not None:
-        with written_file(target) as out:
+        with open_output(target) as out:
             out.write(report(read, attribution))
     if as_json:
         click.echo(json_text(sources_values(read, attribution)))
     elif as_csv:
         print_notes(notes(attribution))
-        with written_file(None) as out:
+        with open_output(None) as out:
             write_sources(attribution, out)
     else:
         _print(attribution, options)

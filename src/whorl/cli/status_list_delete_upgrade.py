@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from whorl.cli.flags import STORE, operation_options, store_flag
-from whorl.cli.open_store import opened_store, print_notes
+from whorl.cli.open_store import open_existing_store, print_notes
 from whorl.engine.protocol import Engine, lag_message
 from whorl.errors import StoreError, format_names, shorten_repr, without_login
 from whorl.operations import DeleteOperation, Paging
@@ -104,7 +104,7 @@ def delete(ids: tuple[str, ...], store: str | None, options: DeleteOperation) ->
     """
     if bool(ids) == (options.query is not None):
         raise click.UsageError("name documents by their ids, or by a --query")
-    with opened_store(store) as opened:
+    with open_existing_store(store) as opened:
         known = opened.references.keys(ids)
         print_notes(
             f"{name} is in the store as {shorten_repr(document_id)}"

@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.text import Text
 
 from whorl.cli.flags import HTML, STORE, operation_options
-from whorl.cli.open_store import STANDARD_INPUT, is_file, opened_store, referent
-from whorl.cli.output_files import report_file, written_file
+from whorl.cli.open_store import STANDARD_INPUT, is_file, open_existing_store, referent
+from whorl.cli.output_files import open_output, report_file
 from whorl.cli.render.comparison import place_text, shorten
-from whorl.cli.render.console import console, reported_progress
+from whorl.cli.render.console import console, show_progress
 from whorl.errors import ParameterError
 from whorl.ingest.find_and_read_files import source_text
 from whorl.operations import VerifyOperation
@@ -69,15 +69,15 @@ def verify(
     """  # noqa: D301 - click wants the control character
     failing = verdicts_named(options.fail_on) if options.fail_on is not None else frozenset()
     target = report_file(html, [named], as_json=as_json, as_csv=as_csv)
-    with opened_store(store) as opened, reported_progress():
+    with open_existing_store(store) as opened, show_progress():
         read, verification = _read_and_verify(opened, named, options)
     if target is not None:
-        with written_file(target) as out:
+        with open_output(target) as out:
             out.write(quotations_report(read, verification))
     if as_json:
         click.echo(json_text(verification_values(read, verification)))
     elif as_csv:
-        with written_file(None) as out:
+        with open_output(None) as out:
             write_quotations(read, verification, out)
     else:
         _print(verification, options)

@@ -71,29 +71,29 @@ def find_pairs(
         # Convert the indices of known pairs, among all documents, to indices among the compared documents.
         index_of = np.full(len(sketches), -1)
         index_of[indices] = np.arange(indices.size)
-        spanning.add(known.at(index_of))
+        spanning.add(known.renumber(index_of))
 
     def connect_block(hash_block: Numbers) -> bool:
         links, is_decided = spanning.probe_block(hash_block) if options.spanning_only else ([], False)
-        batches_found.extend(pairs.at(indices) for pairs in links)
+        batches_found.extend(pairs.renumber(indices) for pairs in links)
         return is_decided
 
     for batch in find_candidates(compared, options, connect_block):
         if isinstance(batch, HashBlock):
-            pairs = Pairs.together(spanning.within_block(batch.indices))
+            pairs = Pairs.concatenate(spanning.within_block(batch.indices))
         else:
             is_open = is_new[batch.smaller] | is_new[batch.larger]
             a, b = batch.smaller[is_open], batch.larger[is_open]
             if options.spanning_everywhere:
-                pairs = Pairs.together(spanning.among_candidates(a, b, options.workers))
+                pairs = Pairs.concatenate(spanning.among_candidates(a, b, options.workers))
             else:
                 pairs = verify_pairs(compared, a, b, options.pairs, options.workers)
                 if options.spanning_only:
                     spanning.add(pairs)
-        batches_found.append(pairs.at(indices))
+        batches_found.append(pairs.renumber(indices))
         count += len(pairs)
         report_progress("comparing", count)
-    return Pairs.together([known, *batches_found])
+    return Pairs.concatenate([known, *batches_found])
 
 
 class _SpanningPairs:

@@ -86,7 +86,7 @@ def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.boo
     labels = np.arange(count)
     labels[new[order]] = known[order]
     is_alone = labels == np.arange(count)
-    others = pairs.only(~is_known_a & ~is_known_b & is_alone[pairs.a] & is_alone[pairs.b])
+    others = pairs.select(~is_known_a & ~is_known_b & is_alone[pairs.a] & is_alone[pairs.b])
     return np.where(is_alone, complete_labels(count, others), labels)
 
 

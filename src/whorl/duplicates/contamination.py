@@ -25,9 +25,9 @@ from whorl.duplicates.results_and_retention import Cluster, Member, Pair
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.sketch_store import IdFile
 from whorl.duplicates.sketching import part_of
-from whorl.duplicates.worker_pool import AT_ONCE, checked_documents, map_in_processes, start_method
+from whorl.duplicates.worker_pool import AT_ONCE, check_documents, map_in_processes, start_method
 from whorl.errors import ParameterError
-from whorl.fingerprint.fingerprint_texts import Together, hashed_together, words_and_spans
+from whorl.fingerprint.fingerprint_texts import Together, hash_together, words_and_spans
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Shares
 from whorl.model import Document
@@ -77,7 +77,7 @@ class ReferenceIndex:
         self.documents, self.scheme = documents, scheme
         self.parts = np.array([part_of(document, within) for document in documents], np.object_)
         portions = map(without_numbers, batches([document.text for document in documents], AT_ONCE))
-        together = list(hashed_together(portions, scheme, in_order=True))
+        together = list(hash_together(portions, scheme, in_order=True))
         ordered = np.concatenate([np.empty(0, np.uint64), *(portion.hashes for portion in together)])
         counts = np.concatenate([np.empty(0, np.int64), *(portion.sizes for portion in together)])
         texts = np.repeat(np.arange(counts.size), counts)
@@ -234,7 +234,7 @@ class _ReferenceSearch:
     def __call__(self, documents: Iterable[Document]) -> Iterator[MatchBatch]:
         read = with_made(
             batches(documents, AT_ONCE),
-            lambda ahead: hashed_together(
+            lambda ahead: hash_together(
                 (without_numbers([document.text for document in batch]) for batch in ahead),
                 self.options.scheme,
                 in_order=True,
@@ -440,8 +440,8 @@ def find_in_documents(
     options = DuplicatesOptions.from_options(options)
     if options.state is not None or options.common is not None or options.scheme.unit != "words":
         raise ParameterError("a search for reference texts has no state and no boilerplate, and compares words")
-    documents = checked_documents(documents)
-    index = ReferenceIndex(list(checked_documents(reference)), options.scheme, options.within)
+    documents = check_documents(documents)
+    index = ReferenceIndex(list(check_documents(reference)), options.scheme, options.within)
     search = _ReferenceSearch(index, options)
     method = start_method(documents) if options.workers > 1 else ""
     if method:

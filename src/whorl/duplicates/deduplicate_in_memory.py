@@ -180,7 +180,7 @@ class Deduplication:
         options = replace(self.options, threshold=wanted)
         # Shares of very long texts are estimates. Keep a pair that may reach the threshold.
         is_pair = self._pairs.high >= options.least_overlap(self._pairs.sizes_a, self._pairs.sizes_b)
-        pairs = self._pairs.only(is_pair)
+        pairs = self._pairs.select(is_pair)
         return Deduplication(options, pairs, self._firsts, self._keep, self._losses, self._sizes, self._lengths)
 
 
@@ -242,7 +242,7 @@ def deduplicate(
         pairs, firsts, sizes = arrays_of(duplicates)
     losses = np.zeros(len(read)) if policy.by == "first" else -sizes.astype(np.float64)
     if ranks is not None:
-        worths = np.array([policy.worth(value) for value in ranks], np.float64)
+        worths = np.array([policy.rank_of(value) for value in ranks], np.float64)
         losses = np.where(np.isnan(worths), np.inf, -worths)
         if read and np.isinf(losses).all():
             raise ParameterError(f"the {len(read):,} texts have {_no_rank(policy)}")

@@ -87,7 +87,7 @@ class InputReader:
     def documents(self) -> InputDocuments:
         return InputDocuments(self, self.places)
 
-    def part(self, place: Place, span: FileSpan | None, *, is_reference: bool) -> InputPart:
+    def make_part(self, place: Place, span: FileSpan | None, *, is_reference: bool) -> InputPart:
         columns, texts = self._columns_to_read(place, is_reference=is_reference)
         added = frozenset() if is_reference else self.added
         return InputPart(place.file, span, columns, self.options, is_reference, texts, added)
@@ -178,7 +178,7 @@ class InputReader:
         wanted, texts = set(ids), dict[str, str]()
         for files, is_reference in ((self._reference, True), (self.places, False)):
             for place in files:
-                for document in self.part(place, None, is_reference=is_reference):
+                for document in self.make_part(place, None, is_reference=is_reference):
                     if document.id in wanted:
                         texts[document.id] = document.text
                         wanted.discard(document.id)
@@ -311,7 +311,7 @@ class InputPart:
                 yield document
                 continue
             if column and not report.has_worth:
-                report.has_worth = policy.worth(document.properties.get(column)) is not None
+                report.has_worth = policy.rank_of(document.properties.get(column)) is not None
             if dates and not report.has_date:
                 report.has_date = seconds_of(document.properties.get(dates)) is not None
             if within and not report.has_part:
@@ -353,7 +353,7 @@ class InputDocuments:
 
     def __iter__(self) -> Iterator[Document]:
         for place in self._places:
-            part = self._reading.part(place, None, is_reference=self._is_reference)
+            part = self._reading.make_part(place, None, is_reference=self._is_reference)
             part.at_byte = partial(self._reading.note_bytes, 0)
             yield from part
             self.note(part.report)
@@ -368,7 +368,7 @@ class InputDocuments:
         for place in self._places:
             left = place.size
             for span in spans_in(place.file, self._reading.columns):
-                yield self._reading.part(place, span, is_reference=self._is_reference)
+                yield self._reading.make_part(place, span, is_reference=self._is_reference)
                 own = 0 if span is None else min(left, span.end - span.begin)
                 left -= own
                 self._reading.note_bytes(own)

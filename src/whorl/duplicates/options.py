@@ -161,7 +161,7 @@ class Keep:
     def sought(self) -> str:
         return "date" if self.is_by_date else "number"
 
-    def worth(self, value: object) -> float | None:
+    def rank_of(self, value: object) -> float | None:
         """Return the rank of a document (larger is better), or None if the value is not a date or number.
 
         `value` is the column's value, or seconds since 1970. If the column has several values, the first one counts.

@@ -62,7 +62,7 @@ def piece_id(document_id: str, number: int) -> str:
     return f"{document_id}#{number}"
 
 
-def without(text: str, document_id: str, superfluous: Collection[str], level: Granularity) -> str | None:
+def remove_pieces(text: str, document_id: str, superfluous: Collection[str], level: Granularity) -> str | None:
     """Remove the pieces with ids in `superfluous` from a document's text; return None if only white space is left."""
     remaining = [
         text[begin:after]
@@ -85,7 +85,7 @@ def span_of(passage: str) -> tuple[str, int, int]:
     return document_id, int(begin), int(end)
 
 
-def by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
+def group_by_document(passages: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
     """Group passage ids by document: return the character ranges in each document, ascending."""
     ranges: dict[str, list[tuple[int, int]]] = {}
     for passage in passages:

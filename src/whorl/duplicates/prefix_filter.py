@@ -164,7 +164,7 @@ class _FilterRound:
         low = np.searchsorted(index_keys, hashes | members.first[larger].astype(np.uint64))
         counts = np.maximum(0, np.searchsorted(index_keys, probe_keys) - low)
         is_left = counts > 0
-        for group in oversized_groups(hashes, counts, self._options.most):
+        for group in find_oversized_groups(hashes, counts, self._options.most):
             smaller = owners_of(index_keys[low[group].min() : (low[group] + counts[group]).max()], member_bits)
             block = np.unique(np.concatenate([larger[group], smaller]))
             if not self._round.is_last and self._has_more_hashes(members, block):
@@ -193,12 +193,13 @@ class _FilterRound:
         return bool(self._round.has_more_hashes(self._sketches, members.indices[which], lengths).any())
 
 
-def oversized_groups(hashes: npt.NDArray[Any], counts: Numbers, most: int) -> list[Numbers]:
+def find_oversized_groups(hashes: npt.NDArray[Any], counts: Numbers, most: int) -> list[Numbers]:
     """Group the entries of each hash with more than `most` pairs; return the indices of the entries that have pairs.
 
     `hashes` has the hash of each entry; entries of a hash are adjacent. `counts` has the number of pairs of each entry.
 
-    >>> [group.tolist() for group in oversized_groups(np.array([4, 4, 4, 6, 6]), np.array([3, 0, 2, 1, 1]), most=2)]
+    >>> groups = find_oversized_groups(np.array([4, 4, 4, 6, 6]), np.array([3, 0, 2, 1, 1]), most=2)
+    >>> [group.tolist() for group in groups]
     [[0, 2]]
     """
     if not hashes.size:

@@ -49,7 +49,7 @@ class PrefixLengths(NamedTuple):
     min_indexable_shared: Numbers
     min_shared: Numbers
 
-    def used_hashes(self, is_larger: npt.NDArray[np.bool_]) -> Numbers:
+    def count_used_hashes(self, is_larger: npt.NDArray[np.bool_]) -> Numbers:
         """Return the number of hashes to read from each document.
 
         All hashes are read if the document may be the larger document of a pair, otherwise only the indexable hashes.

@@ -38,7 +38,7 @@ from whorl.duplicates.worker_pool import AT_ONCE
 from whorl.errors import ParameterError
 from whorl.fingerprint.fingerprint_texts import Parts, hash_texts
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.winnowing import hashes_of_runs, kept_of, mix_bits, word_hashes
+from whorl.fingerprint.winnowing import hashes_of_runs, mix_bits, window_minima, word_hashes
 from whorl.fingerprint.words.tokenizer import spans
 from whorl.model import Document
 from whorl.request_context import report_progress, require_time
@@ -108,9 +108,9 @@ class _WordReader:
         for together in batches(read, AT_ONCE):
             documents, words = [document for document, _ in together], [hashes.words for _, hashes in together]
             counts = np.array([len(own.starts) - 1 for own in words])
-            yield documents, self._in_columns(documents, word_hashes(words), counts)
+            yield documents, self._make_batch(documents, word_hashes(words), counts)
 
-    def _in_columns(self, documents: Sequence[Document], hashes: _Hashes, counts: Numbers) -> SketchBatch:
+    def _make_batch(self, documents: Sequence[Document], hashes: _Hashes, counts: Numbers) -> SketchBatch:
         columns, sizes = [], []
         for document, own in zip(documents, np.split(hashes, np.cumsum(counts)[:-1]), strict=True):
             own ^= bits_of(part_of(document, self.within))
@@ -221,7 +221,7 @@ def _shared_positions(stream: _WordStream) -> Numbers:
         words, is_window = stream.words(texts)
         if is_window.any():
             runs = hashes_of_runs(words, half)
-            retained = kept_of(runs, is_window)
+            retained = window_minima(runs, is_window)
             numbers.append(runs[retained])
             positions.append(retained + stream.begins[texts.start])
     together = np.concatenate(numbers)
@@ -267,7 +267,7 @@ class _RepeatedRanges:
     sources: Numbers
     words: Numbers
 
-    def only(self, which: npt.NDArray[np.intp]) -> _RepeatedRanges:
+    def select(self, which: npt.NDArray[np.intp]) -> _RepeatedRanges:
         return _RepeatedRanges(self.positions[which], self.sources[which], self.words[which])
 
 
@@ -308,7 +308,7 @@ class Passages:
     ) -> None:
         self._store, self._stored, self._stream, self.scheme = store, stored, stream, scheme
         # Sort passages by source and length: then repetitions of the same words are adjacent.
-        self._ranges = ranges.only(np.lexsort((ranges.positions, ranges.words, ranges.sources)))
+        self._ranges = ranges.select(np.lexsort((ranges.positions, ranges.words, ranges.sources)))
         self.documents = len(stored.sketches)
         #: Number of documents with fewer words than a passage.
         self.too_short = int(np.count_nonzero(stored.sketches.counts < stream.window))

@@ -215,11 +215,11 @@ class Duplicates:
 
     def pairs_in_columns(self, *, new: bool = False) -> Iterator[PairColumns]:
         """Yield the pairs as columns, in batches; faster than `pairs`. `is_counted` must be true."""
-        for batch in self._by_similarity(self._pairs, self._copied):
+        for batch in self._sort_by_similarity(self._pairs, self._copied):
             for a, b, rows in self._expand_copies(batch, new=new):
-                yield self._in_columns(a, b, batch.shared[rows])
+                yield self._make_columns(a, b, batch.shared[rows])
 
-    def _in_columns(self, a: Numbers, b: Numbers, shared: Numbers) -> PairColumns:
+    def _make_columns(self, a: Numbers, b: Numbers, shared: Numbers) -> PairColumns:
         indices, inverse = np.unique(np.concatenate([a, b]), return_inverse=True)
         numbers = self._stored.numbers[indices].tolist()
         known = self._store.describe(numbers)
@@ -228,7 +228,7 @@ class Duplicates:
             ids, names, self._stored.sketches.sizes[indices], inverse[: a.size], inverse[a.size :], shared
         )
 
-    def _by_similarity(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
+    def _sort_by_similarity(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
         """Yield batches of pairs, the most similar first; add a pair of each document of `firsts` with itself.
 
         The pair of a document with itself represents the pairs among its exact copies. If the search ignored
@@ -236,14 +236,14 @@ class Duplicates:
         """
         is_ignored = self.residual is not None and self.residual.options.is_ignored
         compared = self.residual.sketches if self.residual is not None and is_ignored else self._stored.sketches
-        together = Pairs.together([pairs, measure_pairs(compared, firsts, firsts)])
+        together = Pairs.concatenate([pairs, measure_pairs(compared, firsts, firsts)])
         order = np.lexsort((together.b, together.a, -together.jaccard))
         for at in range(0, order.size, _PAIRS_AT_ONCE):
-            batch = together.only(order[at : at + _PAIRS_AT_ONCE])
+            batch = together.select(order[at : at + _PAIRS_AT_ONCE])
             yield measure_pairs(self._stored.sketches, batch.a, batch.b) if is_ignored else batch
 
     def _describe_pairs(self, pairs: Pairs, firsts: Numbers, *, new: bool = False) -> Iterator[Pair]:
-        for batch in self._by_similarity(pairs, firsts):
+        for batch in self._sort_by_similarity(pairs, firsts):
             residual_shares = self._residual_shares(batch.a, batch.b)
             counts = (column.tolist() for column in (batch.shared, batch.low, batch.high))
             shared = [*zip(*counts, residual_shares, strict=True)]
@@ -340,7 +340,7 @@ class Duplicates:
                 if group.size <= with_pairs_up_to:
                     begin, end = np.searchsorted(of_pairs, [labels[member_indices[0]], labels[member_indices[0]] + 1])
                     copied = group[self._copies_of(group)[1] > 1]
-                    pairs = self._describe_pairs(self._pairs.only(inside[begin:end]), copied)
+                    pairs = self._describe_pairs(self._pairs.select(inside[begin:end]), copied)
                 matches = zip(member_indices, islice(counts, len(member_indices)), strict=True)
                 matches_of_cluster = (
                     Pair.of_counts(members[head], members[index], *shared) for index, shared in matches
@@ -354,7 +354,7 @@ class Duplicates:
             indices, counts = np.concatenate(batch), np.array([group.size for group in batch], np.int64)
             firsts = np.repeat(indices[np.cumsum(counts) - counts], counts)
             measured = measure_pairs(self._stored.sketches, firsts, indices)
-            yield ClusterColumns(counts, self._in_columns(firsts, indices, measured.shared))
+            yield ClusterColumns(counts, self._make_columns(firsts, indices, measured.shared))
 
     def redundancy(self, *, complete: bool = False, keep: Keep | None = None) -> tuple[int, float]:
         """Return the number of documents that could be deleted, and their share of all shingles."""
@@ -421,7 +421,7 @@ class Duplicates:
             for begin in range(0, indices.size, _MEMBERS_AT_ONCE):
                 portion = indices[begin : begin + _MEMBERS_AT_ONCE].tolist()
                 members = self.members(portion)
-                worths = (_worth(members[index], keep) for index in portion)
+                worths = (_rank(members[index], keep) for index in portion)
                 losses[begin : begin + len(portion)] = [math.inf if worth is None else -worth for worth in worths]
         if new:
             losses[~self._is_new[indices]] = -math.inf
@@ -503,10 +503,10 @@ def compare_versions(
     # A comparison may miss repeated text in its second text, so compare in both directions.
     forward = compare_words(before[1], after[1], scheme)
     backward = compare_words(after[1], before[1], scheme)
-    return forward, _own_text(*before, forward.passages), _own_text(*after, backward.passages)
+    return forward, _make_own_text(*before, forward.passages), _make_own_text(*after, backward.passages)
 
 
-def _own_text(text: str, words: TextWords, shared: Sequence[Passage]) -> OwnText:
+def _make_own_text(text: str, words: TextWords, shared: Sequence[Passage]) -> OwnText:
     is_own = np.ones(len(words.words), np.bool_)
     firsts = np.searchsorted(words.spans[:, 0], [passage.a[0] for passage in shared])
     for first, passage in zip(firsts.tolist(), shared, strict=True):
@@ -544,7 +544,7 @@ def principal(members: Sequence[Member], keep: Keep) -> int:
     staying = next((at for at, member in enumerate(members) if member.stays), None)
     if staying is not None or keep.by == "first":
         return staying or 0
-    worths = [_worth(member, keep) for member in members]
+    worths = [_rank(member, keep) for member in members]
     if all(worth is None for worth in worths):
         raise ParameterError(
             f"the {keep.by} of {members[0].id!r} and {len(members) - 1} more is unknown; name another "
@@ -554,10 +554,10 @@ def principal(members: Sequence[Member], keep: Keep) -> int:
     return known.index(max(known))
 
 
-def _worth(member: Member, keep: Keep) -> float | None:
+def _rank(member: Member, keep: Keep) -> float | None:
     if not keep.is_by_value:
         return member.size
-    return member.worth if keep.column else keep.worth(member.date)
+    return member.worth if keep.column else keep.rank_of(member.date)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,7 +23,7 @@ from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, Te
 from whorl.duplicates.sketching import SketchEntry, Sketching, SketchMaker, no_date, part_of
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.duplicates.verify_texts import ReadHashes, split_equal_samples, verify_exact
-from whorl.duplicates.worker_pool import AT_ONCE, checked_documents, sketch_in_processes, start_method
+from whorl.duplicates.worker_pool import AT_ONCE, check_documents, sketch_in_processes, start_method
 from whorl.engine.protocol import Engine, ScanBatch
 from whorl.errors import NoSketchesError, ParameterError, SchemaError
 from whorl.fingerprint.fingerprint_texts import hash_texts
@@ -79,7 +79,7 @@ def duplicates_among(
         if isinstance(store, PersistentSketchStore):
             store.begin_partial_scan()
             _set_options(store, options)
-            _load_changed(store, checked_documents(documents), sketching, on_repeated)
+            _load_changed(store, check_documents(documents), sketching, on_repeated)
         else:
             load_documents(store, reference, sketching, options.workers, on_repeated)
             store.mark_as_reference()
@@ -157,7 +157,7 @@ def duplicates_in(
             # current.
             return {
                 document_id: (
-                    policy.worth(value(document, policy.column)) if policy.column else None,
+                    policy.rank_of(value(document, policy.column)) if policy.column else None,
                     seconds_of(value(document, date_field)) if date_field else None,
                 )
                 for document_id, document in engine.documents(ids).items()
@@ -198,7 +198,7 @@ def _new_from_sketches(portion: ScanBatch, store: SketchStore) -> tuple[list[Ske
         for document_id, name, sketch in portion.documents
         if sketch is not None
     ]
-    same = store.seen_unchanged([(entry.id, entry.digest, entry.name, None, None) for entry in entries])
+    same = store.mark_unchanged([(entry.id, entry.digest, entry.name, None, None) for entry in entries])
     return [entry for entry in entries if entry.id not in same], len(portion.documents) - len(entries)
 
 
@@ -206,7 +206,7 @@ def _new_from_texts(portion: ScanBatch, store: SketchStore, engine: Engine) -> t
     names = {document_id: name for document_id, name, _ in portion.documents}
     digests = {key: digest.encode() for key, digest in engine.digests(list(names), of_texts=True).items()}
     known = [(key, digests[key], name, None, None) for key, name in names.items() if key in digests]
-    same = store.seen_unchanged(known)
+    same = store.mark_unchanged(known)
     sketches = _whole_sketches(engine, [key for key in names if key not in same])
     entries = [SketchEntry(key, digests.get(key, b""), sketches[key], names[key]) for key in names if key in sketches]
     return entries, len(names) - len(entries) - len(same)
@@ -266,7 +266,7 @@ def load_documents(
     on_repeated: Callable[[str], None],
 ) -> None:
     """Sketch documents and put them into a temporary store; call `on_repeated` for each repeated id."""
-    documents = checked_documents(documents)
+    documents = check_documents(documents)
     method = start_method(documents) if workers > 1 else ""
     if method:
         sketch_batches = sketch_in_processes(documents, sketching, store, workers, method)
@@ -300,7 +300,7 @@ def _load_changed(
             same: dict[str, bool] = {}
             if not is_empty:
                 # The store cannot compare the digests of documents in `ahead`: they are read but not yet stored.
-                same = store.seen_unchanged(
+                same = store.mark_unchanged(
                     [
                         (document.id, digest, document.name, *sketching.rank_and_date(document))
                         for document, digest in zip(batch, digests, strict=True)
@@ -374,7 +374,7 @@ def _find_duplicates(
     residual = None if common is None else remove_boilerplate(stored.sketches, firsts, common, options.scheme)
     if common is not None and common.is_ignored and isinstance(store, PersistentSketchStore):
         # The common text may have changed since the last run, so search for all pairs again.
-        known, is_known = Pairs.together([]), np.zeros_like(is_known)
+        known, is_known = Pairs.concatenate([]), np.zeros_like(is_known)
     pairs = find_pairs(
         residual.sketches if residual and residual.options.is_ignored else stored.sketches,
         firsts,

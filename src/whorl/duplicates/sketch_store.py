@@ -106,7 +106,7 @@ class PersistentSketchStore:
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"the folder {path} cannot be used: {error}") from error
         try:
-            with self._failures():
+            with self._convert_errors():
                 self._open(origin)
                 self._file = self._open_hashes()
         except BaseException:
@@ -191,7 +191,7 @@ class PersistentSketchStore:
 
     # Documents.
 
-    def seen_unchanged(
+    def mark_unchanged(
         self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
     ) -> dict[str, bool]:
         """Mark unchanged documents as seen in this scan; return their ids, and whether the scan saw them before.
@@ -203,7 +203,7 @@ class PersistentSketchStore:
         scan = self._scan()
         unchanged = {
             row[0]: row[2] == scan
-            for row in self._by_id("SELECT id, digest, scan FROM document WHERE id IN ({})", list(digests))
+            for row in self._select_in_batches("SELECT id, digest, scan FROM document WHERE id IN ({})", list(digests))
             if row[1] == digests[row[0]]
         }
         with self._writing():
@@ -226,7 +226,7 @@ class PersistentSketchStore:
         # Documents with equal texts share one sketch object; write its hashes only once.
         sketches = {id(entry.sketch): entry.sketch for entry in entries}
         hashes = {sketch_id: sketch.hashes.astype(HASH, copy=False) for sketch_id, sketch in sketches.items()}
-        with self._failures():
+        with self._convert_errors():
             for batch in chunks(hashes.values(), lambda own: own.nbytes, _BYTES_AT_ONCE):
                 write_all(self._file, np.concatenate(batch))
             os.fsync(self._file)
@@ -241,7 +241,9 @@ class PersistentSketchStore:
         ]
         ids = [entry.id for entry in entries]
         repeated = [
-            row[0] for row in self._by_id("SELECT id, scan FROM document WHERE id IN ({})", ids) if row[1] == scan
+            row[0]
+            for row in self._select_in_batches("SELECT id, scan FROM document WHERE id IN ({})", ids)
+            if row[1] == scan
         ]
         with self._writing():
             self._delete_documents(ids)
@@ -261,7 +263,7 @@ class PersistentSketchStore:
             for at in range(0, len(ids), _CHUNK):
                 batch = ids[at : at + _CHUNK]
                 self._database.execute(_PAIR_CLUSTERS_AGAIN.format(", ".join("?" * len(batch))), batch)
-        for number, key in list(self._by_id("SELECT number, key FROM document WHERE id IN ({})", ids)):
+        for number, key in list(self._select_in_batches("SELECT number, key FROM document WHERE id IN ({})", ids)):
             self._database.execute("DELETE FROM pair WHERE a = :number OR b = :number", {"number": number})
             self._database.execute("DELETE FROM document WHERE number = ?", (number,))
             # Only one of several equal texts was compared. If it is deleted, compare the other copies again.
@@ -309,7 +311,9 @@ class PersistentSketchStore:
         return int(self._fetch_row("SELECT count(*) FROM document")[0])
 
     def describe(self, numbers: Collection[int]) -> dict[int, DocumentInfo]:
-        rows = self._by_id("SELECT number, id, name, worth, date FROM document WHERE number IN ({})", list(numbers))
+        rows = self._select_in_batches(
+            "SELECT number, id, name, worth, date FROM document WHERE number IN ({})", list(numbers)
+        )
         return {row[0]: (row[1], row[2], row[3], row[4]) for row in rows}
 
     # Pairs.
@@ -341,23 +345,23 @@ class PersistentSketchStore:
         # Document numbers ascend with their indices, so a binary search converts them.
         a, b = np.searchsorted(stored.numbers, firsts), np.searchsorted(stored.numbers, seconds)
         sizes = stored.sketches.sizes
-        return Pairs.together([Pairs(a, b, sizes[a], sizes[b], shared, low, high)])
+        return Pairs.concatenate([Pairs(a, b, sizes[a], sizes[b], shared, low, high)])
 
     # The database.
 
-    def _by_id(self, statement: str, values: Sequence[str] | Sequence[int]) -> Iterator[tuple]:  # type: ignore[type-arg]
+    def _select_in_batches(self, statement: str, values: Sequence[str] | Sequence[int]) -> Iterator[tuple]:  # type: ignore[type-arg]
         for at in range(0, len(values), _CHUNK):
             batch = values[at : at + _CHUNK]
             yield from self._rows(statement.format(", ".join("?" * len(batch))), *batch)
 
     def _rows(self, statement: str, *values: str | int) -> list[tuple]:  # type: ignore[type-arg]
-        with self._failures():
+        with self._convert_errors():
             return self._database.execute(statement, values).fetchall()
 
     def _columns(self, statement: str, count: int) -> list[Numbers]:
         """Read integer columns in batches, to save memory."""
         parts = [np.empty((0, count), np.int64)]
-        with self._failures():
+        with self._convert_errors():
             cursor = self._database.execute(statement)
             while rows := cursor.fetchmany(_ROWS_AT_ONCE):
                 parts.append(np.array(rows, np.int64))
@@ -378,7 +382,7 @@ class PersistentSketchStore:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        with self._failures():
+        with self._convert_errors():
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -389,7 +393,7 @@ class PersistentSketchStore:
                 raise
 
     @contextmanager
-    def _failures(self) -> Iterator[None]:
+    def _convert_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.OperationalError as error:
@@ -514,7 +518,7 @@ class TemporarySketchStore:
             joined = np.concatenate(self._values, axis=1) if is_any else np.broadcast_to(np.nan, (2, len(self._ids)))
             self._values = [joined]
         worths, dates = (column.tolist() for column in self._values[0][:, list(numbers)])
-        columns = self._ids.at(numbers), self._names.at(numbers), worths, dates
+        columns = self._ids.read_strings(numbers), self._names.read_strings(numbers), worths, dates
         return {
             number: (document_id, name, number_or_none(worth), number_or_none(date))
             for number, document_id, name, worth, date in zip(numbers, *columns, strict=True)
@@ -530,7 +534,7 @@ class TemporarySketchStore:
     def end_scan(self) -> int:
         return 0
 
-    def seen_unchanged(
+    def mark_unchanged(
         self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
     ) -> dict[str, bool]:
         return {}
@@ -538,7 +542,7 @@ class TemporarySketchStore:
     def replace_keys(self, keys: Sequence[tuple[int, int]]) -> None: ...
 
     def pairs(self, stored: StoredSketches) -> Pairs:
-        return Pairs.together([])
+        return Pairs.concatenate([])
 
     def replace_pairs(self, pairs: Pairs, numbers: Numbers) -> None: ...
 
@@ -583,7 +587,7 @@ class _StringFile:
             self._file.write(encoded)
         self._size += len(encoded)
 
-    def at(self, indices: Iterable[int]) -> list[str]:
+    def read_strings(self, indices: Iterable[int]) -> list[str]:
         if len(self._ends) > 1:
             self._ends = [np.concatenate(self._ends)]
         ends, wanted = self._ends[0], np.fromiter(indices, np.int64)
@@ -638,21 +642,21 @@ class IdFile(_StringFile):
 
     def repeated_ids(self) -> list[str]:
         """Return the repeated ids that `add` has not yet returned."""
-        later = self._later()
-        repeated = self.at(later[later >= self._searched].tolist())
+        later = self._find_repeated()
+        repeated = self.read_strings(later[later >= self._searched].tolist())
         self._searched = self._count
         return repeated
 
     def is_last(self) -> npt.NDArray[np.bool_]:
         is_last = np.ones(self._count, np.bool_)
-        if (later := self._later()).size:
+        if (later := self._find_repeated()).size:
             # The dictionary keeps the last document of each id.
-            last_indices = dict(zip(self.at(later.tolist()), later.tolist(), strict=True))
+            last_indices = dict(zip(self.read_strings(later.tolist()), later.tolist(), strict=True))
             is_last[self._indices_of(last_indices.keys())] = False
             is_last[list(last_indices.values())] = True
         return is_last
 
-    def _later(self) -> Numbers:
+    def _find_repeated(self) -> Numbers:
         identities = np.concatenate(self._identities)
         ascending = np.sort(identities)
         repeated = ascending[1:][ascending[1:] == ascending[:-1]]
@@ -662,7 +666,7 @@ class IdFile(_StringFile):
         is_repeated = repeated[np.minimum(np.searchsorted(repeated, identities), repeated.size - 1)] == identities
         indices = np.flatnonzero(is_repeated).tolist()
         seen, later = set[str](), list[int]()
-        for index, document_id in zip(indices, self.at(indices), strict=True):
+        for index, document_id in zip(indices, self.read_strings(indices), strict=True):
             if document_id in seen:
                 later.append(index)
             seen.add(document_id)
@@ -671,5 +675,5 @@ class IdFile(_StringFile):
     def _indices_of(self, ids: Collection[str]) -> Numbers:
         identities = np.concatenate(self._identities)
         indices = np.flatnonzero(np.isin(identities, np.fromiter(map(hash, ids), np.int64, len(ids)))).tolist()
-        known = zip(indices, self.at(indices), strict=True)
+        known = zip(indices, self.read_strings(indices), strict=True)
         return np.array([index for index, document_id in known if document_id in ids], np.int64)

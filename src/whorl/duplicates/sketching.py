@@ -14,7 +14,7 @@ import numpy.typing as npt
 from whorl.arrays_and_batches import with_made
 from whorl.duplicates.options import Keep, seconds_of
 from whorl.duplicates.sketch_arrays import Numbers
-from whorl.fingerprint.fingerprint_texts import Together, hashed_together
+from whorl.fingerprint.fingerprint_texts import Together, hash_together
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_of_distinct
 from whorl.model import Document
@@ -110,18 +110,18 @@ class Sketching:
         """Return a document's rank by the retention policy, and its date in seconds since 1970; None if unknown."""
         keep, date = self.keep, self.date_column
         return (
-            keep.worth(document.properties.get(keep.column)) if keep.column else None,
+            keep.rank_of(document.properties.get(keep.column)) if keep.column else None,
             seconds_of(document.properties.get(date)) if date else self.dates(document),
         )
 
     def sketch(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
         distinct = (_distinct(batch, self.within) for batch in portions)
-        read = with_made(distinct, lambda ahead: hashed_together((batch.texts for batch in ahead), self.scheme))
+        read = with_made(distinct, lambda ahead: hash_together((batch.texts for batch in ahead), self.scheme))
         for batch, together in read:
             separated = _separate_parts(together, batch.parts)
-            yield batch.documents, self._in_columns(batch.documents, separated, batch.text_indices)
+            yield batch.documents, self._make_batch(batch.documents, separated, batch.text_indices)
 
-    def _in_columns(self, documents: Sequence[Document], batch: Together, text_indices: Numbers) -> SketchBatch:
+    def _make_batch(self, documents: Sequence[Document], batch: Together, text_indices: Numbers) -> SketchBatch:
         hashes, counts = _retained_hashes(batch, self.sketch_scheme)
         values = np.full((2, len(documents)), np.nan)
         if self.keep.column or self.date_column or self.dates is not no_date:

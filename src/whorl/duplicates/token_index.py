@@ -71,7 +71,7 @@ class TokenEntries:
     frequency: npt.NDArray[np.int32]
     is_indexable: Bools
 
-    def only(self, which: Bools) -> TokenEntries:
+    def select(self, which: Bools) -> TokenEntries:
         return TokenEntries(self.keys[which], self.frequency[which], self.is_indexable[which])
 
 
@@ -96,7 +96,7 @@ def index_tokens(
     A hash is indexed under three conditions: at least two members have it, one of them may have it in its index prefix,
     and one of them may be the larger document of a pair.
     """
-    total = int(members.lengths.used_hashes(members.is_larger).sum())
+    total = int(members.lengths.count_used_hashes(members.is_larger).sum())
     ranges = min(_MOST_RANGES, max(_LEAST_RANGES, -(-total // AT_ONCE)))
     sweep = _TokenSweep(sketches, members, level, member_bits, workers, fast=is_fast(total))
     portions: list[TokenEntries] = []
@@ -106,7 +106,7 @@ def index_tokens(
         if number * _PRUNINGS // ranges > (number - 1) * _PRUNINGS // ranges:
             is_open = sweep.prune()
             for at, portion in enumerate(portions):
-                portions[at] = portion.only(is_open[owners_of(portion.keys, member_bits)])
+                portions[at] = portion.select(is_open[owners_of(portion.keys, member_bits)])
     return IndexedTokens(_join_entries(portions), sweep.shared, sweep.shared_indexable)
 
 
@@ -122,7 +122,7 @@ class _TokenSweep:
         self._member_bits = member_bits
         lead = max(0, 64 - (sketches.scheme.bits - level - self._shift + member_bits))
         self._bits = np.array([self._shift, member_bits, lead], np.int64)
-        self._counts = counts = members.lengths.used_hashes(members.is_larger)
+        self._counts = counts = members.lengths.count_used_hashes(members.is_larger)
         starts = sketches.starts[members.indices]
         numbers = np.argsort(starts)
         numbers = numbers[counts[numbers] > 0]

@@ -42,7 +42,7 @@ class PairOverlaps:
     counts_b: Numbers
     shared: Numbers
 
-    def only(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> PairOverlaps:
+    def select(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> PairOverlaps:
         return PairOverlaps(self.levels[which], self.counts_a[which], self.counts_b[which], self.shared[which])
 
 
@@ -129,10 +129,10 @@ class Pairs:
     def jaccard(self) -> npt.NDArray[np.float64]:
         return np.asarray(self.shared / np.maximum(1, self.sizes_a + self.sizes_b - self.shared))
 
-    def only(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Pairs:
-        return Pairs(*(part[which] for part in self._parts()))
+    def select(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Pairs:
+        return Pairs(*(part[which] for part in self._columns()))
 
-    def at(self, indices: Numbers) -> Pairs:
+    def renumber(self, indices: Numbers) -> Pairs:
         """Renumber the documents: index i becomes `indices[i]`. Also put the smaller index of a pair first."""
         a, b = indices[self.a], indices[self.b]
         is_turned = a > b
@@ -146,16 +146,16 @@ class Pairs:
             self.high,
         )
 
-    def _parts(self) -> tuple[Numbers, ...]:
+    def _columns(self) -> tuple[Numbers, ...]:
         return self.a, self.b, self.sizes_a, self.sizes_b, self.shared, self.low, self.high
 
     @classmethod
-    def together(cls, several: Iterable[Pairs]) -> Pairs:
+    def concatenate(cls, several: Iterable[Pairs]) -> Pairs:
         """Join several collections of pairs into one, without repeated pairs, ordered by `a` and `b`."""
-        columns = [pairs._parts() for pairs in several] or [(np.empty(0, np.int64),) * 7]
+        columns = [pairs._columns() for pairs in several] or [(np.empty(0, np.int64),) * 7]
         joined = cls(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
         order = np.lexsort((joined.b, joined.a))
-        return joined.only(order[run_starts(joined.a[order], joined.b[order])])
+        return joined.select(order[run_starts(joined.a[order], joined.b[order])])
 
 
 def measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, confidence: float = CONFIDENCE) -> Pairs:
@@ -184,7 +184,7 @@ def verify_pairs(sketches: Sketches, a: Numbers, b: Numbers, pair_options: PairO
         drawn = np.where(sizes_a <= sizes_b, seen.counts_a, seen.counts_b)[at]
         recall = 1 - (1 - pair_options.recall) * _SHARE_OF_MISSES
         is_pair[at] = reaches(smaller[at], needed[at], drawn, seen.shared[at], recall)
-    return _with_intervals(sketches, a[is_pair], b[is_pair], seen.only(is_pair))
+    return _with_intervals(sketches, a[is_pair], b[is_pair], seen.select(is_pair))
 
 
 def _with_intervals(
@@ -194,7 +194,7 @@ def _with_intervals(
     shared, low, high = seen.shared.copy(), seen.shared.copy(), seen.shared.copy()
     at = np.flatnonzero(seen.levels > 0)
     if at.size:
-        overlaps = seen.only(at)
+        overlaps = seen.select(at)
         shared[at], low[at], high[at] = shared_shingles(
             sizes_a[at], sizes_b[at], overlaps.levels, overlaps.counts_a, overlaps.counts_b, overlaps.shared, confidence
         )

@@ -83,7 +83,7 @@ def verify_exact(
         done += group.size
         report_progress("reading whole", done)
     updated = Pairs(pairs.a, pairs.b, pairs.sizes_a, pairs.sizes_b, shared, low, high)
-    return updated.only(is_pair)
+    return updated.select(is_pair)
 
 
 def _read_hashes(

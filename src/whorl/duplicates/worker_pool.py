@@ -63,7 +63,7 @@ class DivisibleDocuments(Protocol):
         """Report the errors that concern all parts. The caller must have read the last part."""
 
 
-def checked_documents(documents: Iterable[Document]) -> Iterable[Document]:
+def check_documents(documents: Iterable[Document]) -> Iterable[Document]:
     """Raise DocumentError at the first item that is not a document, when it is read.
 
     Return divisible documents unchanged.

@@ -12,7 +12,7 @@ from typing import IO
 
 from whorl.duplicates.input import InputReader, require_free_columns
 from whorl.duplicates.options import Granularity
-from whorl.duplicates.pieces import by_document, without, without_ranges
+from whorl.duplicates.pieces import group_by_document, remove_pieces, without_ranges
 from whorl.duplicates.results_and_retention import Cluster
 from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.statistics.metric import Metric
@@ -161,7 +161,7 @@ class _OutputWriter:
         self._reading, self._decisions, self._with_columns = reading, decisions, with_columns
         self.written = self.read = 0
         self._takes_pieces = reading.options.level is not Granularity.DOCUMENT
-        self._passages = by_document(decisions.to_delete) if reading.options.level is Granularity.PASSAGE else {}
+        self._passages = group_by_document(decisions.to_delete) if reading.options.level is Granularity.PASSAGE else {}
         self._added: Added = {}
         if with_columns:
             clusters = (str(values["cluster"]) for values in decisions.added_columns.values())
@@ -181,7 +181,7 @@ class _OutputWriter:
 
         with place.file.open("rb") as opened:
             form = _format_of(place, opened, self._reading)
-            left = self._filtered_text(opened.read(), file) if form is None else b""
+            left = self._filter_text(opened.read(), file) if form is None else b""
             if left is None:
                 return
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -191,7 +191,7 @@ class _OutputWriter:
                 else:
                     form.rewrite(opened, out, self._reading.columns, decide, self._added)
 
-    def _filtered_text(self, raw: bytes, file: str) -> bytes | None:
+    def _filter_text(self, raw: bytes, file: str) -> bytes | None:
         """Return the bytes of a text file without the parts to delete, or None if no text is left."""
         self.read += 1
         if file in self._decisions.to_delete:
@@ -210,7 +210,7 @@ class _OutputWriter:
         """Return a text without the parts to delete, or None if no text is left."""
         if self._reading.options.level is Granularity.PASSAGE:
             return without_ranges(text, self._passages.get(document_id, ()))
-        return without(text, document_id, self._decisions.to_delete, self._reading.options.level)
+        return remove_pieces(text, document_id, self._decisions.to_delete, self._reading.options.level)
 
     def _values(self, row: Row, place: Place) -> Mapping[str, object] | None:
         """Return the values of a row's changed or added columns, or None to leave out the row."""
@@ -261,7 +261,7 @@ def _write_notes(places: Sequence[Place], target: Path, *, with_columns: bool) -
             # Copy only metadata files: another file with one of these names may be an input file.
             for name in (names - without_metadata(names)).intersection(_METADATA_FILES):
                 if note := _read_note(folder / name):
-                    (target / inside / name).write_text(_adapted_note(note, with_columns=with_columns), "utf-8")
+                    (target / inside / name).write_text(_adapt_note(note, with_columns=with_columns), "utf-8")
 
 
 def _read_note(file: Path) -> dict[str, object]:
@@ -272,7 +272,7 @@ def _read_note(file: Path) -> dict[str, object]:
     return note if isinstance(note, dict) else {}
 
 
-def _adapted_note(note: dict[str, object], *, with_columns: bool) -> str:
+def _adapt_note(note: dict[str, object], *, with_columns: bool) -> str:
     is_of_parts = list(note) == ["splits"]
     entries = {name: value for name, value in note.items() if is_of_parts or name not in _OF_ALL_ROWS}
     if with_columns:

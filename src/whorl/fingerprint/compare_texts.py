@@ -260,7 +260,7 @@ def compare(text_a: str, text_b: str, scheme: Scheme = _DEFAULT_SCHEME) -> Compa
     Raises:
         ParameterError: The profile does not exist.
     """
-    return compare_words(*rejoined_pair(words_of(text_a, scheme), words_of(text_b, scheme)), scheme)
+    return compare_words(*rejoin_pair(words_of(text_a, scheme), words_of(text_b, scheme)), scheme)
 
 
 def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
@@ -275,7 +275,7 @@ def words_of(text: str, scheme: Scheme = _DEFAULT_SCHEME) -> TextWords:
     return TextWords(words, spans, seconds[is_between] - 1)
 
 
-def rejoined_pair(of_a: TextWords, of_b: TextWords) -> tuple[TextWords, TextWords]:
+def rejoin_pair(of_a: TextWords, of_b: TextWords) -> tuple[TextWords, TextWords]:
     """Join the halves of words broken at a line end, if the other text contains the whole word or also breaks it."""
     if not of_a.broken.size and not of_b.broken.size:
         return of_a, of_b
@@ -314,7 +314,7 @@ class ShingleIndex:
         self._index = RunIndex(self._numbers_of(text.words), scheme.shingle_size)
         #: Distinct words of A.
         self.vocabulary = frozenset(self._numbers)
-        self._by_kind, self._firsts = _by_kind(self._index.runs, np.bincount(self._index.runs))
+        self._by_kind, self._firsts = _group_positions(self._index.runs, np.bincount(self._index.runs))
 
     def compare(self, of_b: TextWords, common: CommonWords | None = None, min_words: int = 0) -> Comparison:
         """Compare A with another text, like `compare_words`."""
@@ -340,7 +340,7 @@ class ShingleIndex:
             is_long = _are_in_runs(shared_a, min_words - size + 1)
             searched, numbers = shared_a[is_long], numbers[is_long]
         # Boilerplate is also extended along short passages. So with `common`, find the passages of all shared shingles.
-        positions = _kept_positions(searched, a.size, size)
+        positions = _positions_to_match(searched, a.size, size)
         # Shingles of A that are not searched for all get the same number, which never occurs in B.
         compact_a = np.full(positions.size, distinct_b)
         compact_a[np.searchsorted(positions, searched)] = numbers
@@ -392,13 +392,13 @@ def _are_in_runs(positions: _Numbers, least: int) -> npt.NDArray[np.bool_]:
     return is_long
 
 
-def _kept_positions(shared: _Numbers, length: int, size: int) -> _Numbers:
+def _positions_to_match(shared: _Numbers, length: int, size: int) -> _Numbers:
     """Return the positions of the shingles of A that the matcher needs, out of `length` shingles.
 
     The matcher needs the shared shingles, and the shingles that begin inside a shared shingle (of `size` words),
     because they separate runs that are not consecutive.
 
-    >>> _kept_positions(np.array([2, 3, 20, 22]), 30, 3).tolist()
+    >>> _positions_to_match(np.array([2, 3, 20, 22]), 30, 3).tolist()
     [2, 3, 4, 5, 20, 21, 22, 23, 24]
     """
     counts = np.minimum(np.diff(shared, append=length), max(size, 2))
@@ -633,7 +633,7 @@ class Matcher:
         passages: list[tuple[int, int, int]] = []
         if not left.size:
             return np.empty((0, 3), np.int64)
-        by_kind, first = _by_kind(self.b, self.count_b)
+        by_kind, first = _group_positions(self.b, self.count_b)
         # Different numbers at the ends of the two texts end every run of equal shingles there.
         a = np.append(self.a, np.full(_LONGEST_STRETCH, -1))
         b = np.append(self.b, np.full(_LONGEST_STRETCH, -2))
@@ -671,7 +671,7 @@ class Matcher:
             places, length, stretch = places[goes_on], length + stretch, min(2 * stretch, _LONGEST_STRETCH)
 
 
-def _by_kind(numbers: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
+def _group_positions(numbers: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
     """Group the positions of a sequence by the number at each position.
 
     Return the positions, group after group, and the index where each group starts.

@@ -34,7 +34,7 @@ from whorl.fingerprint.minhash.signature_and_tokens import (
     spell,
     text_minima,
 )
-from whorl.fingerprint.shingling import JoinedWords, Scheme, join, murmur, murmur_pieces, numbered_hashes, pieces
+from whorl.fingerprint.shingling import JoinedWords, Scheme, join, murmur, murmur_pieces, lucene_hashes, pieces
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_numbers_together, sketch_of_distinct
 from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans
 from whorl.request_context import report_progress
@@ -209,7 +209,7 @@ def hash_texts(
     return chain.from_iterable(_batches(iter(texts), scheme, parts, workers or processors()))
 
 
-def hashed_together(
+def hash_together(
     portions: Iterable[Sequence[str]], scheme: Scheme = DEFAULT_SCHEME, *, in_order: bool = False
 ) -> Iterator[Together]:
     """Yield the shingle hashes of many texts, together for the texts of each portion.
@@ -235,7 +235,7 @@ def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme, *, in
                 yield Together(*(fast.ordered_hashes(texts) if in_order else fast.distinct_hashes(texts)[:2]))
             else:
                 hashes = [
-                    _ordered_hashes(text, scheme) if in_order else _plain(text, scheme, Parts.HASHES).hashes
+                    _hash_in_order(text, scheme) if in_order else _plain(text, scheme, Parts.HASHES).hashes
                     for text in texts
                 ]
                 yield Together(np.concatenate([_NO_HASHES, *hashes]), np.array([own.size for own in hashes], np.int64))
@@ -246,7 +246,7 @@ def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme, *, in
 
 def hashes_of_words(words: Sequence[str], scheme: Scheme) -> _Row:
     """Return the high half of the hash of each shingle of the words, in order, with repetitions."""
-    return numbered_hashes(murmur(join(words), scheme.shingle_size), 0)[0]
+    return lucene_hashes(murmur(join(words), scheme.shingle_size), 0)[0]
 
 
 def words_and_spans(text: str, scheme: Scheme) -> tuple[list[str], npt.NDArray[np.int64]]:
@@ -265,18 +265,18 @@ def _plain(text: str, scheme: Scheme, parts: Parts) -> Hashed:
     words = list(pieces(text, scheme.profile))
     halves = [] if parts == Parts.WORDS else list(murmur_pieces(words, scheme.shingle_size))
     minima = minima_of(halves, scheme) if parts & Parts.MINIMA else _NO_MINIMA
-    hashes = sort_distinct([numbered_hashes(piece, 0)[0] for piece in halves]) if parts & Parts.HASHES else _NO_HASHES
+    hashes = sort_distinct([lucene_hashes(piece, 0)[0] for piece in halves]) if parts & Parts.HASHES else _NO_HASHES
     return Hashed(minima, hashes, JoinedWords.concatenate(words) if parts & Parts.WORDS else _NO_WORDS)
 
 
-def _ordered_hashes(text: str, scheme: Scheme) -> _Row:
+def _hash_in_order(text: str, scheme: Scheme) -> _Row:
     read = murmur_pieces(pieces(text, scheme.profile), scheme.shingle_size)
-    return np.concatenate([_NO_HASHES, *(numbered_hashes(halves, 0)[0] for halves in read)])
+    return np.concatenate([_NO_HASHES, *(lucene_hashes(halves, 0)[0] for halves in read)])
 
 
 def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
     if parts == Parts.MINIMA:
-        rows, counts = one.many(texts)
+        rows, counts = one.bucket_minima(texts)
         signatures = zip(rows, counts.tolist(), strict=True)
         return [Hashed(row if count else _NO_MINIMA, _NO_HASHES, _NO_WORDS) for row, count in signatures]
     if not parts & Parts.MINIMA:
@@ -347,13 +347,13 @@ def _batches(texts: Iterator[str], scheme: Scheme, parts: Parts, workers: int) -
 
     batches = chunks(texts, len, BATCH_CHARACTERS, BATCH_TEXTS)
     try:
-        yield from map(results, batches) if workers == 1 else _in_threads(results, batches, workers)
+        yield from map(results, batches) if workers == 1 else _run_in_threads(results, batches, workers)
     finally:
         for one in idle:
             give_back(one)
 
 
-def _in_threads(
+def _run_in_threads(
     work: Callable[[Sequence[str]], list[Hashed]], batches: Iterator[list[str]], workers: int
 ) -> Iterator[list[Hashed]]:
     # Small commands start faster if this is imported here.
@@ -410,7 +410,7 @@ def text_sketch(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketc
 
 
 def text_sketches(texts: Sequence[str], scheme: Scheme, sketch_scheme: SketchScheme) -> list[Sketch]:
-    ((hashes, sizes),) = hashed_together([texts], scheme)
+    ((hashes, sizes),) = hash_together([texts], scheme)
     ends = np.cumsum(sizes).tolist()
     return [
         sketch_of_distinct(hashes[end - size : end], sketch_scheme)

@@ -157,7 +157,7 @@ class JoinedWords:
         encoded = [array for part in filled for array in (_ENCODED_BLANK, part.encoded)]
         return cls(np.concatenate(encoded[1:]), np.concatenate([*starts, offsets[-1:]]))
 
-    def followed_by(self, others: JoinedWords) -> JoinedWords:
+    def append(self, others: JoinedWords) -> JoinedWords:
         return self.concatenate((self, others))
 
     def last_words(self, count: int) -> JoinedWords:
@@ -171,9 +171,7 @@ def join(words: Sequence[str]) -> JoinedWords:
     return JoinedWords(np.frombuffer(encoded, np.uint8), _starts(words, encoded))
 
 
-def numbered_hashes(
-    murmur: npt.NDArray[np.uint64], number: int
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+def lucene_hashes(murmur: npt.NDArray[np.uint64], number: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """Return Lucene's hashes of shingles for the hash function with this number, as high halves and low halves.
 
     `murmur` has both halves of each shingle's murmur hash. Lucene combines the murmur hash with the number
@@ -258,10 +256,10 @@ def murmur_pieces(read: Iterable[JoinedWords], size: int) -> Iterator[npt.NDArra
     """Yield the result of `murmur` for each piece of a text, including shingles that begin in the previous piece."""
     before = join([])
     for piece in read:
-        words = before.followed_by(piece)
+        words = before.append(piece)
         yield murmur(words, size)
         before = words.last_words(size - 1)
 
 
-def joined_words(text: str, profile: str) -> JoinedWords:
+def read_joined_words(text: str, profile: str) -> JoinedWords:
     return JoinedWords.concatenate(pieces(text, profile))

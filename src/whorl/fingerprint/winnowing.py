@@ -68,10 +68,10 @@ class PassageScheme:
                 raise ParameterError(f"{part} of a passage scheme is {least} to {most}, got {getattr(self, part)}")
 
     @classmethod
-    def of_runs(cls, words: int) -> Self:
+    def for_runs(cls, words: int) -> Self:
         """Return the scheme that finds every shared run of `words` words, 8 to 20.
 
-        >>> [PassageScheme.of_runs(words).name for words in (20, 12, 8)]
+        >>> [PassageScheme.for_runs(words).name for words in (20, 12, 8)]
         ['passages1-t20-k8-b32', 'passages1-t12-k8-b32', 'passages1-t8-k6-b32']
         """
         if not SHORTEST_RUN <= words <= cls().run_words:
@@ -147,18 +147,18 @@ def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt
     )
 
 
-def kept_places(words: JoinedWords, scheme: PassageScheme) -> tuple[npt.NDArray[np.int64], Numbers]:
+def winnow_with_positions(words: JoinedWords, scheme: PassageScheme) -> tuple[npt.NDArray[np.int64], Numbers]:
     """Return the positions and the values of the hashes that `winnow` keeps, including repetitions.
 
     A position is the index of the first word under a hash. Both arrays have shape (n,): int64, ascending, and uint64.
     """
     hashes = run_hashes(words, scheme)
     is_window = np.ones(max(0, hashes.size - scheme.window + 1), np.bool_)
-    places = kept_of(hashes, is_window)
+    places = window_minima(hashes, is_window)
     return places, _passage_hashes(hashes[places], scheme)
 
 
-def kept_of(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+def window_minima(hashes: Numbers, is_window: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     """Return the positions of the smallest hashes of all windows, as an ascending int64 array.
 
     Args:

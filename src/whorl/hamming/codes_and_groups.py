@@ -44,7 +44,7 @@ def as_distance(distance: int) -> int:
     return int(distance)
 
 
-def without(ascending: Codes, gone: Codes) -> Codes:
+def remove_codes(ascending: Codes, gone: Codes) -> Codes:
     """Return the codes of `ascending` that are not in `gone`; both arrays are sorted."""
     indices = np.searchsorted(ascending, gone)
     inside = indices < ascending.size

@@ -19,7 +19,7 @@ from whorl.hamming.codes_and_groups import (
     as_code,
     as_codes,
     as_distance,
-    without,
+    remove_codes,
 )
 from whorl.hamming.lookup_tables import Layout, Tables, sort_codes
 
@@ -95,7 +95,7 @@ class HammingIndex:
         if self._recent.size:
             codes = sort_codes(np.concatenate((codes, self._recent.codes)))
         if self._removed:
-            codes = without(codes, sort_codes(as_codes(self._removed)))
+            codes = remove_codes(codes, sort_codes(as_codes(self._removed)))
         return codes
 
     def insert(self, code: int) -> None:
@@ -152,7 +152,7 @@ class HammingIndex:
             for code in codes.tolist():
                 self.remove(code)
         else:
-            self._rebuild(without(self.codes(), sort_codes(codes.copy())))
+            self._rebuild(remove_codes(self.codes(), sort_codes(codes.copy())))
 
     def find_all_bulk(self, queries: CodesLike) -> Groups:
         """Return a group of codes for each query, in ascending order."""

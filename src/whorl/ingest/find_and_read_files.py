@@ -393,27 +393,27 @@ def places(
         if local == "-":
             yield Place(StandardInput(), PurePosixPath("standard-input"))
         elif _REMOTE in local:
-            yield from _remote(local, addresses, on_problem)
+            yield from _remote_places(local, addresses, on_problem)
         elif any(wildcard in local for wildcard in PATTERN) and not os.path.lexists(local):
             fixed = PurePath(*fixed_parts(PurePath(local).parts))
             matched = sorted(map(Path, glob.iglob(local, recursive=True)))
             if not matched:
                 on_problem(Problem(local, "no file has a name of this pattern", None))
-            yield from _local(matched, fixed, None if follow_links else fixed, on_problem)
+            yield from _local_places(matched, fixed, None if follow_links else fixed, on_problem)
         else:
             path = Path(local)
             base = path if os.path.isdir(local) else path.parent
-            yield from _local([path], base, None if follow_links else path, on_problem)
+            yield from _local_places([path], base, None if follow_links else path, on_problem)
 
 
-def _local(
+def _local_places(
     paths: Sequence[Path], base: PurePath, within: PurePath | None, on_problem: Callable[[Problem], None]
 ) -> Iterator[Place]:
     for file in files_under(paths, on_problem, within=within):
         yield Place(file, PurePosixPath(file.relative_to(base).as_posix()))
 
 
-def _remote(word: str, addresses: dict[str, str], on_problem: Callable[[Problem], None]) -> Iterator[Place]:
+def _remote_places(word: str, addresses: dict[str, str], on_problem: Callable[[Problem], None]) -> Iterator[Place]:
     """Yield the files of an address; `addresses` maps the ids of earlier remote files to their addresses."""
     shown = public_address(word)
     try:

@@ -49,7 +49,7 @@ class RemoteFile:
 
     def open(self, mode: str) -> IO[bytes]:
         """Open the file; copy it first if it is not seekable."""
-        with self._failures():
+        with self._convert_errors():
             opened = self._system.open(self._path, mode)
             if _is_seekable(opened):
                 return io.BufferedReader(_Stream(opened, self), _BUFFER)
@@ -60,8 +60,8 @@ class RemoteFile:
             return copied
 
     @contextmanager
-    def _failures(self) -> Iterator[None]:
-        with failures(self._word, self.address):
+    def _convert_errors(self) -> Iterator[None]:
+        with convert_errors(self._word, self.address):
             yield
 
 
@@ -76,11 +76,11 @@ class _Stream(ReadableStream):
         return True
 
     def read_part(self, size: int) -> bytes:
-        with self._file._failures():
+        with self._file._convert_errors():
             return self._opened.read(size)  # type: ignore[no-any-return]
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        with self._file._failures():
+        with self._file._convert_errors():
             return int(self._opened.seek(offset, whence))
 
     def tell(self) -> int:
@@ -106,11 +106,11 @@ def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
     except ImportError:
         raise ParameterError(f"{shown} is an address; reading it needs more: pip install 'whorl[data]'") from None
     try:
-        with failures(word):
+        with convert_errors(word):
             system, path = fsspec.url_to_fs(word)
     except OSError as error:
         raise ParameterError(f"{shown} cannot be reached: {error}") from None
-    with failures(word):
+    with convert_errors(word):
         base = "/".join(fixed_parts(path.split("/"), "*[" if _is_web(system) else PATTERN))
         if base != path:
             listed = system.glob(path, detail=True)
@@ -119,7 +119,7 @@ def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
             is_file = system.isfile(path)
             listed = {path: system.info(path)} if is_file else system.find(path, detail=True)
         return {
-            _inside(str(name), base): RemoteFile(system, str(name), word, about.get("size") or 0)
+            _path_inside(str(name), base): RemoteFile(system, str(name), word, about.get("size") or 0)
             for name, about in listed.items()
             if about.get("type", "file") == "file"
         }
@@ -135,13 +135,13 @@ def fixed_parts(parts: Iterable[str], wildcards: str = PATTERN) -> list[str]:
     return list(takewhile(lambda part: not any(wildcard in part for wildcard in wildcards), parts))
 
 
-def _inside(path: str, base: str) -> PurePosixPath:
+def _path_inside(path: str, base: str) -> PurePosixPath:
     below = path.removeprefix(base).lstrip("/") or path.rpartition("/")[2]
     return PurePosixPath(public_address(below))
 
 
 @contextmanager
-def failures(*addresses: str) -> Iterator[None]:
+def convert_errors(*addresses: str) -> Iterator[None]:
     """Turn any error of a file system into an OSError that does not contain the secrets of the addresses."""
     try:
         yield

@@ -196,7 +196,7 @@ def _parse_tree(query: str, options: ParseOptions, language: _Language) -> Any:
     parser = _cached_parser(language.grammar).parse_interactive(query)
     try:
         for token in parser.iter_parse():
-            checks.take(token)
+            checks.add_token(token)
         return parser.feed_token(Token("$END", ""))
     except UnexpectedCharacters as error:
         raise language.bad_character_error(query, error.pos_in_stream or 0, checks.seen) from None
@@ -319,7 +319,7 @@ class TokenChecks:
         self._pieces = 0
         self._nots = 0
 
-    def take(self, token: Token) -> None:
+    def add_token(self, token: Token) -> None:
         before = self.seen[-1] if self.seen else None
         if before is not None and before.end_pos == token.start_pos and not self._options.strict:
             self._check_space(before, token)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare_texts import CommonWords, Comparison, ShingleIndex, TextWords, compare_words, words_of
 from whorl.fingerprint.shingling import Scheme, join
-from whorl.fingerprint.winnowing import PassageScheme, kept_places
+from whorl.fingerprint.winnowing import PassageScheme, winnow_with_positions
 
 if TYPE_CHECKING:
     from whorl.engine.protocol import Engine
@@ -87,7 +87,7 @@ class BoilerplateDetector:
         is_common = np.zeros(len(of_text.words), np.bool_)
         if self.frequencies is not None:
             scheme = self.frequencies.scheme
-            places, numbers = kept_places(join(of_text.words), scheme)
+            places, numbers = winnow_with_positions(join(of_text.words), scheme)
             _mark_runs(is_common, places, self.frequencies.is_common(numbers), scheme.hashed_words)
         for own in self.texts:
             for passage in compare_words(of_text, own, self.scheme).passages:

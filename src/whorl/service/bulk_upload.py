@@ -148,7 +148,7 @@ class Uploads:
     def __init__(self, store: Store, settings: Settings, semaphore: RequestSemaphore, memory: BodyMemory) -> None:
         self._store, self._settings, self._semaphore, self._memory = store, settings, semaphore, memory
 
-    async def take(
+    async def process(
         self, chunks: AsyncIterator[bytes], repeats: RepeatSearch | None = None, *, is_stored: bool = True
     ) -> Report:
         """Store the documents of one request, or only check them for repeats.
@@ -226,7 +226,7 @@ class Uploads:
             report.stored, report.unchanged = before.stored + done.stored, before.unchanged + done.unchanged
             report.repeated = before.repeated + done.repeated
 
-        def refused(document: Document, error: DocumentError) -> None:
+        def refuse(document: Document, error: DocumentError) -> None:
             report.refuse(numbers[document.id], str(error))
 
         def keep(document: Document) -> None:
@@ -234,7 +234,7 @@ class Uploads:
 
         with uninterrupted():
             self._store.index(
-                documents(), progress=note, on_refused=refused, on_stored=keep if repeats else None, seen=report.seen
+                documents(), progress=note, on_refused=refuse, on_stored=keep if repeats else None, seen=report.seen
             )
         if repeats is not None:
             for repeated in repeats.of_stored(stored):

@@ -67,7 +67,7 @@ def blocked(spark: SparkSession, sketches: Mapping[int, Sketch], scheme: SketchS
         partition_by_part,
     )
 
-    parts = Partitioning.into(count)
+    parts = Partitioning.with_count(count)
     rows = []
     for key, sketch in sketches.items():
         keys, numbers = np.array([key], np.int64), np.array([[sketch.size], [sketch.hashes.size]], np.int64)

@@ -88,7 +88,7 @@ def test_clusters_equal_a_plain_implementation(rows: list[Member], keep: Keep, b
     names = ("id", "size", "key", "root", "worth", "run")
     named = [{"name": row[0] * 2, "stays": row[5] < before, **dict(zip(names, row, strict=True))} for row in rows]
     table = pa.Table.from_pylist(named, arrow_schema(MEMBERS))
-    parts = Partitioning.into(3)
+    parts = Partitioning.with_count(3)
     actual = [row for batch in _cluster_partition(iter(table.to_batches(7)), keep, parts) for row in batch.to_pylist()]
     for row in actual:
         assert row.pop("part") == parts.parts_of(np.array([row["first"]], np.int64))[0]

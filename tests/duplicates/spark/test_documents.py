@@ -89,7 +89,7 @@ def test_rows_of_parquet_without_some_documents(spark: SparkSession, tmp_path: P
     """
     All columns stay, and so do rows that are not documents; the retention column is read as a number or as text.
     """
-    from whorl.duplicates.spark.documents import ColumnNames, read, without
+    from whorl.duplicates.spark.documents import ColumnNames, read, read_without
 
     schema = "id long, text string, quality int, made date, seen timestamp, more array<int>"
     when = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
@@ -97,7 +97,7 @@ def test_rows_of_parquet_without_some_documents(spark: SparkSession, tmp_path: P
     path = str(tmp_path / "some.parquet")
     spark.createDataFrame([*rows, (None, "no id", None, None, None, None)], schema).write.parquet(path)
     gone = spark.createDataFrame([("1",), ("3",), ("7",)], "id string")
-    remaining, form = without(spark, [path], None, ColumnNames(), gone)
+    remaining, form = read_without(spark, [path], None, ColumnNames(), gone)
     assert form == "parquet"
     assert remaining.columns == ["id", "text", "quality", "made", "seen", "more"]
     assert {row.id for row in remaining.collect()} == {0, 2, 4, None}

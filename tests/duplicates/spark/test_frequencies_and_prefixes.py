@@ -61,7 +61,7 @@ def test_every_pair_shares_a_prefix_hash(seed: int, count: int, question: tuple[
     # Evenly distributed, so that the first count certainly has enough of them.
     alone = {(number << 64) // 100 + chance.getrandbits(56) for number in range(100)}
     sets = [family for family in families(chance, 4, 150) if family] + [alone]
-    sketches, parts = sketches_of(sets, COMPLETE), Partitioning.into(count)
+    sketches, parts = sketches_of(sets, COMPLETE), Partitioning.with_count(count)
     keys = np.array(sorted(chance.getrandbits(64) - (1 << 63) for _ in sets), np.int64)
     everything = Block(keys, sketches, np.ones(keys.size, np.bool_))
     blocks = {

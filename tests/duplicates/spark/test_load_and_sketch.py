@@ -37,7 +37,7 @@ def test_rows_become_sketches_or_problems() -> None:
     kinds = [("id", pa.string()), ("name", pa.string()), ("text", pa.string()), ("content", pa.binary())]
     batches = [pa.RecordBatch.from_pylist(part, pa.schema(kinds)) for part in (rows[:3], [], rows[3:])]
     actual = pa.Table.from_batches(
-        _sketch_rows(iter(batches), documents_in, SKETCHING, Partitioning.into(3), RunNumber())
+        _sketch_rows(iter(batches), documents_in, SKETCHING, Partitioning.with_count(3), RunNumber())
     )
     problems = [(row["problem_id"], row["problem"]) for row in actual.to_pylist() if row["problem"]]
     key = {key for document_id, _, _, key in members_in(actual) if document_id == "a"}.pop()
@@ -66,7 +66,7 @@ def test_problems_beyond_the_limit_are_counted(monkeypatch: pytest.MonkeyPatch) 
     rows = [{"id": f"bad\t{number}", "name": None, "text": "text", "content": None} for number in range(7)]
     batch = pa.RecordBatch.from_pylist(rows, pa.schema(kinds))
     blocks = load_and_sketch._sketch_rows(
-        iter([batch]), documents_in, SKETCHING, Partitioning.into(3), load_and_sketch.RunNumber()
+        iter([batch]), documents_in, SKETCHING, Partitioning.with_count(3), load_and_sketch.RunNumber()
     )
     problems = pa.Table.from_batches(blocks).to_pylist()
     assert [(row["problem_id"], row["unlisted"]) for row in problems] == [("bad\t0", None), ("bad\t1", None), (None, 5)]
@@ -166,15 +166,15 @@ def run_of(
     from whorl.duplicates.spark.load_and_sketch import (
         RunNumber,
         _divide_again,
+        _find_removed_keys,
         _identities,
-        _removed_keys,
         _resolve_ids,
         _sketch_rows,
         _without_replaced,
     )
     from whorl.duplicates.spark.partitions_and_blocks import Partitioning
 
-    parts, since = Partitioning.into(number + 1), since or number
+    parts, since = Partitioning.with_count(number + 1), since or number
 
     def read(_: Any, note: Callable[[str | None, str], None]) -> list[Document]:
         for problem in unfit:
@@ -202,7 +202,7 @@ def run_of(
     gone = {
         key
         for part in remaining
-        for batch in _removed_keys(remaining[part], losers[part])
+        for batch in _find_removed_keys(remaining[part], losers[part])
         for key in batch["key"].to_pylist()
     }
     return blocks, remaining, {**totals, "largest": max(verdict["largest"].to_pylist())}, gone

@@ -21,10 +21,10 @@ def test_the_archive_is_sufficient(tmp_path: Path) -> None:
     With PySpark added, the archive is enough to read and compare texts with the compiled loops; PySpark, the largest
     part of an environment, is not in it.
     """
-    from whorl.duplicates.spark.pack_environment import packed_files
+    from whorl.duplicates.spark.pack_environment import find_files
 
     size = 0
-    for file, name in packed_files():
+    for file, name in find_files():
         assert not name.startswith(("pyspark", "py4j", "..", "/"))
         target = tmp_path / "there" / name
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -51,7 +51,7 @@ def test_every_document_reaches_its_part(count: int) -> None:
         some_of,
     )
 
-    chance, parts = random.Random(count), Partitioning.into(count)
+    chance, parts = random.Random(count), Partitioning.with_count(count)
     sets = alike_sets(chance)
     keys = sorted(chance.getrandbits(64) - (1 << 63) for _ in sets)
     made = [sketch_of_distinct(np.array(sorted(members), np.uint64), SMALL) for members in sets]
@@ -104,7 +104,7 @@ def test_copies_with_one_id_become_one_member() -> None:
     ids, names, runs, digests = (list(column) for column in zip(*came, strict=True))
     for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 3, 4, 1]):
         shuffled = ([column[at] for at in order] for column in (ids, names, runs, digests))
-        rows = block_rows(nothing, members_of([5] * len(came), *shuffled), Partitioning.into(1))
+        rows = block_rows(nothing, members_of([5] * len(came), *shuffled), Partitioning.with_count(1))
         members, times = BlockMembers.from_rows([rows])
         actual = zip(members.ids, members.names, members.runs.tolist(), members.digests.tolist(), times, strict=True)
         assert sorted(actual) == [("a", "b", 1, text, 4), ("b", "", 2, text, 1)]
@@ -120,7 +120,7 @@ def test_copies_from_several_workers_become_one_new_document() -> None:
     rows = []
     for is_new in (False, True, False):
         block = Block(np.array([5]), Sketches.from_sketches([sketch], SMALL), np.array([is_new]))
-        rows.append(block_rows(block, members_of([5], ["a"], [""], [1], [0]), Partitioning.into(1)))
+        rows.append(block_rows(block, members_of([5], ["a"], [""], [1], [0]), Partitioning.with_count(1)))
     for subset, expected in ((rows, True), (rows[::2], False)):
         block = Block.from_rows(subset, SMALL)
         assert (block.keys.tolist(), block.sketches.sizes.tolist(), block.is_new.tolist()) == ([5], [3], [expected])
@@ -170,7 +170,7 @@ def test_every_part_has_a_partition(spark: SparkSession, count: int) -> None:
 
     from whorl.duplicates.spark.partitions_and_blocks import Partitioning, partition_by_part
 
-    parts = Partitioning.into(count)
+    parts = Partitioning.with_count(count)
     assert len(set(parts.names.tolist())) == len(parts) == count
     frame = spark.createDataFrame([(name,) for name in parts.names.tolist()], "part int")
     rows = partition_by_part(frame, parts).select("part", f.spark_partition_id().alias("at")).collect()

@@ -35,7 +35,7 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
         rows_by_part,
         sketch_row,
     )
-    from whorl.duplicates.spark.verify import _compare_received, _measure_pairs, _sent_sketches, _verify_pairs
+    from whorl.duplicates.spark.verify import _compare_received, _measure_pairs, _select_sketches, _verify_pairs
 
     chance = random.Random(seed)
     sets = [family for family in families(chance, 3, 400) if family]
@@ -48,7 +48,7 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
     columns = (keys[whole.a], keys[whole.b], whole.sizes_a, whole.sizes_b, whole.shared, whole.low, whole.high)
     expected = sorted(zip(*(column.tolist() for column in columns), strict=True))
 
-    parts = Partitioning.into(count)
+    parts = Partitioning.with_count(count)
     everything = Block(keys, sketches, np.ones(keys.size, np.bool_))
     blocks = {
         part: pa.Table.from_batches(
@@ -63,7 +63,7 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
     sent: dict[int, list[Any]] = {part: [] for part in blocks}
     for row in pairs.to_pylist():
         own = pa.Table.from_pylist([row], pairs.schema)
-        for batch in _sent_sketches(blocks[row["part"]], own, SMALL, parts):
+        for batch in _select_sketches(blocks[row["part"]], own, SMALL, parts):
             for at in range(batch.num_rows):
                 sent[batch["part"][at].as_py()].append(batch.slice(at, 1))
     compare = _measure_pairs if is_measured else partial(_verify_pairs, pair_options=options)

@@ -23,15 +23,15 @@ def test_unpacked_pyspark_is_found_next_to_its_archive(tmp_path: Path) -> None:
     """
     The folder is found next to an archive in pip's package of PySpark, but not next to another archive.
     """
-    from whorl.duplicates.spark.worker_daemon import unpacked_pyspark
+    from whorl.duplicates.spark.worker_daemon import find_pyspark
 
     archive = tmp_path / "site-packages" / "pyspark" / "python" / "lib" / "pyspark.zip"
     paths = ["", "/somewhere", str(archive), "pyspark.zip"]
-    assert unpacked_pyspark(paths) is None
+    assert find_pyspark(paths) is None
     archive.parent.mkdir(parents=True)
-    assert unpacked_pyspark(paths) is None
+    assert find_pyspark(paths) is None
     (tmp_path / "site-packages" / "pyspark" / "__init__.py").touch()
-    assert unpacked_pyspark(paths) == str(tmp_path / "site-packages")
+    assert find_pyspark(paths) == str(tmp_path / "site-packages")
 
 
 @thorough

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.engine.embedded.store_process import SCHEME
 from whorl.fingerprint.fingerprint_texts import sign
-from whorl.fingerprint.minhash.signature_and_tokens import wrapped_bands
+from whorl.fingerprint.minhash.signature_and_tokens import cut_bands
 from whorl.model import Document
 from whorl.query.plan.nodes import (
     Bool,
@@ -58,7 +58,7 @@ def plans() -> st.SearchStrategy[BoundNode]:
         st.builds(Words, texts(), fields, weights),
         st.builds(Words, st.sampled_from([d.id for d in documents(1, 150)]), st.just("id"), weights),
         st.builds(SharedTokens, st.just("s"), sources, st.integers(0, 17), weights),
-        st.builds(SharedBands, st.just("s"), st.builds(wrapped_bands, sources, st.integers(1, 16)), weights),
+        st.builds(SharedBands, st.just("s"), st.builds(cut_bands, sources, st.integers(1, 16)), weights),
     )
 
     def bools(children: st.SearchStrategy[BoundNode]) -> st.SearchStrategy[BoundNode]:

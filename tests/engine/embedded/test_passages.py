@@ -122,7 +122,7 @@ def test_every_run_of_the_store_s_length_is_found(tmp_path: Path, run: int) -> N
         documents[f"d{start}"] = [*around, *text[start : start + run], *around[::-1]]
     with open_store(tmp_path / "store", passages=run) as store:
         store.index(Document(name, " ".join(words)) for name, words in documents.items())
-        assert store.engine.passage_scheme == PassageScheme.of_runs(run)
+        assert store.engine.passage_scheme == PassageScheme.for_runs(run)
         for start in range(0, len(text) - run, 3):
             attribution = store.sources(source=" ".join(text[start : start + run]))
             assert f"d{start}" in {source.id for source in attribution.sources} | {name for name, _ in attribution.also}
@@ -138,7 +138,7 @@ def test_a_store_keeps_the_length_of_its_passages(tmp_path: Path) -> None:
     open_store(folder, passages=12).close()
     for passages in (False, True, 12):
         with open_store(folder, passages=passages) as store:
-            assert store.engine.passage_scheme == PassageScheme.of_runs(12)
+            assert store.engine.passage_scheme == PassageScheme.for_runs(12)
     with pytest.raises(SchemeMismatchError, match="finds passages of 12 words, and those of 8 were asked for"):
         open_store(folder, passages=8)
     for passages in (7, 21):

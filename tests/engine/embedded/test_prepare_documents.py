@@ -12,7 +12,7 @@ from whorl.engine.embedded.prepare_documents import DocumentPreparation, IndexEn
 from whorl.engine.embedded.segmented_token_index import DocumentTokens
 from whorl.engine.index_terms import BETWEEN_WORDS, join_terms, presence_term, value_term, word_term
 from whorl.fingerprint.fingerprint_texts import fingerprint, least_stored_size, text_sketch
-from whorl.fingerprint.shingling import Scheme, join, joined_words
+from whorl.fingerprint.shingling import Scheme, join, read_joined_words
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_numbers
 from whorl.fingerprint.winnowing import PassageScheme, winnow
 from whorl.model import Document
@@ -48,7 +48,7 @@ def test_new_and_stored_documents_have_equal_tokens(passages: PassageScheme | No
         assert bool(kinds[0].size) == (has_minhash and bool(entry.tokens.size))
         assert (entry.values, entry.wholes) == (change.entry.values, change.entry.wholes)
         if passages:
-            assert kinds[2].tolist() == winnow(joined_words(document.text, "icu74"), passages).tolist()
+            assert kinds[2].tolist() == winnow(read_joined_words(document.text, "icu74"), passages).tolist()
     assert made.words("Call  me Ishmael.") == ["call", "me", "ishmael"]
 
 

@@ -24,8 +24,8 @@ from whorl.engine.embedded.segments import (
     block_checksums,
     merge_segments,
     pack,
-    pick,
     unpack,
+    unpack_at,
     write_documents,
 )
 from whorl.engine.embedded.shared_tokens import document_frequencies, token_holders
@@ -294,7 +294,7 @@ def test_numbers_are_read_back(width: int, wide: list[int], data: st.DataObject)
     assert unpack(words, width)[: len(numbers)].tolist() == numbers
     positions = data.draw(st.lists(st.integers(0, max(0, len(numbers) - 1)), max_size=9)) if numbers else []
     raw = np.frombuffer(words.astype("<u8").tobytes() + bytes(9), np.uint8)
-    assert pick(raw, np.array(positions, np.int64), width).tolist() == [numbers[at] for at in positions]
+    assert unpack_at(raw, np.array(positions, np.int64), width).tolist() == [numbers[at] for at in positions]
 
 
 def test_every_flipped_bit_is_noticed() -> None:

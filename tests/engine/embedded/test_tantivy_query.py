@@ -10,7 +10,7 @@ from tests.engine.embedded.store_process import SCHEME
 from tests.oracle import Oracle
 from whorl.engine.embedded.tantivy_query import TantivyQuery, translate
 from whorl.fingerprint.fingerprint_texts import sign
-from whorl.fingerprint.minhash.signature_and_tokens import wrapped_bands
+from whorl.fingerprint.minhash.signature_and_tokens import cut_bands
 from whorl.query.plan.nodes import (
     Bool,
     BoundLeaf,
@@ -34,7 +34,7 @@ def test_the_description_is_json_without_tokens() -> None:
     It shows numbers of tokens, is what JSON can hold, and needs no store.
     """
     signature = next(signed for signed in (sign(document.text, SCHEME) for document in documents(1, 9)) if len(signed))
-    bands = SharedBands("a", wrapped_bands(signature.integers, 5))
+    bands = SharedBands("a", cut_bands(signature.integers, 5))
     root: Bool[BoundLeaf] = Bool(
         must=(SharedTokens("a", signature.integers, 4), Words("red blue"), Words("x", "id")),
         should=(bands, MatchAll(), Nothing("why")),

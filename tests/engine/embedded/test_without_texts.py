@@ -77,7 +77,7 @@ def test_the_same_documents_and_words(tmp_path: Path, run: int) -> None:
     Every document with a run of the promised length is named, no document without a run of the hashed length is, and
     the words of each source are in runs that the document has. The index can be made again.
     """
-    scheme = PassageScheme.of_runs(run)
+    scheme = PassageScheme.for_runs(run)
     holders = {name for name, words in MADE.items() if run_starts(words, run)}
     sharing = {name for name, words in MADE.items() if run_starts(words, scheme.hashed_words)}
     with open_store(tmp_path / "store", passages=run, no_text=True) as store:

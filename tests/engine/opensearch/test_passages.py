@@ -50,7 +50,7 @@ def test_an_index_begins_to_keep_them(url: str, client: IndexClient) -> None:
     assert "add the fields whorl_passages" in list(initialise(client, FieldNames(), passages=SCHEME))
     assert list(initialise(client, FieldNames(), passages=SCHEME)) == ["nothing to add"]
     with pytest.raises(SchemeMismatchError, match="finds passages of 20 words, and those of 12 were asked for"):
-        list(initialise(client, FieldNames(), passages=PassageScheme.of_runs(12)))
+        list(initialise(client, FieldNames(), passages=PassageScheme.for_runs(12)))
     with open_store(url, passages=True) as store:
         assert store.engine.passage_scheme is None
     assert "without-passages" in [finding.code for finding in check(client, FieldNames())]
@@ -82,7 +82,7 @@ def test_an_index_begins_to_keep_them(url: str, client: IndexClient) -> None:
 
 
 @pytest.mark.opensearch
-@pytest.mark.parametrize(("passages", "scheme"), [(True, SCHEME), (8, PassageScheme.of_runs(8))])
+@pytest.mark.parametrize(("passages", "scheme"), [(True, SCHEME), (8, PassageScheme.for_runs(8))])
 def test_a_new_index(other_url: str, passages: bool | int, scheme: PassageScheme) -> None:
     """
     A new index gets the field with the wanted length, keeps it, and refuses others.
@@ -112,7 +112,7 @@ def test_an_index_of_an_earlier_version(other_url: str) -> None:
             store.index([document])
             assert store.engine.passage_scheme == SCHEME
             (hit,) = client.documents(["a"], ["content"]).values()
-            client.bulk(updates([(hit, document)], FieldNames(), IndexFeatures(PassageScheme.of_runs(8))))
+            client.bulk(updates([(hit, document)], FieldNames(), IndexFeatures(PassageScheme.for_runs(8))))
             store.engine.refresh()
             assert store.engine.passage_scheme is None
             assert backfill(client, FieldNames()).sent == 1

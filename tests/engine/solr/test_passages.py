@@ -73,7 +73,7 @@ def test_a_collection_begins_to_keep_them(url: str, tmp_path: Path, monkeypatch:
     with pytest.raises(SchemeMismatchError, match="finds passages of 20 words, and those of 8 were asked for"):
         open_store(url, passages=8)
     with pytest.raises(SchemeMismatchError, match="ask for 20, or index into a new store"):
-        initialise(client, FieldNames(), passages=PassageScheme.of_runs(12))
+        initialise(client, FieldNames(), passages=PassageScheme.for_runs(12))
     with Store(SolrEngine(client)) as store:
         assert store.engine.passage_scheme is None
         assert store.sources(source=" ".join(WORDS[:50])).promise.certain_words is None
@@ -134,7 +134,7 @@ def test_a_collection_of_an_earlier_version(solr_standalone_url: str) -> None:
     with open_store(client.url) as store:
         store.index([Document("a", " ".join(WORDS[:40]))])
         assert store.engine.passage_scheme == SCHEME
-        client.post("update", [{"id": "a", PASSAGES: {"set": [PassageScheme.of_runs(8).name]}}], commit="true")
+        client.post("update", [{"id": "a", PASSAGES: {"set": [PassageScheme.for_runs(8).name]}}], commit="true")
         store.engine.refresh()
         assert store.engine.passage_scheme is None
         assert backfill(client, FieldNames()).sent == 1
@@ -159,6 +159,6 @@ def test_shingles_longer_than_passages(solr_standalone_url: str) -> None:
         "schema", {"replace-field-type": {**tokens, "indexAnalyzer": {**tokens["indexAnalyzer"], "filters": filters}}}
     )
     with pytest.raises(SchemaError, match=r"shingles of .* have 9 words, so its passages cannot have 8"):
-        initialise(client, FieldNames(), passages=PassageScheme.of_runs(8))
-    assert "added whorl_passages (add-field)" in initialise(client, FieldNames(), passages=PassageScheme.of_runs(9))
+        initialise(client, FieldNames(), passages=PassageScheme.for_runs(8))
+    assert "added whorl_passages (add-field)" in initialise(client, FieldNames(), passages=PassageScheme.for_runs(9))
     solr_runtime.drop(base_url, name)

@@ -17,7 +17,7 @@ from tests.plain import murmur_halves
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import Kernel
 from whorl.fingerprint.minhash.signature_and_tokens import minima_of
-from whorl.fingerprint.shingling import Scheme, java_utf16, numbered_hashes
+from whorl.fingerprint.shingling import Scheme, java_utf16, lucene_hashes
 from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, shingles, tokens
 
 #: For modules whose tests run compiled loops.
@@ -102,7 +102,7 @@ def assert_same(text: str, scheme: Scheme) -> None:
     one = new_kernel(scheme)
     halves = murmur_halves(words, scheme.shingle_size)
     expected = minima_of([halves], scheme)
-    (several,), (count,) = one.many([text])
+    (several,), (count,) = one.bucket_minima([text])
     (alone,), (hashes,), (read,) = one.many_hashed([text], with_words=True)
     assert read.words() == [java_utf16(word).decode("utf-16-le") for word in words]
     for actual in (several, alone):
@@ -112,5 +112,5 @@ def assert_same(text: str, scheme: Scheme) -> None:
     assert [own.words() for own in joined] == [read.words(), [], read.words()]
     assert together.tolist() == [*hashes.tolist(), *hashes.tolist()]
     assert sizes.tolist() == [hashes.size, 0, hashes.size]
-    assert hashes.tolist() == np.unique(numbered_hashes(halves, 0)[0]).tolist()
+    assert hashes.tolist() == np.unique(lucene_hashes(halves, 0)[0]).tolist()
     assert hashes.size == len({java_utf16(gram) for gram in shingles(words, scheme.shingle_size)})

@@ -30,10 +30,10 @@ from numba.core import caching
 def full(*_): raise OSError(28, 'No space left on device')
 caching.IndexDataCacheFile.save = full
 from whorl.fingerprint.compiled.kernel import Kernel
-print(Kernel().many(['a b c d e'])[0][0, 0, 0])
+print(Kernel().bucket_minima(['a b c d e'])[0][0, 0, 0])
 """
     printed, said = _run(program, cache_without_rotate(tmp_path))
-    assert int(printed) == int(new_kernel(Scheme()).many(["a b c d e"])[0][0, 0, 0])
+    assert int(printed) == int(new_kernel(Scheme()).bucket_minima(["a b c d e"])[0][0, 0, 0])
     assert said.count("NUMBA_CACHE_DIR") == 1
 
 

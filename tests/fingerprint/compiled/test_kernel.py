@@ -92,7 +92,7 @@ def test_results_of_a_batch_equal_those_of_single_texts(monkeypatch: pytest.Monk
         *SCRIPTS * 40,
         "",
     ]
-    minima, counts = new_kernel(Scheme()).many(whole)
+    minima, counts = new_kernel(Scheme()).bucket_minima(whole)
     for text, row, count in zip(whole, minima, counts.tolist(), strict=True):
         words = tokens(text)
         assert count == max(0, len(words) - 4)
@@ -106,9 +106,9 @@ def test_threads_give_the_same_results() -> None:
     Kernels in several threads, which share caches, give the same numbers.
     """
     whole = [f"{line} {number} {other}" for number in range(40) for line in SCRIPTS for other in SCRIPTS[::5]]
-    expected = new_kernel(Scheme()).many(whole)[0]
+    expected = new_kernel(Scheme()).bucket_minima(whole)[0]
     with ThreadPoolExecutor(4) as pool:
-        for actual, _ in pool.map(lambda _: Kernel().many(whole), range(4)):
+        for actual, _ in pool.map(lambda _: Kernel().bucket_minima(whole), range(4)):
             assert np.array_equal(actual, expected)
 
 
@@ -121,9 +121,9 @@ def test_long_texts_take_no_more_memory() -> None:
 import resource
 from whorl.fingerprint.compiled.kernel import Kernel
 one, text = Kernel(), "word number and some others " * 1_500_000
-one.many([text[:3_000_000]])
+one.bucket_minima([text[:3_000_000]])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-one.many([text])
+one.bucket_minima([text])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     pytest.importorskip("resource", reason="the highest mark of memory is asked of the resource module")
@@ -284,7 +284,7 @@ is_half.wait()
 if child := os.fork():
     sys.exit(os.waitpid(child, 0)[1])
 signal.alarm(240)
-kernel_if_ready(Scheme()).many(["a b c d e"])
+kernel_if_ready(Scheme()).bucket_minima(["a b c d e"])
 os._exit(0)
 """
 

@@ -10,8 +10,8 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature_and_tokens import (
     band_match_probability,
     band_rows,
+    cut_bands,
     min_should_match,
-    wrapped_bands,
 )
 
 fractions = st.fractions(min_value=Fraction(1, 1000), max_value=1, max_denominator=1000)
@@ -88,7 +88,7 @@ def test_bands_hold_every_token_and_wrap(tokens: list[int], data: st.DataObject)
     All bands are full; in sequence they are the tokens followed by the first ones again.
     """
     rows = data.draw(st.integers(1, len(tokens)))
-    bands = wrapped_bands(tokens, rows)
+    bands = cut_bands(tokens, rows)
     flat = [token for band in bands for token in band]
     assert {len(band) for band in bands} == {rows}
     assert flat[: len(tokens)] == tokens
@@ -101,7 +101,7 @@ def test_more_rows_than_tokens() -> None:
     A band cannot be longer than the signature.
     """
     with pytest.raises(ParameterError, match="rows must be 1 to 3"):
-        wrapped_bands("abc", 4)
+        cut_bands("abc", 4)
 
 
 @given(st.floats(0, 1), st.integers(1, 50), st.integers(1, 50))

@@ -12,8 +12,8 @@ from whorl.fingerprint.minhash.signature_and_tokens import (
     integers,
     read_tokens,
     spell,
+    spell_in_one,
     spell_integers,
-    spelled_in_one,
 )
 
 
@@ -100,11 +100,11 @@ def test_tokens_in_one_text(numbers: list[int]) -> None:
     """
     tokens = spell_integers(numbers, Spelling.UNITS_4)
     marks = "~%@"
-    text, mark = spelled_in_one(numbers, Spelling.UNITS_4, marks)
+    text, mark = spell_in_one(numbers, Spelling.UNITS_4, marks)
     assert mark == next((mark for mark in marks if mark not in "".join(tokens)), "")
     assert not mark or tuple(text.split(mark)) == tokens
-    assert spelled_in_one(numbers, Spelling.UNITS_4, "") == ("", "")
-    assert spelled_in_one([0x0025_0061_0062_007E], Spelling.UNITS_4, "~%") == ("", "")
+    assert spell_in_one(numbers, Spelling.UNITS_4, "") == ("", "")
+    assert spell_in_one([0x0025_0061_0062_007E], Spelling.UNITS_4, "~%") == ("", "")
     pairs = [number << 64 | number for number in numbers]
-    long, between = spelled_in_one(pairs, Spelling.UNITS_8, "\0\1\2\3")
+    long, between = spell_in_one(pairs, Spelling.UNITS_8, "\0\1\2\3")
     assert not between or tuple(long.split(between)) == spell_integers(pairs, Spelling.UNITS_8)

@@ -87,16 +87,16 @@ def shorten(text: str, start: int, end: int) -> str:
     # A passage may have megabytes, so split only as much as the output needs.
     enough = 4 * (_BEGINNING + _END)
     if end - start <= enough:
-        beginning = ending = _on_one_line(text[start:end])
+        beginning = ending = _join_lines(text[start:end])
         if len(beginning) <= _BEGINNING + _END:
             return beginning
     else:
-        beginning, ending = _on_one_line(text[start : start + enough]), _on_one_line(text[end - enough : end])
+        beginning, ending = _join_lines(text[start : start + enough]), _join_lines(text[end - enough : end])
     first, last = beginning[:_BEGINNING], ending[-_END:]
     return f"{first.rpartition(' ')[0] or first} … {last.partition(' ')[2] or last}"
 
 
-def _on_one_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     parts = _JOINERS.split(" ".join(text.split()))
     return "".join(part if _JOINERS.fullmatch(part) else printable(part) for part in parts)
 

@@ -99,7 +99,7 @@ def _update(bar: Progress, task: TaskID, step: str, done: int, total: int | None
 
 
 @contextmanager
-def reported_progress(of: str = "") -> Iterator[None]:
+def show_progress(of: str = "") -> Iterator[None]:
     with progress_bar(of) as bar:
         task = bar.add_task("reading", total=None)
 

@@ -164,7 +164,7 @@ def require_rows(paths: Sequence[str], kind: str | None) -> None:
         raise ParameterError("--filtered writes Parquet or JSON lines; name PATHs of one of these")
 
 
-def without(
+def read_without(
     session: SparkSession,
     paths: Sequence[str],
     kind: str | None,
@@ -195,7 +195,7 @@ def parts_of(*frames: DataFrame) -> Partitioning:
     """
     context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)
-    return Partitioning.into(
+    return Partitioning.with_count(
         max(sum(frame.rdd.getNumPartitions() for frame in frames), context.defaultParallelism, int(wanted or 1))
     )
 

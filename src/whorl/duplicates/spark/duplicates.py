@@ -150,7 +150,7 @@ class SparkDuplicates:
         members = self.materialise(self._members(paired.withColumn("root", f.col("key"))))
         repeated = members.groupBy("key").count().where(f.col("count") > 1)
         own = repeated.select(f.col("key").alias("sender"), f.col("key").alias("receiver"))
-        everything = self._pairs.unionByName(measure_overlaps(self._grouped_pairs(own), self._documents))
+        everything = self._pairs.unionByName(measure_overlaps(self._group_pairs(own), self._documents))
         document = f.struct("id", "name", "stays")
         one = members.select(f.col("key").alias("a"), document.alias("one"))
         other = members.select(f.col("key").alias("b"), document.alias("other"))
@@ -226,7 +226,7 @@ class SparkDuplicates:
         before = self._run.number if self._only_new else 0
         return cogroup_blocks(documents.members, rows, partial(_members_of, before=before), MEMBERS, documents.parts)
 
-    def _grouped_pairs(self, pairs: DataFrame) -> DataFrame:
+    def _group_pairs(self, pairs: DataFrame) -> DataFrame:
         parts = self._documents.parts
         return group_by_part(pairs, parts, part_of="sender", sender="sender", receiver="receiver")
 
@@ -258,7 +258,7 @@ class SparkDuplicates:
         senders = outside.select("hash_block", f.col("key").alias("sender"), f.col("is_new").alias("is_other_new"))
         together = hash_blocks.join(senders, "hash_block").where("key <> sender and (is_new or is_other_new)")
         left = together.select("sender", f.col("key").alias("receiver"))
-        self._verify(self._grouped_pairs(left.distinct()))
+        self._verify(self._group_pairs(left.distinct()))
         return most.where(f.col("outside") > _PIVOTS).select("hash_block")
 
     def _complete(self, members: DataFrame) -> DataFrame:
@@ -311,7 +311,7 @@ def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
     _, inverse, times = np.unique(members.keys, return_inverse=True, return_counts=True)
     chosen = np.flatnonzero((sizes > 0) & (is_listed | (times[inverse] > 1)))
     if chosen.size:
-        listed = members.only(chosen)
+        listed = members.select(chosen)
         columns = (
             *(listed.ids, listed.names, sizes[chosen], listed.keys, roots_of[chosen], listed.worths),
             *(listed.runs.astype(np.int64), listed.runs < before),
@@ -341,7 +341,7 @@ def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
     # From here on, a document's number is its position in this order.
     at = at[order]
     in_order = np.arange(at.size)
-    own = Pairs(a, b, *numbers).at(in_order)
+    own = Pairs(a, b, *numbers).renumber(in_order)
     if around_kept:
         labels = labels_around_kept(at.size, own, in_order, stays[at])
     else:

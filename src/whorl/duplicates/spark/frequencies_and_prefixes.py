@@ -68,7 +68,7 @@ class _Entries(NamedTuple):
     owners: Numbers
     is_indexable: _Bools
 
-    def only(self, which: _Bools) -> _Entries:
+    def select(self, which: _Bools) -> _Entries:
         return _Entries(self.tokens[which], self.owners[which], self.is_indexable[which])
 
 
@@ -93,7 +93,7 @@ class _LevelDocuments:
         tokens, owners = self.sketches.copy_hashes(self.indices, skipped, counts)
         return _Entries(tokens, owners, spread(skipped, counts) < self.lengths.indexable[owners])
 
-    def at_first(self) -> _Entries:
+    def first_entries(self) -> _Entries:
         return self.entries(np.zeros_like(self.first), self.first)
 
     def reachable(self, known: _FrequencyTable) -> _Bools:
@@ -104,8 +104,8 @@ class _LevelDocuments:
         if self.first is self.counts:
             # The first pass has counted all hashes, so this pruning would save no work.
             return np.ones(self.indices.size, np.bool_)
-        entries = self.at_first()
-        shared, shared_indexable = self.counts_of(entries.only(known.frequencies(entries.tokens) > 0))
+        entries = self.first_entries()
+        shared, shared_indexable = self.counts_of(entries.select(known.frequencies(entries.tokens) > 0))
         left = self.counts - self.first
         left_indexable = np.maximum(0, self.lengths.indexable - self.first)
         is_reachable = (self.lengths.indexable > 0) & (
@@ -174,7 +174,7 @@ class FrequencyCounter:
                 by_source.setdefault(part, []).append(batch.slice(at, 1))
         for source, rows in by_source.items():
             levels = self._levels(Block.from_rows(rows, self.scheme))
-            yield from self._count_frequencies(source, ((level, level.at_first()) for level in levels))
+            yield from self._count_frequencies(source, ((level, level.first_entries()) for level in levels))
 
     def counts_of_remaining(self, block: pa.Table, frequencies: pa.Table) -> Batches:
         """Second pass: count the other hashes of a block's documents that can still reach the threshold."""
@@ -200,7 +200,7 @@ class FrequencyCounter:
             table, indices = known(level.level), level.indices
             entries = level.entries(np.zeros_like(level.counts), np.where(level.reachable(table), level.counts, 0))
             frequency = table.frequencies(entries.tokens)
-            entries, frequency = entries.only(frequency > 0), frequency[frequency > 0]
+            entries, frequency = entries.select(frequency > 0), frequency[frequency > 0]
             prefixes = level.lengths.prefixes(level.is_larger, *level.counts_of(entries))
             is_reachable, is_asked = mark_prefixes(entries.owners, frequency, entries.is_indexable, *prefixes)
             has_more_hashes = self.one.has_more_hashes(whole.sketches, indices, level.lengths)[entries.owners]
@@ -234,7 +234,7 @@ class FrequencyCounter:
             indices = np.flatnonzero(one.participants(sketches.sizes, home_levels, level, size))
             lengths = one.prefix_lengths(sketches, indices, level)
             is_larger = home_levels[indices] == level
-            counts = first = lengths.used_hashes(is_larger)
+            counts = first = lengths.count_used_hashes(is_larger)
             if self.first_pass_range < 1:
                 last = int(self.scheme.bound(level) * self.first_pass_range) - 1
                 first = np.minimum(counts, sketches.count_upto(indices, np.full(indices.shape, last, np.uint64)))
@@ -248,8 +248,8 @@ class FrequencyCounter:
             starts = run_starts(tokens)
             if not starts.size:
                 continue
-            flags = _any(entries.is_indexable[order], starts) * _IS_INDEXABLE
-            flags |= _any(level.is_larger[entries.owners[order]], starts) * _IS_LARGER
+            flags = _any_in_groups(entries.is_indexable[order], starts) * _IS_INDEXABLE
+            flags |= _any_in_groups(level.is_larger[entries.owners[order]], starts) * _IS_LARGER
             counts = np.diff(starts, append=tokens.size).astype(np.uint32)
             levels = np.full(starts.size, level.level, np.uint8)
             columns.append((levels, tokens[starts], counts, flags.astype(np.uint8)))
@@ -263,11 +263,11 @@ class FrequencyCounter:
         levels, narrow, counts = decode_columns(frequencies, names, types)
         tokens = unpack_hashes(narrow)
 
-        def known(level: int) -> _FrequencyTable:
+        def table_of(level: int) -> _FrequencyTable:
             rows = np.flatnonzero(levels == level)
             return _FrequencyTable(tokens[rows], counts[rows], max(0, self.scheme.bits - level))
 
-        return known
+        return table_of
 
     def _pack_hashes(self, tokens: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
         return pack_hashes(tokens, self.scheme.bits)
@@ -301,7 +301,7 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     yield rows_by_part(sources[order][is_shared].astype(np.int32), columns)
 
 
-def _any(holds: _Bools, starts: Numbers) -> npt.NDArray[np.int64]:
+def _any_in_groups(holds: _Bools, starts: Numbers) -> npt.NDArray[np.int64]:
     return np.logical_or.reduceat(holds, starts).astype(np.int64)
 
 

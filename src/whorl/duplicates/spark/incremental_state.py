@@ -124,7 +124,7 @@ def drop_removed(documents: LoadedDocuments, pairs: DataFrame, *, links: bool) -
     if links:
         roots = components(pairs, cache)
         broken = roots.join(removed, "key", "left_semi").select("root").distinct()
-        documents = documents.compared_again(roots.join(broken, "root", "left_semi"))
+        documents = documents.mark_as_new(roots.join(broken, "root", "left_semi"))
     return documents, cache.materialise(left.select(*pairs.columns))
 
 
@@ -134,7 +134,7 @@ class _Folder:
     def __init__(self, session: SparkSession, path: str) -> None:
         context = session.sparkContext
         self._session, self._path, self._paths = session, path, context._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
-        with self._failures():
+        with self._convert_errors():
             root = self._paths(path)
             self._files = root.getFileSystem(context._jsc.hadoopConfiguration())
             self._root = self._files.makeQualified(root)
@@ -144,36 +144,36 @@ class _Folder:
         return "/".join([self._root.toString(), *names])
 
     def names(self) -> list[str]:
-        with self._failures():
+        with self._convert_errors():
             names = [str(status.getPath().getName()) for status in self._files.listStatus(self._root)]
         return [name for name in names if not name.startswith(".")]
 
     def parquet(self, schema: str, *names: str) -> DataFrame:
-        with self._failures():
+        with self._convert_errors():
             # With a schema, Spark does not read a file to find the columns.
             return self._session.read.schema(schema).parquet(self.path(*names))
 
     def read(self, name: str) -> bytes:
-        with self._failures(), closing(self._files.open(self._paths(self._root, name))) as stream:
+        with self._convert_errors(), closing(self._files.open(self._paths(self._root, name))) as stream:
             return bytes(stream.readAllBytes())
 
     def write(self, name: str, content: bytes) -> None:
-        with self._failures(), closing(self._files.create(self._paths(self._root, name), False)) as stream:
+        with self._convert_errors(), closing(self._files.create(self._paths(self._root, name), False)) as stream:
             stream.write(bytearray(content))
 
     def rename(self, name: str, to: str) -> bool:
         """Rename a file; return False if the new name exists."""
-        with self._failures():
+        with self._convert_errors():
             target = self._paths(self._root, to)
             # Some file systems replace an existing file, so check the new name first.
             return not self._files.exists(target) and bool(self._files.rename(self._paths(self._root, name), target))
 
     def delete(self, name: str) -> None:
-        with self._failures():
+        with self._convert_errors():
             self._files.delete(self._paths(self._root, name), True)
 
     @contextmanager
-    def _failures(self) -> Iterator[None]:
+    def _convert_errors(self) -> Iterator[None]:
         from py4j.protocol import Py4JJavaError
 
         try:

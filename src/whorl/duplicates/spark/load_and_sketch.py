@@ -111,10 +111,10 @@ class LoadedDocuments:
     def members(self) -> DataFrame:
         return self.blocks.select("part", "keys", "sizes", *arrow_schema(MEMBERS).names)
 
-    def compared_again(self, keys: DataFrame) -> LoadedDocuments:
+    def mark_as_new(self, keys: DataFrame) -> LoadedDocuments:
         """Mark the documents with the given keys as new, so that they are compared with all others."""
         rows = group_by_part(keys, self.parts, part_of="key", key="key")
-        blocks = partition_by_part(cogroup_blocks(self.blocks, rows, _compared_again, BLOCKS, self.parts), self.parts)
+        blocks = partition_by_part(cogroup_blocks(self.blocks, rows, _mark_as_new, BLOCKS, self.parts), self.parts)
         return replace(self, blocks=self.cache.materialise_in_place(blocks))
 
     @property
@@ -124,7 +124,7 @@ class LoadedDocuments:
 
     def count_unfit(self) -> int:
         problems = self.blocks.where("problem is not null").select(f.coalesce("unlisted", f.lit(1)).alias("rows"))
-        return sum(row["rows"] for row in map_batches(problems, _added_up, "rows long").collect())
+        return sum(row["rows"] for row in map_batches(problems, _sum_rows, "rows long").collect())
 
 
 def load_documents(
@@ -167,7 +167,7 @@ def load_documents(
         )
         if counts["lost"] and earlier is not None:
             members = blocks.select("part", "members")
-            removed = cache.materialise(cogroup_blocks(members, losers, _removed_keys, "key long", parts))
+            removed = cache.materialise(cogroup_blocks(members, losers, _find_removed_keys, "key long", parts))
     sums = (counts["documents"], counts["too_short"], counts["repeated"])
     largest = max((row["largest"] for row in counted), default=0)
     return LoadedDocuments(blocks, parts, scheme, *sums, largest, removed, cache)
@@ -245,10 +245,10 @@ def _divide_again(batches: Batches, scheme: SketchScheme, parts: Partitioning, s
     for batch in batches:
         members, _ = BlockMembers.from_rows([batch])
         block = Block.from_rows([batch], scheme)
-        yield block_rows(block.only(np.arange(block.keys.size), members.keys[members.runs >= since]), members, parts)
+        yield block_rows(block.select(np.arange(block.keys.size), members.keys[members.runs >= since]), members, parts)
 
 
-def _added_up(batches: Batches) -> Batches:
+def _sum_rows(batches: Batches) -> Batches:
     """Yield the sum of the column `rows` for each partition. The driver adds up the sums, so no shuffle is needed."""
     yield batch_of({"rows": np.array([sum(int(whole_numbers(batch["rows"]).sum()) for batch in batches)])})
 
@@ -301,10 +301,10 @@ def _without_replaced(
         zip(*(column.tolist() for column in decode_columns(losers, "keys identities", "i8 u8")), strict=True)
     )
     own = zip(members.keys.tolist(), members.identities.tolist(), strict=True)
-    remaining = members.only(np.flatnonzero([member not in replaced for member in own]))
+    remaining = members.select(np.flatnonzero([member not in replaced for member in own]))
     whole = Block.from_rows(block, scheme)
     yield block_rows(
-        whole.only(np.flatnonzero(np.isin(whole.keys, remaining.keys)), remaining.keys[remaining.runs >= since]),
+        whole.select(np.flatnonzero(np.isin(whole.keys, remaining.keys)), remaining.keys[remaining.runs >= since]),
         remaining,
         parts,
     )
@@ -312,7 +312,7 @@ def _without_replaced(
     yield from problems.select(arrow_schema(BLOCKS).names).to_batches()
 
 
-def _compared_again(block: pa.Table, rows: pa.Table) -> Batches:
+def _mark_as_new(block: pa.Table, rows: pa.Table) -> Batches:
     """Yield a block with the listed documents marked as new."""
     (again,) = decode_columns(rows, "keys", "i8")
     marks = [
@@ -323,7 +323,7 @@ def _compared_again(block: pa.Table, rows: pa.Table) -> Batches:
     yield from block.set_column(at, "is_new", pa.array(marks, pa.binary())).to_batches()
 
 
-def _removed_keys(block: pa.Table, losers: pa.Table) -> Batches:
+def _find_removed_keys(block: pa.Table, losers: pa.Table) -> Batches:
     """Yield the keys of dropped documents, except keys that a remaining document of the block also has."""
     (keys,) = decode_columns(losers, "keys", "i8")
     (left,) = decode_columns(block, "members", "i8")

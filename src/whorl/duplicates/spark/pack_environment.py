@@ -28,7 +28,7 @@ _SUFFIXES = frozenset({".a", ".c", ".h", ".hpp", ".js", ".map", ".md", ".pxd", "
 _UNUSED = re.compile(r"pyarrow/(lib(arrow_|parquet_)?)?_?(flight|gandiva|s3|s3fs|azurefs|gcsfs|orc)\b")
 
 
-def packed_files() -> Iterator[tuple[Path, str]]:
+def find_files() -> Iterator[tuple[Path, str]]:
     package = Path(whorl.__file__).parent
     for file in sorted(package.rglob("*")):
         if file.is_file() and file.suffix not in _SUFFIXES and "__pycache__" not in file.parts:
@@ -43,7 +43,7 @@ def packed_files() -> Iterator[tuple[Path, str]]:
 
 def pack(target: Path) -> int:
     with tarfile.open(target, "w:gz", compresslevel=6) as archive:
-        for file, name in packed_files():
+        for file, name in find_files():
             # Add the file that a symbolic link points to, because the link would be broken on the executors.
             archive.add(file.resolve(), name, recursive=False)
     return target.stat().st_size

@@ -64,7 +64,7 @@ class Partitioning:
         return parts
 
     @classmethod
-    def into(cls, count: int) -> Partitioning:
+    def with_count(cls, count: int) -> Partitioning:
         names = np.full(count, -1, np.int32)
         begin = 0
         while (names < 0).any():
@@ -146,10 +146,10 @@ def count_rows(frame: DataFrame) -> int:
 
 def map_batches(frame: DataFrame, step: Step, schema: str) -> DataFrame:
     _limit_batches(frame)
-    return frame.mapInArrow(partial(_carried_out, step=step), schema)
+    return frame.mapInArrow(partial(_run_step, step=step), schema)
 
 
-def _carried_out(batches: Batches, step: Step) -> Batches:
+def _run_step(batches: Batches, step: Step) -> Batches:
     _freeze_imports()
     return step(batches)
 
@@ -215,11 +215,11 @@ def rows_by_part(parts: npt.NDArray[np.int32], columns: Columns, **same: int) ->
     ends = np.append(starts[1:], order.size)
     rows: dict[str, pa.Array] = {"part": pa.array(parts[order][starts], pa.int32())}
     rows |= {name: pa.array(np.full(starts.size, value)) for name, value in same.items()}
-    rows |= {name: cut(column[order], starts, ends) for name, column in columns.items()}
+    rows |= {name: make_binary_column(column[order], starts, ends) for name, column in columns.items()}
     return pa.RecordBatch.from_pydict(rows)
 
 
-def cut(together: npt.NDArray[Any], starts: Numbers, ends: Numbers) -> pa.Array:
+def make_binary_column(together: npt.NDArray[Any], starts: Numbers, ends: Numbers) -> pa.Array:
     data = np.ascontiguousarray(together)
     offsets = np.append(starts, ends[-1:]).astype(np.int64) * data.itemsize
     if offsets[-1:].max(initial=0) > np.iinfo(np.int32).max:
@@ -302,7 +302,7 @@ class Block:
     def indices_of(self, keys: Numbers) -> Numbers:
         return np.searchsorted(self.keys, keys)
 
-    def only(self, indices: Numbers, new: Numbers) -> Block:
+    def select(self, indices: Numbers, new: Numbers) -> Block:
         """Return a block of the documents at `indices`; the documents with a key in `new` are new."""
         sketches, keys = self.sketches, self.keys[indices]
         chosen = replace(
@@ -361,9 +361,9 @@ class BlockMembers:
         chosen = np.array([max(group, key=lambda at: (runs[at], names_of[at], digests[at])) for group in groups])
         # If a document's text is unchanged, keep the number of the run that first read it.
         firsts = [runs[group][digests[group] == digests[at]].min() for group, at in zip(groups, chosen, strict=True)]
-        return replace(whole.only(chosen), runs=np.array(firsts, np.uint32)), times
+        return replace(whole.select(chosen), runs=np.array(firsts, np.uint32)), times
 
-    def only(self, indices: Numbers) -> BlockMembers:
+    def select(self, indices: Numbers) -> BlockMembers:
         at = indices.tolist()
         return BlockMembers(
             self.keys[indices],
@@ -392,21 +392,21 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
     counts = sketches.counts[chosen]
     hashes, _ = sketches.copy_hashes(chosen, np.zeros_like(chosen), counts)
     hash_ends = np.append(0, np.cumsum(counts))
-    own = members.only(order)
+    own = members.select(order)
     ranges = list(zip(first.tolist(), last.tolist(), strict=True))
     nothing = pa.nulls(present.size, pa.string())
     numbers = {"keys": block.keys, "sizes": sketches.sizes, "counts": sketches.counts, "is_new": block.is_new}
     columns = {
         "part": pa.array(present, pa.int32()),
-        **{name: cut(column[chosen], begins, ends) for name, column in numbers.items()},
-        "hashes": cut(pack_hashes(hashes, sketches.scheme.bits), hash_ends[begins], hash_ends[ends]),
-        "members": cut(own.keys, first, last),
-        "identities": cut(own.identities, first, last),
+        **{name: make_binary_column(column[chosen], begins, ends) for name, column in numbers.items()},
+        "hashes": make_binary_column(pack_hashes(hashes, sketches.scheme.bits), hash_ends[begins], hash_ends[ends]),
+        "members": make_binary_column(own.keys, first, last),
+        "identities": make_binary_column(own.identities, first, last),
         "ids": pa.array([orjson.dumps(own.ids[begin:end]) for begin, end in ranges], pa.binary()),
         "names": pa.array([orjson.dumps(own.names[begin:end]) for begin, end in ranges], pa.binary()),
-        "worths": cut(own.worths, first, last),
-        "runs": cut(own.runs, first, last),
-        "digests": cut(own.digests, first, last),
+        "worths": make_binary_column(own.worths, first, last),
+        "runs": make_binary_column(own.runs, first, last),
+        "digests": make_binary_column(own.digests, first, last),
         "problem_id": nothing,
         "problem": nothing,
         "unlisted": pa.nulls(present.size, pa.int64()),

@@ -28,7 +28,7 @@ from pyspark.sql import functions as f
 
 from whorl.arrays_and_batches import run_starts, spread
 from whorl.duplicates.all_pairs import find_pairs
-from whorl.duplicates.prefix_filter import oversized_groups
+from whorl.duplicates.prefix_filter import find_oversized_groups
 from whorl.duplicates.prefix_lengths import JoinOptions, Round, rounds
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.spark.frequencies_and_prefixes import (
@@ -104,8 +104,8 @@ class LocalRemainder:
             block = Block.from_rows(batches, scheme)
             # The comparison expects documents of one size in the order of their keys, and a block is sorted by key.
             firsts = np.arange(block.keys.size)
-            pairs = find_pairs(block.sketches, firsts, options, known=Pairs.together([]), is_known=~block.is_new)
-            yield pair_rows(pairs.at(block.keys))
+            pairs = find_pairs(block.sketches, firsts, options, known=Pairs.concatenate([]), is_known=~block.is_new)
+            yield pair_rows(pairs.renumber(block.keys))
 
         return map_batches(self.sketches.coalesce(1), pairs_of_blocks, PAIRS)
 
@@ -282,7 +282,7 @@ class _PairFinder:
         low = np.searchsorted(packed, (groups[probed] << np.int64(_SIZE_BITS)) + least)
         counts = np.maximum(0, before[probed] - low)
         is_left = counts > 0
-        for at in oversized_groups(groups[probed], counts, self.options.most):
+        for at in find_oversized_groups(groups[probed], counts, self.options.most):
             partners = indexed[low[at].min() : (low[at] + counts[at]).max()]
             together = np.unique(np.concatenate([probed[at], partners]))
             hash_block, new = (

@@ -81,9 +81,9 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
     complete = operation.is_complete
     if keep is not None and keep.is_by_value and not keep.column:
         raise ParameterError(f"--keep {keep} needs the column of the date on Spark: --keep {keep}:COLUMN")
-    with _failures():
+    with _convert_errors():
         from whorl.duplicates.spark.clusters import member_by_member, nest_members
-        from whorl.duplicates.spark.documents import ColumnNames, read, require_rows, without
+        from whorl.duplicates.spark.documents import ColumnNames, read, read_without, require_rows
         from whorl.duplicates.spark.duplicates import SparkDuplicates
 
         if filtered is not None:
@@ -121,7 +121,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         if filtered is not None:
             rows = search.materialise(rows)
             superfluous = member_by_member(rows).where("not is_principal and not stays").select("id")
-            remaining = without(own, paths, operation.input, columns, superfluous, excluded=excluded)
+            remaining = read_without(own, paths, operation.input, columns, superfluous, excluded=excluded)
             left = _write(*remaining, filtered)
         # Like `whorl duplicates`, write JSON with one line per cluster, and names only in tables.
         if clusters:
@@ -170,7 +170,7 @@ def _write(rows: DataFrame, form: str, output: str) -> int:
 
 
 @contextmanager
-def _failures() -> Iterator[None]:
+def _convert_errors() -> Iterator[None]:
     try:
         import pyarrow  # noqa: F401
         from pyspark.errors import AnalysisException, PySparkException, PySparkRuntimeError

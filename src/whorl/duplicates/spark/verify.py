@@ -55,7 +55,7 @@ def measure_overlaps(pairs: DataFrame, documents: LoadedDocuments) -> DataFrame:
 
 
 def _verify_pairs(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers, pair_options: PairOptions) -> Pairs:
-    return verify_pairs(sketches, a, b, pair_options).at(keys)
+    return verify_pairs(sketches, a, b, pair_options).renumber(keys)
 
 
 def _measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers) -> Pairs:
@@ -65,11 +65,11 @@ def _measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers) ->
 
 def _compare_pairs(pairs: DataFrame, documents: LoadedDocuments, compare: _Compare) -> DataFrame:
     scheme, parts, blocks = documents.scheme, documents.parts, documents.sketches
-    sent = cogroup_blocks(blocks, pairs, partial(_sent_sketches, scheme=scheme, parts=parts), _SENT, parts)
+    sent = cogroup_blocks(blocks, pairs, partial(_select_sketches, scheme=scheme, parts=parts), _SENT, parts)
     return cogroup_blocks(blocks, sent, partial(_compare_received, scheme=scheme, compare=compare), PAIRS, parts)
 
 
-def _sent_sketches(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: Partitioning) -> Batches:
+def _select_sketches(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, parts: Partitioning) -> Batches:
     """Yield the sketches of a block that other parts need, in one or more rows for each receiving part."""
     senders, receivers = decode_columns(pairs, "senders receivers", "i8 i8")
     if not senders.size:

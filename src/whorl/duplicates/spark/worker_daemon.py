@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 
-def unpacked_pyspark(paths: list[str]) -> str | None:
+def find_pyspark(paths: list[str]) -> str | None:
     """Return the folder of an unpacked PySpark next to its archive, or None."""
     for path in map(Path, paths):
         # In pip's installation, the archive is in pyspark/python/lib, so PySpark is three folders above it.
@@ -24,7 +24,7 @@ def unpacked_pyspark(paths: list[str]) -> str | None:
 
 
 def main() -> None:
-    if folder := unpacked_pyspark(sys.path):
+    if folder := find_pyspark(sys.path):
         sys.path.insert(0, folder)
         import pyspark  # noqa: F401 - Python then finds its modules in this folder
 

@@ -400,7 +400,7 @@ class Records:
         for chunk in batches(ids, _CHUNK):
             marks = ", ".join("?" * len(chunk))
             rows = self._writer.execute(f"SELECT number, id, head FROM document WHERE id IN ({marks})", chunk)
-            for head in (self._head(*row) for row in rows.fetchall()):
+            for head in (self._decode_head(*row) for row in rows.fetchall()):
                 self._field_changes.subtract(_field_entries(head.name, head.properties))
                 numbers[head.id] = head.number
         return numbers
@@ -456,14 +456,14 @@ class Records:
         for number, document_id, head, content, has_sketch in self._read(
             f"SELECT number, id, head, content, sketch IS NOT NULL FROM document WHERE {which}", (value,)
         ):
-            known = self._head(number, document_id, head)
+            known = self._decode_head(number, document_id, head)
             if has_sketch or known.short_text is not None:
                 yield NumberedDocument(number, known.document(self._read_text(known, content)))
             else:
                 passages = _unpack_passages(self._unseal(_label("content", number, document_id), content))
                 yield NumberedDocument(number, known.document(), passages)
 
-    def _head(self, number: int, document_id: str, head: object) -> Head:
+    def _decode_head(self, number: int, document_id: str, head: object) -> Head:
         """Decode the head of a document from a database row."""
         raw = self._decompress(_label("head", number, document_id), head)
         # The JSON contains no line break.
@@ -544,7 +544,7 @@ class Records:
 
     def heads(self, key: _Key, values: Iterable[int] | Iterable[str]) -> Iterator[Head]:
         """Yield the existing documents with these numbers or ids, without their texts, in any order."""
-        return (self._head(*row) for row in self._select("head", key, values))
+        return (self._decode_head(*row) for row in self._select("head", key, values))
 
     def names(self, ids: Collection[str]) -> dict[str, str]:
         wanted = list(ids)
@@ -553,7 +553,7 @@ class Records:
         return {own: known[own] for own in wanted if own in known}
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
-        heads = ((self._head(*row[:3]), row[3]) for row in self._select("head, content", "id", ids))
+        heads = ((self._decode_head(*row[:3]), row[3]) for row in self._select("head, content", "id", ids))
         return {head.id: self._read_text(head, content) for head, content in heads}
 
     def sketches(self, ids: Iterable[str]) -> dict[str, Sketch]:
@@ -565,7 +565,7 @@ class Records:
         rows, raws = list(self._select("head, sketch", key, wanted)), list[str | bytes]()
         for number, document_id, head, sketch in rows:
             if sketch is None or document_id not in names:
-                own = self._head(number, document_id, head)
+                own = self._decode_head(number, document_id, head)
                 names[document_id] = own.name
                 raws.append(self._sketch_source(own, sketch))
             else:
@@ -576,7 +576,7 @@ class Records:
     def sketches_by_number(self, numbers: Iterable[int]) -> dict[int, Sketch]:
         rows = list(self._select("CASE WHEN sketch IS NULL THEN head END, sketch", "number", numbers))
         raws = [
-            self._sketch_source(self._head(number, document_id, head), None)
+            self._sketch_source(self._decode_head(number, document_id, head), None)
             if sketch is None
             else self._unseal(_label("sketch", number, document_id), sketch)
             for number, document_id, head, sketch in rows
@@ -587,7 +587,7 @@ class Records:
         """Return the ids, names and sketches of the next `rows` documents after an id, sorted by id (code points)."""
         wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
         found = self._read(wanted, (after, rows))
-        heads = [self._head(*row[:3]) for row in found]
+        heads = [self._decode_head(*row[:3]) for row in found]
         sketches = self._read_sketches(
             [self._sketch_source(head, row[3]) for head, row in zip(heads, found, strict=True)]
         )

@@ -702,7 +702,7 @@ class EmbeddedEngine(Engine):
 
     def index_lag(self) -> int:
         self._require_usable()
-        return self._lag.changes()
+        return self._lag.count_changes()
 
     def verify(self) -> bool:
         self._usable_records.verify()
@@ -815,7 +815,7 @@ class IndexLag:
     def note_failure(self) -> None:
         self._failed_at = time.monotonic()
 
-    def changes(self) -> int:
+    def count_changes(self) -> int:
         """Return the number of changed documents that the index lacks; 0 while a writer is active."""
         if self._is_current():
             return 0

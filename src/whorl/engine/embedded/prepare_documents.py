@@ -23,7 +23,7 @@ from whorl.fingerprint.fingerprint_texts import (
     index_parts,
     least_stored_size,
 )
-from whorl.fingerprint.shingling import Scheme, joined_words
+from whorl.fingerprint.shingling import Scheme, read_joined_words
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import Numbers, PassageScheme, passage_numbers
 from whorl.model import Document
@@ -83,7 +83,7 @@ class DocumentPreparation:
             ]
 
     def words(self, text: str) -> list[str]:
-        return joined_words(text, self.scheme.profile).words()
+        return read_joined_words(text, self.scheme.profile).words()
 
     def _hash(self, documents: Sequence[Document]) -> Iterator[Hashed]:
         parts = index_parts(self.scheme) if self.keeps_texts else Parts.WORDS

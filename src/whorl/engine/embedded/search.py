@@ -89,11 +89,11 @@ class PlanRunner:
         found, total, (start, rows) = matches, matches.numbers.size, page
         if start or rows < total:
             numbers = [hit.number for hit in best_page(matches, start, rows, self._records.ids)]
-            found = matches.among(np.isin(matches.numbers, numbers))
+            found = matches.select(np.isin(matches.numbers, numbers))
         if changed:
             touched = found.numbers[np.isin(found.numbers, list(changed))].tolist()
             deleted = set(touched).difference(self._records.ids(touched))
-            found, total = found.among(~np.isin(found.numbers, list(deleted))), total - len(deleted)
+            found, total = found.select(~np.isin(found.numbers, list(deleted))), total - len(deleted)
         return StoredCandidates(self._records, snapshot, plan, found, total, changed, self.require_deleted)
 
     def _read_page(

@@ -105,7 +105,7 @@ def unpack(words: Packed, width: int) -> Packed:
     return np.ascontiguousarray(numbers.T).ravel()
 
 
-def pick(raw: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], width: int) -> Packed:
+def unpack_at(raw: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], width: int) -> Packed:
     """Unpack the numbers at the given positions.
 
     Args:
@@ -209,7 +209,7 @@ class _BitLayout(NamedTuple):
     postings: int
 
     @classmethod
-    def smallest(cls, token_bits: int, postings: int, documents: int) -> _BitLayout:
+    def choose_smallest(cls, token_bits: int, postings: int, documents: int) -> _BitLayout:
         """Return the layout that needs the fewest bytes."""
         ordinal_bits = max(1, (documents - 1).bit_length())
         # A segment has at least one whole skip block of buckets, and a posting has at most 64 bits.
@@ -476,7 +476,7 @@ class PostingsReader:
             token_indices = np.arange(begin, end).repeat(counts[begin:end])
             # Positions of all postings of the tokens, token by token.
             positions = (starts - before)[token_indices] + np.arange(before[begin], before[begin] + token_indices.size)
-            postings = pick(self._raw, positions, layout.width)
+            postings = unpack_at(self._raw, positions, layout.width)
             is_own = postings >> np.uint64(layout.ordinal_bits + unused) == suffixes[token_indices]
             ordinals = postings[is_own] & np.uint64((1 << layout.ordinal_bits) - 1)
             yield token_indices[is_own], ordinals.view(np.int64)
@@ -541,7 +541,7 @@ def write_segment(
     with path.open("xb+") as file:
         at = _HEAD_BYTES
         for bits, counts, portions in zip(token_bits, documents.counts, postings, strict=True):
-            layout = _BitLayout.smallest(bits, int(counts.sum()), documents.numbers.size)
+            layout = _BitLayout.choose_smallest(bits, int(counts.sum()), documents.numbers.size)
             tables += [counts, *_write_postings(file, at, layout, portions)]
             layouts.append(layout)
             at += sum(layout.bytes)

@@ -50,7 +50,7 @@ class ScoredDocuments:
         order = np.argsort(numbers)
         return cls(numbers[order], scores[order])
 
-    def among(self, which: npt.NDArray[np.bool_]) -> ScoredDocuments:
+    def select(self, which: npt.NDArray[np.bool_]) -> ScoredDocuments:
         return ScoredDocuments(self.numbers[which], self.scores[which])
 
 

@@ -59,9 +59,9 @@ def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> Tant
     """Translate a bound plan into a query. If the reader is None, the query only describes the plan."""
     if reader is not None:
         # Building an automaton takes some milliseconds, so check the limits before any look-up.
-        _NodeTranslator(profile, None).part(plan.root)
+        _NodeTranslator(profile, None).translate_node(plan.root)
     translator = _NodeTranslator(profile, reader)
-    part = translator.part(plan.root)
+    part = translator.translate_node(plan.root)
     warnings = tuple(dict.fromkeys((*plan.warnings, *translator.warnings)))
     return TantivyQuery(part.query, part.score is None, part.description, warnings)
 
@@ -74,7 +74,7 @@ class _NodeTranslator:
         self.profile, self.reader = profile, reader
         self.clauses = ClauseQueries(profile, reader)
 
-    def part(self, plan: BoundNode) -> _TranslatedNode:
+    def translate_node(self, plan: BoundNode) -> _TranslatedNode:
         match plan:
             case MatchAll(weight=weight):
                 # Match by id, because the special document of each part of the index has no id.
@@ -111,10 +111,10 @@ class _NodeTranslator:
                 described = {"source": plan.reference, "documents": sum(len(ids) for _, ids in groups)}
                 return _TranslatedNode(_bool_query((), chosen, (), 1), {"chosen": described}, None)
             case Bool() if self.reader is not None and has_only_tokens(plan):
-                translated = _NodeTranslator(self.profile, None).bool(plan)
+                translated = _NodeTranslator(self.profile, None).translate_bool(plan)
                 return translated._replace(query=self.match_tokens(plan))
             case Bool():
-                return self.bool(plan if self.reader is None else _group_token_parts(plan))
+                return self.translate_bool(plan if self.reader is None else _group_token_parts(plan))
             case _:
                 raise TypeError(f"a plan is resolved and bound before it is run; {plan!r} is not")
 
@@ -129,9 +129,9 @@ class _NodeTranslator:
             queries += [Query.const_score_query(query, score) for query in _number_queries(numbers)]
         return _bool_query((), queries, (), 1)
 
-    def bool(self, plan: Bool[BoundLeaf]) -> _TranslatedNode:
+    def translate_bool(self, plan: Bool[BoundLeaf]) -> _TranslatedNode:
         must, should, must_not = (
-            [self.part(child) for child in children] for children in (plan.must, plan.should, plan.must_not)
+            [self.translate_node(child) for child in children] for children in (plan.must, plan.should, plan.must_not)
         )
         queries = [[part.query for part in parts] for parts in (must, should, must_not)]
         query = _bool_query(queries[0], queries[1], queries[2], plan.min_should_match)

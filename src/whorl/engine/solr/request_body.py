@@ -33,8 +33,8 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature_and_tokens import (
     Spelling,
     band_match_probability,
+    spell_in_one,
     spell_integers,
-    spelled_in_one,
 )
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import encode_tokens
@@ -355,7 +355,7 @@ class _Builder:
         self, node: SharedTokens | SharedBands, numbers: tuple[int, ...], similarity: float, probability: float
     ) -> Json:
         spelling = self._names.spelling
-        text, separator = spelled_in_one(numbers, spelling, _MARKS)
+        text, separator = spell_in_one(numbers, spelling, _MARKS)
         if not separator:
             text, separator = join_tokens(spell_integers(numbers, spelling))
         query = _min_hash(self._names.minhash, text, separator, similarity, probability)

@@ -146,7 +146,7 @@ class Kernel:
 
     def _call_each(self) -> None:
         words = " ".join(["e\u0301 \u65e5"] * self.scheme.shingle_size)
-        self.many([words])
+        self.bucket_minima([words])
         self.distinct_hashes([words])
         [*_] = self.murmur_firsts([words])
         one = np.ones(1, np.int64)
@@ -164,7 +164,7 @@ class Kernel:
         )
         self._loops.text_loops.greedy_cover(np.zeros((1, 2), np.int64), none, none, np.ones(1, np.bool_), none, none)
 
-    def many(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    def bucket_minima(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the bucket minima of texts, and the number of shingles of each text.
 
         The minima are a uint64 array of shape (texts, bucket_count, 2), as from `signature.minima_of`; all bits are set
@@ -173,7 +173,7 @@ class Kernel:
         minima, filled = self._nothing(len(texts))
         counts = np.zeros(len(texts), np.int64)
         first = 0
-        for window, words, starts, before in self._scanned_windows(texts):
+        for window, words, starts, before in self._scan_windows(texts):
             rows = slice(first, first + window.texts)
             own = minima[rows], filled[rows], _NOTHING, counts[rows]
             self._loops.hashes.reduce(words, starts, before, *self._hashing, *own, self._scratch)
@@ -195,15 +195,15 @@ class Kernel:
         parts: list[npt.NDArray[np.uint64]] = []
         nothing, overlap = join([]), 0
         read = nothing
-        for window, words, starts, before in self._scanned_windows(texts):
-            own_words = _joined_texts(words, starts, before, overlap) if with_words else repeat(nothing)
+        for window, words, starts, before in self._scan_windows(texts):
+            own_words = _split_words(words, starts, before, overlap) if with_words else repeat(nothing)
             for number, words_of_text in zip(range(window.texts), own_words, strict=False):
                 own, row = before[number : number + 2], slice(len(hashes), len(hashes) + 1)
                 highs = np.empty(self._loops.hashes.padded_size(int(own[1] - own[0])), np.uint64)
                 numbers = minima[row], filled[row], highs, np.zeros(1, np.int64)
                 count = self._loops.hashes.reduce(words, starts, own, *self._hashing, *numbers, self._scratch)
                 parts.append(highs[:count])
-                read = read.followed_by(words_of_text)
+                read = read.append(words_of_text)
                 if window.finished:
                     hashes.append(sort_distinct(parts))
                     texts_words.append(read)
@@ -227,11 +227,11 @@ class Kernel:
         parts: list[npt.NDArray[np.uint64]] = []
         read: list[JoinedWords] = []
         first = overlap = 0
-        for window, words, starts, before in self._scanned_windows(texts):
+        for window, words, starts, before in self._scan_windows(texts):
             words_here = max(1, int(before[-1] - before[0]))
             if with_words:
-                own_words = _joined_texts(words, starts, before, overlap)
-                read = [read[0].followed_by(*own_words)] if read else own_words
+                own_words = _split_words(words, starts, before, overlap)
+                read = [read[0].append(*own_words)] if read else own_words
                 overlap = 0 if window.finished else min(int(before[-1]), self.scheme.shingle_size - 1)
                 if window.finished:
                     texts_words += read
@@ -261,7 +261,7 @@ class Kernel:
     def murmur_firsts(self, texts: Sequence[str]) -> Iterator[tuple[int, npt.NDArray[np.uint64]]]:
         """Yield pieces of the texts: the index of the text, and the first half of the murmur hash of each shingle."""
         finished, size = 0, self.scheme.shingle_size
-        for window, words, starts, before in self._scanned_windows(texts):
+        for window, words, starts, before in self._scan_windows(texts):
             halves = self._ordered_halves(words, starts, before, 1)
             halves -= self._hashing[1][0]
             halves *= _INVERSE_OF_37
@@ -272,7 +272,7 @@ class Kernel:
     def ordered_hashes(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return the high halves of all shingle hashes in text order, and the number of shingles of each text."""
         parts, counts, first = [_NOTHING], np.zeros(len(texts), np.int64), 0
-        for window, words, starts, before in self._scanned_windows(texts):
+        for window, words, starts, before in self._scan_windows(texts):
             shingles = np.maximum(0, np.diff(before) - self.scheme.shingle_size + 1)
             parts.append(self._ordered_halves(words, starts, before, 0)[spread(before[:-1], shingles)])
             counts[first : first + window.texts] += shingles
@@ -308,7 +308,7 @@ class Kernel:
             unread, offset = raw[2 * read :], offset + read
         return words, np.concatenate(spans)
 
-    def _scanned_windows(self, texts: Sequence[str]) -> Iterator[tuple[_Window, _Words, _Starts, _Before]]:
+    def _scan_windows(self, texts: Sequence[str]) -> Iterator[tuple[_Window, _Words, _Starts, _Before]]:
         """Yield the texts in windows, each with its words, their starts, and the number of words before each text.
 
         With shingles of n words, windows of a text overlap by n - 1 words, so that each shingle is in exactly one
@@ -348,14 +348,14 @@ class Kernel:
         more_words, more_units, left = self._loops.cjk_words.divide(
             units, slow, self._tables.engines, self._tables.trie, work, *divided
         )
-        slow_words = self._slow_words.of(raw, slow if left == slow_count else slow[divided[1] < 0])
+        slow_words = self._slow_words.look_up(raw, slow if left == slow_count else slow[divided[1] < 0])
         filled = np.empty(length + more_units + more_words + slow_words[0].size + PADDING, np.uint16)
         filled_starts = np.empty(count + more_words + slow_words[2].size + 1, np.int32)
         self._loops.words.put_in(words, starts, before, slow, units, table, divided, slow_words, filled, filled_starts)
         return filled, filled_starts, before[:, 0].copy(), read
 
 
-def _joined_texts(words: _Words, starts: _Starts, before: _Before, skipped: int) -> list[JoinedWords]:
+def _split_words(words: _Words, starts: _Starts, before: _Before, skipped: int) -> list[JoinedWords]:
     """Return the words of each text. Leave out the first `skipped` words of the first text."""
     offsets = 2 * starts.astype(np.int64)
     encoded = words[: starts[-1]].copy().view(np.uint8)
@@ -435,7 +435,7 @@ class _SlowWords:
         self._chunks = (segmenter.default, segmenter.cjk)
         self._known: tuple[dict[bytes, tuple[bytes, bytes]], ...] = ({}, {})
 
-    def of(self, raw: bytes, slow: npt.NDArray[np.int32]) -> tuple[_Words, _Before, _Starts, _Before]:
+    def look_up(self, raw: bytes, slow: npt.NDArray[np.int32]) -> tuple[_Words, _Before, _Starts, _Before]:
         """Return the words of slow segments as arrays: the argument `python_words` of `words.put_in`."""
         words, lengths = [], []
         for _, start, end, bits in slow.tolist():

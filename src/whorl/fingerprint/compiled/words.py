@@ -143,7 +143,7 @@ def _segment(units: Any, start: int, end: int, machine: int, layout: Any) -> Any
 
 
 @inlined
-def _by_machine(
+def _write_by_machine(
     units: Any, origin: int, place: int, target: int, end: int, machine: int, layout: Any, work: Any, at: Any
 ) -> Any:
     """Write the words from `place` to `target` by the state machine; return the end of the last segment."""
@@ -171,7 +171,7 @@ def _by_machine(
 
 
 @inlined
-def _by_bits(units: Any, origin: int, start: int, end: int, layout: Any, work: Any, at: Any) -> None:
+def _write_by_bits(units: Any, origin: int, start: int, end: int, layout: Any, work: Any, at: Any) -> None:
     """Split a run of one script (not Japanese) into words, and write them.
 
     The bits of `_look_up` give the ranges that may be words. The state machine finds the remaining word boundaries.
@@ -224,7 +224,7 @@ def _by_bits(units: Any, origin: int, start: int, end: int, layout: Any, work: A
                 continue
         at[0], at[1] = length, count
         begin = first if begins else boundary
-        boundary = _by_machine(units, origin, origin + begin, origin + stop, end, 0, layout, work, at) - origin
+        boundary = _write_by_machine(units, origin, origin + begin, origin + stop, end, 0, layout, work, at) - origin
         length, count = at[0], at[1]
     at[0], at[1] = length, count
 
@@ -311,9 +311,9 @@ def scan(units: Any, bounds: Any, is_whole: bool, layout: Any, work: Any, before
                 if not one_run:
                     stop, script = _script_run(units, place, end, layout)
                 if script == layout.numbers[JAPANESE_SCRIPT]:
-                    _by_machine(units, start, place, stop, stop, 1, layout, work, at)
+                    _write_by_machine(units, start, place, stop, stop, 1, layout, work, at)
                 else:
-                    _by_bits(units, start, place, stop, layout, work, at)
+                    _write_by_bits(units, start, place, stop, layout, work, at)
                 place = stop
             start = end
     before[texts, 0], before[texts, 1] = at[1], at[2]

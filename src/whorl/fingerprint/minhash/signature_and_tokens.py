@@ -35,7 +35,7 @@ import numpy.typing as npt
 from whorl.arrays_and_batches import counts_in_groups, is_first_of_group
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.bucket_estimates import Buckets, buckets_of
-from whorl.fingerprint.shingling import Scheme, murmur_pieces, numbered_hashes, pieces
+from whorl.fingerprint.shingling import Scheme, lucene_hashes, murmur_pieces, pieces
 from whorl.fingerprint.statistics.metric import require_fraction
 
 #: Smallest and largest length of Alfresco's tokens: eight units of four digits each, though some units are shorter.
@@ -72,7 +72,7 @@ def spell(hashes: npt.NDArray[np.uint64], spelling: Spelling = Spelling.UNITS_4)
     if not len(hashes):
         return ()
     if spelling is not Spelling.HEX:
-        units, is_pair = _kept_units(hashes, spelling)
+        units, is_pair = _well_formed_units(hashes, spelling)
         text = units.tobytes().decode("utf-16-be")
         ends = np.cumsum(units.shape[1] - is_pair.sum(axis=1)).tolist()
         return tuple([text[start:end] for start, end in pairwise([0, *ends])])
@@ -89,7 +89,7 @@ def _units(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArray[np
     return words.astype(">u8").view(">u2").reshape(len(words), -1)
 
 
-def _kept_units(
+def _well_formed_units(
     hashes: npt.NDArray[np.uint64], spelling: Spelling
 ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.bool_]]:
     """Return the 16-bit units of tokens (U+FFFD for lone surrogates), and a mask of the starts of surrogate pairs."""
@@ -111,7 +111,7 @@ def as_indexed(hashes: npt.NDArray[np.uint64], spelling: Spelling) -> npt.NDArra
     """Convert hashes to the form that an index keeps (`spell`, then `read_tokens`). UNITS_8 keeps both halves."""
     if spelling is Spelling.HEX or not len(hashes):
         return read_tokens(spell(hashes, spelling), spelling)
-    words = _kept_units(hashes, spelling)[0].view(">u8").astype(np.uint64)
+    words = _well_formed_units(hashes, spelling)[0].view(">u8").astype(np.uint64)
     return words.reshape(-1) if spelling is Spelling.UNITS_4 else words
 
 
@@ -145,7 +145,7 @@ def spell_integers(numbers: Sequence[int], spelling: Spelling) -> tuple[str, ...
     return spell(_hashes(numbers, spelling), spelling)
 
 
-def spelled_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tuple[str, str]:
+def spell_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tuple[str, str]:
     """Convert hashes (integers) to tokens, and join the tokens into one string; return the string and the separator.
 
     The separator is the first of `marks` that is in no token. If every mark is in a token, or the spelling is HEX,
@@ -153,7 +153,7 @@ def spelled_in_one(numbers: Sequence[int], spelling: Spelling, marks: str) -> tu
     """
     if spelling is Spelling.HEX:
         return "", ""
-    units, _ = _kept_units(_hashes(numbers, spelling), spelling)
+    units, _ = _well_formed_units(_hashes(numbers, spelling), spelling)
     mark = next((mark for mark in marks if not (units == ord(mark)).any()), "")
     if not mark:
         return "", ""
@@ -245,7 +245,7 @@ def from_distinct(
     `repeats` maps each token to its count in the signature if `has_repeats` (an index with rotation), otherwise to 1.
     If `order_matters`, as for bands, a guessed order makes the signature inexact.
     """
-    tokens, is_exact = _in_order(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
+    tokens, is_exact = _sort_by_bucket(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
     return Signature(scheme, read_tokens(tokens, spelling), spelling, is_exact)
 
 
@@ -355,14 +355,14 @@ def _digits(letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     return np.where(letters == 0, 0, letters - np.where(is_letter, ord("a") - 10, ord("0"))).astype(np.uint8)
 
 
-def _in_order(
+def _sort_by_bucket(
     repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
 ) -> tuple[tuple[str, ...], bool]:
     """Put distinct tokens in the order of their buckets, with repetitions; also return whether the order is exact."""
     if not repeats:
         return (), True
     if scheme.hash_count > 1 or scheme.hash_set_size > 1:
-        return _in_order_of_terms(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
+        return _sort_by_units(repeats, scheme, has_repeats=has_repeats, order_matters=order_matters)
     counts_known = has_repeats and sum(repeats.values()) == scheme.bucket_count
     if counts_known and not order_matters:
         return tuple(token for token, count in repeats.items() for _ in range(count)), True
@@ -387,7 +387,7 @@ def _in_order(
     return (*ordered[behind:], *ordered[:behind]), is_exact
 
 
-def _in_order_of_terms(
+def _sort_by_units(
     repeats: Mapping[str, int], scheme: Scheme, *, has_repeats: bool, order_matters: bool
 ) -> tuple[tuple[str, ...], bool]:
     """Sort tokens by their units, for a scheme with several hash functions or several tokens per bucket."""
@@ -529,7 +529,7 @@ class _Smallest:
         self.is_filled = np.zeros(scheme.bucket_count, dtype=np.bool_)
 
     def add(self, piece: npt.NDArray[np.uint64]) -> None:
-        high, low = numbered_hashes(piece, self.number)
+        high, low = lucene_hashes(piece, self.number)
         buckets = bucket_of(high, self.scheme.bucket_count)
         before = self.high.copy()
         np.minimum.at(self.high, buckets, high)
@@ -558,7 +558,7 @@ class _SmallestSeveral:
 
     def add(self, piece: npt.NDArray[np.uint64]) -> None:
         for at in range(0, len(piece), _AT_ONCE):
-            high, low = numbered_hashes(piece[at : at + _AT_ONCE], self.number)
+            high, low = lucene_hashes(piece[at : at + _AT_ONCE], self.number)
             buckets = bucket_of(high, self.scheme.bucket_count).tolist()
             for bucket, value in zip(buckets, zip(high.tolist(), low.tolist(), strict=True), strict=True):
                 members = self.members.setdefault(bucket, [])
@@ -652,10 +652,10 @@ def band_rows(token_count: int, overlap: Fraction, probability: Fraction) -> int
     return 1
 
 
-def wrapped_bands(tokens: Sequence[Item], rows: int) -> tuple[tuple[Item, ...], ...]:
+def cut_bands(tokens: Sequence[Item], rows: int) -> tuple[tuple[Item, ...], ...]:
     """Cut tokens into bands of `rows` tokens, and pad the last band with the first tokens.
 
-    >>> wrapped_bands("abcde", 2)
+    >>> cut_bands("abcde", 2)
     (('a', 'b'), ('c', 'd'), ('e', 'a'))
     """
     if not 1 <= rows <= len(tokens):

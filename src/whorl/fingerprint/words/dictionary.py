@@ -186,12 +186,12 @@ class LookAhead:
         while start < limit:
             end = words.best(start)
             if end < limit and end - start < ROOT_COMBINE_THRESHOLD:
-                lengths, prefix = words.at(end)
+                lengths, prefix = words.lengths_at(end)
                 if not lengths and (end == start or prefix < PREFIX_COMBINE_THRESHOLD):
                     end = self.plausible_end(words, roles, end)
             while end < limit and roles[end] & MARK:
                 end += 1
-            if end < limit and roles[end] & SUFFIX and not words.at(end)[0]:
+            if end < limit and roles[end] & SUFFIX and not words.lengths_at(end)[0]:
                 end = end_with_suffixes(span, roles, end)
             ends.append(end)
             start = end
@@ -200,7 +200,7 @@ class LookAhead:
     def plausible_end(self, words: _Words, roles: Sequence[int], start: int) -> int:
         """Return the next position where one word may end and a dictionary word begin, or the end of the span."""
         for place in range(start + 1, len(roles)):
-            if roles[place - 1] & ENDS_WORD and roles[place] & BEGINS_WORD and words.at(place)[0]:
+            if roles[place - 1] & ENDS_WORD and roles[place] & BEGINS_WORD and words.lengths_at(place)[0]:
                 return place
         return len(roles)
 
@@ -222,7 +222,7 @@ class _Words:
         self.trie, self.units, self.limit = trie, trie.units(span), len(span)
         self._known: dict[int, tuple[list[int], int]] = {}
 
-    def at(self, start: int) -> tuple[list[int], int]:
+    def lengths_at(self, start: int) -> tuple[list[int], int]:
         """Return the lengths of the words that begin at a position, shortest first, and the number of units read."""
         known = self._known.get(start)
         if known is None:
@@ -236,15 +236,17 @@ class _Words:
         The best word is the longest word that two more words, or the span's last word, can follow. If there is no such
         word, it is the shortest word that one word can follow, or else the longest word.
         """
-        ends = [start + length for length in self.at(start)[0]]
+        ends = [start + length for length in self.lengths_at(start)[0]]
         if len(ends) < 2 or ends[-1] >= self.limit:
             return ends[-1] if ends else start
         chosen = ends[-1]
         for end in reversed(ends):
-            followers = self.at(end)[0]
+            followers = self.lengths_at(end)[0]
             if followers:
                 chosen = end
-                if end + followers[-1] >= self.limit or any(self.at(end + length)[0] for length in followers[::-1]):
+                if end + followers[-1] >= self.limit or any(
+                    self.lengths_at(end + length)[0] for length in followers[::-1]
+                ):
                     break
         return chosen
 

@@ -108,7 +108,7 @@ def tokens_and_spans(text: str, profile: str = DEFAULT_PROFILE) -> tuple[list[st
     placed = _Placed()
     segmenter, offset = segmenter_of(profile), 0
     for buffer in buffers(text):
-        segmenter.place(buffer, offset, placed)
+        segmenter.place_words(buffer, offset, placed)
         offset += len(buffer)
     starts = np.repeat(np.frombuffer(placed.starts, np.int64), np.frombuffer(placed.counts, np.int64))
     require_time()
@@ -224,12 +224,12 @@ class Segmenter:
             (self.cjk if script == JAPANESE else self.default).words(buffer[start:end]) for start, end, script in runs
         )
 
-    def place(self, buffer: str, offset: int, placed: _Placed) -> None:
+    def place_words(self, buffer: str, offset: int, placed: _Placed) -> None:
         if buffer.isascii():
-            self.default.place(buffer, offset, placed)
+            self.default.place_words(buffer, offset, placed)
             return
         for start, end, script in self.tables.script_runs(buffer):
-            (self.cjk if script == JAPANESE else self.default).place(buffer[start:end], offset + start, placed)
+            (self.cjk if script == JAPANESE else self.default).place_words(buffer[start:end], offset + start, placed)
 
 
 class _ChunkPatterns:
@@ -292,7 +292,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
             self[chunk] = words
         return words
 
-    def place(self, run: str, offset: int, placed: _Placed) -> None:
+    def place_words(self, run: str, offset: int, placed: _Placed) -> None:
         # The parts alternate between separators and chunks.
         patterns = self.patterns_for(run)
         parts = ["", run, ""] if patterns.leading_joiner(run) else patterns.split_chunks(run)
@@ -368,7 +368,7 @@ class _Fold:
         classes, compositions = self.tables.classes, self.tables.compositions
         composed: list[str] = []
         starter, between = -1, -1  # index of the last starter, and combining class of the last character after it
-        for character in self.in_order(text.translate(self.tables.decompositions)):
+        for character in self.sort_marks(text.translate(self.tables.decompositions)):
             combining_class = classes.get(character, 0)
             if starter >= 0 and between < combining_class:
                 first = composed[starter]
@@ -383,7 +383,7 @@ class _Fold:
             composed.append(character)
         return "".join(composed)
 
-    def in_order(self, text: str) -> list[str]:
+    def sort_marks(self, text: str) -> list[str]:
         """Return the characters in canonical order: marks between two starters are sorted by combining class."""
         classes = self.tables.classes
         keys, starters = [], 0

@@ -57,7 +57,7 @@ class _Columnar(RowFormat):
 
     def groups(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Group]:
         """Yield the rows in groups small enough to be converted to objects at once."""
-        with _failures(self.name):
+        with _convert_errors(self.name):
             expansion, before = Expansion(_size(opened)), 0 if span is None else span.before
             for batch in self._batches(opened, columns, span):
                 if all(map(_is_flat, batch.schema.types)):
@@ -86,7 +86,7 @@ class Parquet(_Columnar):
     name = "Parquet"
 
     def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
-        with _failures("Parquet"):
+        with _convert_errors("Parquet"):
             metadata, before = self._open(opened).metadata, 0
             for group in range(metadata.num_row_groups):
                 yield FileSpan(group, group + 1, before)
@@ -100,11 +100,11 @@ class Parquet(_Columnar):
         return file.iter_batches(AT_ONCE, row_groups=groups, columns=wanted, use_threads=False)  # type: ignore[no-any-return]
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
-        with _failures("Parquet"):
+        with _convert_errors("Parquet"):
             file = self._open(opened)
             metadata = file.metadata
             packing = metadata.row_group(0).column(0).compression if metadata.num_row_groups else "SNAPPY"
-            schema = _with(file.schema_arrow, added, columns)
+            schema = _add_columns(file.schema_arrow, added, columns)
             with pq.ParquetWriter(out, schema, compression="NONE" if packing == "UNCOMPRESSED" else packing) as writer:
                 waiting: list[pa.RecordBatch] = []
                 for batch in _retain_rows(
@@ -138,9 +138,9 @@ class Arrow(_Columnar):
         return (batch.select(wanted) for batch in batches)
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
-        with _failures("Arrow"):
+        with _convert_errors("Arrow"):
             schema, batches = self._open(opened)
-            schema = _with(schema, added, columns)
+            schema = _add_columns(schema, added, columns)
             writer: Callable[..., Any] = pa.ipc.new_stream if self._is_stream else pa.ipc.new_file
             with writer(out, schema) as written:
                 for batch in _retain_rows(batches, columns, decide, added, schema):
@@ -280,7 +280,7 @@ def _change_column(
     return pa.array(list(changed), field.type)
 
 
-def _with(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Schema:
+def _add_columns(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Schema:
     """Add columns to a schema.
 
     A new text column takes the position of the old one. Any other new column drops the schema's metadata.
@@ -296,7 +296,7 @@ def _with(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Schema:
 
 
 @contextmanager
-def _failures(name: str) -> Iterator[None]:
+def _convert_errors(name: str) -> Iterator[None]:
     try:
         yield
     except MemoryError as error:

@@ -70,7 +70,7 @@ class Warc(RowFormat):
     def _records(self, opened: IO[bytes]) -> Iterator[tuple[int, Any, bytes]]:
         """Yield each record with its number, from 1, and its raw content."""
         stream = _Unpacked(opened) if self._is_packed else opened
-        with _failures():
+        with _convert_errors():
             for number, record in enumerate(_archive(stream), start=1):
                 raw = _all_of(record.raw_stream)
                 if len(raw) < int(record.rec_headers.get_header("Content-Length") or 0):
@@ -210,7 +210,7 @@ def _all_of(stream: Any) -> bytes:
 
 
 @contextmanager
-def _failures() -> Iterator[None]:
+def _convert_errors() -> Iterator[None]:
     try:
         yield
     except (UnreadRowsError, MemoryError):

@@ -29,7 +29,7 @@ from whorl.errors import (
     format_names,
     shorten_repr,
 )
-from whorl.fingerprint.minhash.signature_and_tokens import Signature, band_rows, min_should_match, wrapped_bands
+from whorl.fingerprint.minhash.signature_and_tokens import Signature, band_rows, cut_bands, min_should_match
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.query import ast
@@ -738,7 +738,7 @@ def _bind_fingerprint(clause: FingerprintClause, signature: Signature) -> BoundL
         minimum = min_should_match(len(signature), clause.overlap)
         return SharedTokens(clause.reference, signature.integers, minimum, clause.weight)
     rows = band_rows(len(signature), clause.overlap, clause.probability)
-    return SharedBands(clause.reference, wrapped_bands(signature.integers, rows), clause.weight)
+    return SharedBands(clause.reference, cut_bands(signature.integers, rows), clause.weight)
 
 
 def unknown_document_message(error: UnknownDocumentError) -> str:

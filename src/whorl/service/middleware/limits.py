@@ -108,7 +108,7 @@ class RequestSemaphore:
         Raises:
             HTTPException: 503, no slot becomes free within `seconds`, or too many requests are already waiting.
         """
-        await self._take(seconds)
+        await self._take_slot(seconds)
         self.gauge.count(working=1)
         try:
             yield
@@ -116,7 +116,7 @@ class RequestSemaphore:
             self.gauge.count(working=-1)
             self._free.release()
 
-    async def _take(self, seconds: float) -> None:
+    async def _take_slot(self, seconds: float) -> None:
         if not self._free.locked():
             await self._free.acquire()
             return

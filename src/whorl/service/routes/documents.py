@@ -203,7 +203,7 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
         threshold = options.check if options.warn is None else options.warn
         repeats = None if threshold is None else RepeatSearch(store, threshold, options.metric)
         try:
-            report = await uploads.take(request.stream(), repeats, is_stored=options.check is None)
+            report = await uploads.process(request.stream(), repeats, is_stored=options.check is None)
         except BrokenOffError as stopped:
             return failure_of(DOCUMENTS, stopped.cause, {"so_far": values(stopped.report)})
         # If no document was accepted, the whole request has failed.
