@@ -351,7 +351,7 @@ def test_a_kernel_serves_text_after_text(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(made) <= 2
     [*_] = signatures_of(TEXTS, workers=1)
     before = len(made)
-    monkeypatch.setattr(Counted, "many", lambda *_: 1 / 0)
+    monkeypatch.setattr(Counted, "bucket_minima", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         next(signatures_of(["a b c d e"], workers=1))
     assert len(made) == before

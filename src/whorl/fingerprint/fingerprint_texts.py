@@ -34,7 +34,7 @@ from whorl.fingerprint.minhash.signature_and_tokens import (
     spell,
     text_minima,
 )
-from whorl.fingerprint.shingling import JoinedWords, Scheme, join, murmur, murmur_pieces, lucene_hashes, pieces
+from whorl.fingerprint.shingling import JoinedWords, Scheme, join, lucene_hashes, murmur, murmur_pieces, pieces
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_numbers_together, sketch_of_distinct
 from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans
 from whorl.request_context import report_progress
