@@ -496,7 +496,7 @@ def gap_warnings(engine: Engine, by: LookUp) -> tuple[str, ...]:
 
 
 def require_current_index(engine: Engine, operation: str) -> None:
-    """Raise StoreError if the index lacks stored documents, so that the operation would give wrong results."""
+    """Raise StoreError if the index lacks some stored documents: the operation would then give wrong results."""
     if lag := engine.index_lag():
         raise StoreError(f"{lag_message(lag)}; {operation} would be wrong without them")
 

@@ -78,7 +78,7 @@ class BoilerplateDetector:
 
     @property
     def edge(self) -> int:
-        """Maximum number of words that `words` may fail to mark at either end of a run of common words."""
+        """Maximum number of words that `words` may miss at each end of a run of common words."""
         # The smallest hash of a window at the end of a run may be outside the run.
         return self.frequencies.scheme.window - 1 if self.frequencies else 0
 
@@ -172,7 +172,7 @@ def detector_for_comparison(
 
     Raises:
         ParameterError: As for `boilerplate_detector`.
-        StoreError: The index lacks stored documents, and the collection's frequencies are needed.
+        StoreError: The collection's frequencies are needed, but the index lacks some stored documents.
     """
     if common_above is not None:
         # A comparison of two files needs no engine, so import this here.

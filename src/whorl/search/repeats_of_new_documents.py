@@ -50,7 +50,7 @@ class RepeatSearch:
 
     Raises:
         ParameterError: The metric is unknown, or the threshold is out of its range.
-        StoreError: The index lacks stored documents.
+        StoreError: The index lacks some stored documents.
     """
 
     def __init__(self, store: Store, threshold: Percent, metric: Metric | str = Metric.JACCARD) -> None:

@@ -389,7 +389,7 @@ class _Remote:
 
 
 class _AnnouncedServer(uvicorn.Server):
-    """A server that prints the address to open when it listens."""
+    """A server that prints its address as soon as it listens."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

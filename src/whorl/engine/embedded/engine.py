@@ -416,7 +416,7 @@ class EmbeddedEngine(Engine):
             try:
                 threading.Thread(target=self._merge, args=(merged,), name="merges of whorl's index").start()
             except RuntimeError:
-                # The system cannot start a thread. Without this call, `close` would wait for ever.
+                # The system cannot start a thread, so merge here: otherwise `close` would wait for ever.
                 self._merge(merged)
 
     def _merge(self, merged: Callable[[], None]) -> None:
@@ -495,7 +495,8 @@ class EmbeddedEngine(Engine):
             elif not has_index:
                 raise StoreError(busy_message(self.path, self._wait_seconds))
         except StoreError:
-            # An outdated index still answers searches, with a warning. The disk may be full, for example.
+            # If there is an index, ignore the error, such as a full disk: an outdated index still answers searches,
+            # with a warning.
             if not has_index:
                 raise
             self._lag.note_failure()

@@ -352,7 +352,7 @@ class Segment:
         return _join_small(self._look_up_originals(kind, tokens))
 
     def with_copies(self, values: Numbers, ordinals: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
-        """Yield the given pairs of a value (such as a token's index) and a document, then pairs with their copies."""
+        """Yield pairs of a value (such as a token index) and a document, then the values with the documents' copies."""
         yield values, ordinals
         is_copied = self._is_copied[ordinals]
         if is_copied.any():
@@ -482,7 +482,7 @@ class PostingsReader:
             yield token_indices[is_own], ordinals.view(np.int64)
 
     def _first_posting(self, buckets: Numbers) -> Numbers:
-        """For each bucket, return the position of its first posting among the postings of this kind."""
+        """Return the position of each bucket's first posting in the list of all postings."""
         skip_blocks = buckets >> _SKIP_BITS
         positions: Numbers = self._starts[skip_blocks].astype(np.int64) + self._before[buckets]
         if self._overfull.size:

@@ -263,7 +263,7 @@ def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers
     if distinct.size == among.size:
         return counts
     multiplicities = np.zeros(among.size, np.int64)
-    # `among` lacks only tokens with too many bits, which are larger than all of its tokens.
+    # `among` lacks only tokens with too many bits, which are larger than all tokens in `among`.
     positions = np.searchsorted(among, distinct)
     count = int(np.searchsorted(positions, among.size))
     multiplicities[positions[:count]] = counts[:count]

@@ -343,7 +343,10 @@ class _Resolver:
         return tests
 
     def _find_places(self, name: str, span: Span) -> list[Places]:
-        """Return the types and engine fields of each field that a name refers to; warn if the store may lack it."""
+        """Return the types and engine fields of each field that a name refers to.
+
+        If there is no such field, add a warning if the store may lack the field; otherwise raise an error.
+        """
         if name not in self._names:
             if name in DATA_TYPES and self._fields.find(name) is None:
                 if places_of_type := list(self._fields.find_by_kinds(DATA_TYPES[name])):

@@ -158,7 +158,7 @@ def find_candidates(
             f"{crowded} of {len(places)} parts of the text have more candidates than are compared; those with "
             "most in common were. A query that excludes unwanted documents makes room for others"
         )
-    # Each of two neighbouring windows may contain only the part of a passage that is as long as their overlap.
+    # If a passage lies in two windows, each may contain only a part of it, as long as the overlap of the windows.
     promised_words = math.ceil(longest) + size - 1 if longest <= max(window // 4, shared) else None
     # The sort is stable, so ties keep the order of the parts.
     found = tuple(hit for _, hit in sorted(ranked.values(), key=lambda pair: pair[0]))

@@ -58,7 +58,7 @@ MOST_ALSO = 300
 MOST_LOOKED_UP, _AT_ONCE = 1_000, 50
 #: Number of documents to read before the words that other documents would add are counted again.
 READ_AT_ONCE = 4
-#: A search for sources gains as much time from compiled loops as this number of similarity searches.
+#: Compiled loops save as much time in one search for sources as in this number of similarity searches.
 LOOPS_GAIN = 10
 #: Maximum number of phrases to look up in the index of words; for more, searching windows of the text is faster.
 MOST_PHRASES = 100
@@ -550,7 +550,7 @@ def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
 
 
 def find_runs(is_wanted: npt.NDArray[np.bool_], is_allowed: npt.NDArray[np.bool_], run: int) -> list[int]:
-    """Return the starts of all stretches of consecutive allowed words, `run` words long, that contain a wanted word.
+    """Return the start of each run of `run` allowed words that contains a wanted word; the runs may overlap.
 
     >>> find_runs(np.array([False, False, True, False, False]), np.array([False, True, True, True, True]), 3)
     [1, 2]

@@ -106,7 +106,7 @@ class SketchSearch:
         self.engine, self.source, self.criteria, self._sketch = engine, source, criteria, sketch
         # If a hit may be any number of times larger than the source, only the largest document limits its size.
         self._largest = engine.largest_size() if criteria.metric.allows_larger else None
-        # The source may be larger, if it was added after the engine read this number.
+        # The source may be even larger, if it was added after the engine read the largest size.
         if self._largest is not None and source.document_id is not None:
             self._largest = max(self._largest, sketch.size)
         self._costs = engine.costs
@@ -211,7 +211,7 @@ class SketchSearch:
         return RankedHits.from_estimates(candidates, groups, estimates, self.criteria.metric)
 
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
-        """Verify undecided hits by their texts; return the hits, and 0, because unread hits are kept."""
+        """Verify undecided hits by their texts; return the hits, and 0: no candidate is dropped unread."""
         decided, undecided = hits.split(self.criteria.threshold)
         if not undecided:
             return hits, 0

@@ -149,7 +149,7 @@ class SketchPlan:
 
     @property
     def promised(self) -> bool:
-        """Whether documents of every size are found with the wanted recall. If not, the plan is best effort."""
+        """Whether hits of every size are found with the wanted recall. If not, the plan is best effort."""
         return all(branch.promised for branch in self.branches)
 
     def is_candidate(self, sizes: npt.NDArray[np.int64], shared: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
@@ -445,7 +445,7 @@ class ResidualPlan:
 
     @property
     def promised(self) -> bool:
-        """Whether documents of every size at the threshold are found with the wanted recall."""
+        """Whether a document at the threshold is found with the wanted recall, whatever its size."""
         return self.candidates.promised and (not self.metric.allows_smaller or self.least_shared <= 1)
 
 

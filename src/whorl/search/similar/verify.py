@@ -31,7 +31,7 @@ _LEAST_AT_ONCE = 5
 
 
 class TextVerifier:
-    """Exact verification of hits on their texts, within the limits of one search."""
+    """Verifies hits exactly, by their texts, within the limits of one search."""
 
     def __init__(self, engine: Engine, source: Source, criteria: SimilarCriteria) -> None:
         self._engine, self._source, self._criteria = engine, source, criteria

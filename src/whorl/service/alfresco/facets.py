@@ -102,7 +102,7 @@ def answer_facets(
 ) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
     """Return the answers to requests about all hits of a query, and warnings for the user.
 
-    All are sent to the engine in one request. `without` has the positions of filters that do not apply to the counts.
+    The engine gets all of them in one request. `without` has the positions of filters that do not apply to the counts.
 
     Raises:
         ParameterError: A field holds words, which cannot be counted, or has no numbers for statistics.
@@ -321,7 +321,7 @@ def _step(low: Bound, high: Bound) -> Step:
 
 
 def _ends(facet: FacetRange) -> Iterator[str]:
-    """Yield the bounds of the steps of a range, at least two."""
+    """Yield the bounds of a range's steps, in order; there are at least two."""
     place = f"the range of {facet.field!r:.60}"
     following = _numbers(facet) if _NUMBER.fullmatch(facet.gap) else _dates(facet)
     count = 0

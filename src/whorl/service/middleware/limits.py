@@ -29,7 +29,7 @@ from whorl.request_context import cancellation, deadline
 from whorl.service.route_paths import brings_text, header, is_log_in, is_of_the_store, is_upload
 from whorl.settings.settings import Settings
 
-#: After its deadline, a thread has this time in seconds to report its own error.
+#: Time in seconds that a thread has after its deadline to report its own error.
 _GRACE_SECONDS = 0.5
 #: The next request begins after this time in seconds, even if the current request has not ended. Nearly all searches
 #: on an embedded store end earlier.

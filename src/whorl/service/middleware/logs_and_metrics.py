@@ -257,7 +257,7 @@ class RequestLog:
             except ClientDisconnect:
                 trace.error = ClientDisconnect.__name__
             except asyncio.CancelledError:
-                # The grace period of the shutdown is over.
+                # The shutdown cancels requests after a grace period. Answer 503, unless the response has begun.
                 if status:
                     raise
                 trace.error = "CancelledError"

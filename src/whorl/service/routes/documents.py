@@ -73,7 +73,7 @@ class ReadDocument:
 
 @dataclass(frozen=True, slots=True)
 class ListedDocument:
-    """A document of a list. `shingles` is its number of distinct shingles, or null if unknown."""
+    """A document in a list. `shingles` is its number of distinct shingles, or null if unknown."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("id=hit.id", "name=hit.name", "shingles", "properties")
 

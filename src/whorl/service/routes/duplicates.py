@@ -30,7 +30,7 @@ from whorl.store import Store
 
 #: Clusters of up to this size are returned with their pairs.
 PAIRS_UP_TO = 30
-#: For this time in seconds, a result is used again for an equal request.
+#: Time in seconds for which a result is used again for equal requests.
 SECONDS_FRESH = 60.0
 _PATH = "/duplicates"
 #: Order of clusters: by size, or by the smallest Jaccard similarity of two members, the highest or the lowest first.

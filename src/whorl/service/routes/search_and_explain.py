@@ -126,7 +126,7 @@ def search_routes(store: Store) -> APIRouter:
 
     @router.post("/snippets", summary="Where the words of a query stand", response_model=response_type(SnippetsAnswer))
     def snippets(request: SnippetsRequest) -> Json:
-        """The part of each document that has most words of a query, with their places in it.
+        """For each document, the part with the most words of a query, and the places of these words.
 
         Documents without a stored text or without these words are left out, and so are the last documents if the texts
         together are very long. Places are half-open ranges of characters as Python counts them, from 0.
