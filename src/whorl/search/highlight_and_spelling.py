@@ -170,7 +170,7 @@ def highlights(
 
     Args:
         plan: Plan of the query, without its filters.
-        places_of: Function like `QueryReader.places`.
+        places_of: Returns the types and engine fields of a field name, like `QueryReader.places`.
         fields: Options by field name, in the order of the result.
         names: Maps field names used in queries to field names in the store.
     """

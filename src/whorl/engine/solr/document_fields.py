@@ -280,7 +280,7 @@ def token_warnings(
     a missing token may also mean that the text is too short, so warn only if no document has tokens.
 
     Args:
-        covered: None if the collection has no fields for sketches.
+        covered: Numbers of documents with and without a sketch; None if the collection has no fields for sketches.
         count: Counts the documents with neither a sketch of any scheme nor tokens; reads all tokens of the index.
     """
     bare, filled = 0, 0

@@ -304,7 +304,7 @@ def with_ids(plan: ResolvedPlan, existing: Collection[str]) -> ResolvedPlan:
 def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:
     """Return the ids of the documents that FINGERPRINT clauses name.
 
-    The value of an id is True if a clause has a probability, which makes the order of the document's tokens matter.
+    An id maps to True if one of its clauses has a probability: then the order of the document's tokens matters.
     """
     wanted: dict[str, bool] = {}
     for leaf in leaves(plan):

@@ -315,7 +315,7 @@ class _Chooser:
         if len(phrases) > MOST_PHRASES or (known := self._engine.find_known_phrases(phrases)) is None:
             return None
         known = set(known)
-        # Search only around phrases that are in a document: few are, and each passage contains one.
+        # Search only around phrases that occur in a document: few do, and each passage contains at least one of them.
         reached = {
             first
             for start in starts
