@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from whorl.fingerprint.shingling import join, murmur
 from whorl.fingerprint.words.tokenizer import tokens
-from whorl.hamming.codes_and_groups import elect, tally
+from whorl.hamming.codes_and_groups import codes_from_votes, count_votes
 from whorl.hamming.simhash import DEFAULT_SCHEME, SCHEMES, simhash
 
 #: Hash functions for each design, to even out chance.
@@ -51,7 +51,9 @@ def _designed(text: str) -> list[Codes]:
         hashes = np.concatenate([features[size][0] for size in design])
         weights = [np.rint(4 * factor * features[size][1] ** power) for size, (power, factor) in design.items()]
         salted = np.concatenate([_mixed(hashes + np.uint64(salt)) for salt in range(SALTS)])
-        digests.append(elect(tally(salted, [hashes.size] * SALTS, np.tile(np.concatenate(weights), SALTS))))
+        digests.append(
+            codes_from_votes(count_votes(salted, [hashes.size] * SALTS, np.tile(np.concatenate(weights), SALTS)))
+        )
     return digests
 
 

@@ -183,8 +183,10 @@ def _values(name: str, value: object, document_id: str) -> tuple[PropertyValue, 
         raise DocumentError(
             f"a property's name holds no control characters, got {name!r:.80} (document {document_id!r})"
         )
-    value = _plain(value)
-    values = tuple(_plain(item) for item in value if item is not None) if isinstance(value, list | tuple) else (value,)
+    value = _to_plain(value)
+    values = (
+        tuple(_to_plain(item) for item in value if item is not None) if isinstance(value, list | tuple) else (value,)
+    )
     for single in values:
         if not isinstance(single, str | int | float) or (isinstance(single, float) and not math.isfinite(single)):
             raise DocumentError(
@@ -196,7 +198,7 @@ def _values(name: str, value: object, document_id: str) -> tuple[PropertyValue, 
     return tuple(well_formed(single) if isinstance(single, str) else single for single in values)
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """Convert a number, truth value or array of numpy or pandas to Python's types; return any other value unchanged."""
     return value.tolist() if type(value) not in (str, int, float, bool) and hasattr(value, "tolist") else value
 

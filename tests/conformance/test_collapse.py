@@ -35,7 +35,7 @@ def test_one_row_for_each_cluster(own_store: Store, monkeypatch: pytest.MonkeyPa
     with pytest.raises(ParameterError, match="'whorl duplicates --store STORE --write-ids' writes it"):
         store.search("*", collapse=True)
     assert written(store).documents == 10
-    everything = [item for portion in store.engine.labels.everything() for item in portion.items()]
+    everything = [item for portion in store.engine.labels.read_all() for item in portion.items()]
     marks = {document_id: mark.cluster for document_id, mark in everything}
     monkeypatch.setattr("whorl.search.prepared_search._FEWEST", 3)
     for query, order in (

@@ -59,7 +59,7 @@ def written(store: Store, keep: str = "first") -> LabelCounts:
 
 def labels(store: Store) -> dict[str, tuple[str, bool]]:
     everything: dict[str, ClusterLabel] = {}
-    for portion in store.engine.labels.everything():
+    for portion in store.engine.labels.read_all():
         everything |= portion
     assert store.engine.labels.labels_of([*(document.id for document in DOCUMENTS), "d"]) == everything
     return {document_id: (label.cluster, label.is_principal) for document_id, label in everything.items()}
@@ -122,4 +122,4 @@ def test_a_second_run_updates_changed_labels(own_store: Store) -> None:
     store.delete(["a 1"])
     assert written(store) == LabelCounts(0, 0, 0, 1)
     assert labels(store) == {}
-    assert list(store.engine.labels.everything()) in ([], [{}])
+    assert list(store.engine.labels.read_all()) in ([], [{}])

@@ -75,7 +75,7 @@ ASKINGS: Mapping[str, Asking] = {
     "present": lambda store: store.engine.search(
         BoundPlan(Exists(_place(store, "kind", Kind.KEYWORD), Kind.KEYWORD)), start=0, rows=1
     ),
-    "marks": lambda store: (list(store.engine.labels.everything()), store.engine.labels.labels_of(IDS)),
+    "marks": lambda store: (list(store.engine.labels.read_all()), store.engine.labels.labels_of(IDS)),
     "mark counts": lambda store: store.engine.labels.counts(ALL),
     "mark": lambda store: store.engine.labels.write({"d0": ClusterLabel("d0", is_principal=True)}),
     "prepare marks": lambda store: store.engine.labels.prepare(),

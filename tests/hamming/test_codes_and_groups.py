@@ -23,8 +23,8 @@ from whorl.hamming.codes_and_groups import (
     as_codes,
     as_distance,
     blocks_of,
-    elect,
-    tally,
+    codes_from_votes,
+    count_votes,
 )
 
 
@@ -113,20 +113,20 @@ def test_votes_are_counted_for_each_bit(texts: list[list[tuple[int, int]]]) -> N
     """
     hashes = np.array([code for text in texts for code, _ in text], np.uint64)
     weights = [weight for text in texts for _, weight in text]
-    counted = tally(hashes, [len(text) for text in texts], weights)
+    counted = count_votes(hashes, [len(text) for text in texts], weights)
     expected = [[sum(w if code >> bit & 1 else -w for code, w in text) for bit in range(BITS)] for text in texts]
     assert counted.tolist() == expected
     codes = [sum(1 << bit for bit, more in enumerate(row) if more > 0) for row in expected]
-    assert elect(counted).tolist() == codes
+    assert codes_from_votes(counted).tolist() == codes
 
 
 def test_one_vote_each_without_weights() -> None:
     """
     0b011 and 0b010 agree on the second bit, tie on the first, and lack all others.
     """
-    counted = tally(np.array([0b011, 0b010], np.uint64), [2])
+    counted = count_votes(np.array([0b011, 0b010], np.uint64), [2])
     assert counted.tolist() == [[0, 2] + [-2] * 62]
-    assert elect(counted).tolist() == [0b010]
+    assert codes_from_votes(counted).tolist() == [0b010]
 
 
 pytest.importorskip("numba", reason="numba is not installed")

@@ -20,9 +20,9 @@ from whorl.output.json_conversion import values
 from whorl.output.search import (
     ExplainedQuery,
     HitsPage,
+    describe_promise,
     make_measured_page,
     plan_lines,
-    promise,
     repeats_lines,
 )
 from whorl.search.repeats_of_new_documents import Repeated, Repeats
@@ -139,7 +139,8 @@ def test_best_effort_names_its_reach(tokens: int, reached: str) -> None:
     weak = [branch for branch in plan.branches if not branch.promised]
     last = replace(plan, branches=(*(branch for branch in plan.branches if branch.promised), weak[-1]))
     assert re.fullmatch(
-        rf"best effort: 95 of 100 is not promised for documents of [\d,]+ to 100,000 shingles: {reached}", promise(last)
+        rf"best effort: 95 of 100 is not promised for documents of [\d,]+ to 100,000 shingles: {reached}",
+        describe_promise(last),
     )
 
 
@@ -148,7 +149,7 @@ def test_nothing_can_be_found_of_nothing() -> None:
     The promise of a plan without shingles says that nothing can be found.
     """
     plan = make_plan(source_of(0), SimilarCriteria(Metric.JACCARD, HALF, HALF))
-    assert "nothing can share content with it" in promise(plan)
+    assert "nothing can share content with it" in describe_promise(plan)
     assert "0 look-ups in all" in list(plan_lines(plan))
 
 
@@ -164,11 +165,11 @@ def test_plans_without_sketches() -> None:
         "then all tokens of each candidate are compared, and those below the threshold are dropped",
         "about 50 of 100 documents just at the threshold are found, by their MinHash tokens alone",
     ]
-    line = promise(replace(plan, promised_sizes=(2, 1500)))
+    line = describe_promise(replace(plan, promised_sizes=(2, 1500)))
     assert line == "best effort: about 50 of 100 is promised for documents of 2 to 1,500 shingles only"
-    none = promise(replace(plan, promised_sizes=None))
+    none = describe_promise(replace(plan, promised_sizes=None))
     assert none == "best effort: with MinHash tokens alone about 50 of 100 is not promised for any size"
-    assert "nothing can share content with it" in promise(replace(plan, buckets=(), min_should_match=0))
+    assert "nothing can share content with it" in describe_promise(replace(plan, buckets=(), min_should_match=0))
 
 
 PAGE = Page(7, (Hit("a", "A", 3.0), Hit("b", "", 2.5)), ("careful",), is_total_exact=False)

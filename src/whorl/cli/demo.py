@@ -27,7 +27,7 @@ from whorl.errors import DocumentError
 from whorl.ingest.extraction.detect_format_and_encoding import decode
 from whorl.model import Document
 from whorl.output.formatting import plural, printable
-from whorl.output.search import condition
+from whorl.output.search import format_condition
 from whorl.store import Store, open_store
 
 _LICENCE_WORDS = ("license", "licence", "copying", "notice", "readme", "metadata", "authors")
@@ -98,7 +98,7 @@ def _show_similar(out: Console, store: Store, where: Path, document_id: str) -> 
         soft_wrap=True,
     )
     out.print(similar_table(page, out.width))
-    out.print(f"{plural(page.total, 'document')} {condition(page.plan)}\n", markup=False, soft_wrap=True)
+    out.print(f"{plural(page.total, 'document')} {format_condition(page.plan)}\n", markup=False, soft_wrap=True)
 
 
 def _show_fingerprint(out: Console, store: Store, where: Path, document_id: str) -> None:

@@ -61,7 +61,7 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
         _run_on_spark(command)
         return
     command.require_targets()
-    reading = command.reading()
+    reading = command.make_reader()
     with terminable():
         write = _write_duplicates
         if command.level == "passage":

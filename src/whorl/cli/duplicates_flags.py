@@ -180,7 +180,7 @@ class DuplicatesCommand(DuplicatesOperation):
         if self.filtered is not None and self.annotated is not None and Path(self.filtered) == Path(self.annotated):
             raise ParameterError(f"--filtered and --annotated are one folder, {self.filtered}; name two")
 
-    def reading(self) -> InputReader:
+    def make_reader(self) -> InputReader:
         """Return a reader for the input files. Raise ParameterError if copies are requested, but cannot be written."""
         reading = InputReader(
             self.paths,

@@ -103,7 +103,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
             click.echo(f"{_counts(done, store_place(store))}.")
             keeps_texts = opened.engine.keeps_texts
             if repeats is not None:
-                _warn(repeats, stored, options)
+                _print_repeats(repeats, stored, options)
         finally:
             print_notes(table_notes(text_tables))
             _print_problems(problems)
@@ -124,7 +124,7 @@ def _print_problems(problems: Problems) -> None:
         click.echo(line, err=True)
 
 
-def _warn(repeats: RepeatSearch, stored: Collection[str], options: IndexOperation) -> None:
+def _print_repeats(repeats: RepeatSearch, stored: Collection[str], options: IndexOperation) -> None:
     """Print the stored documents that repeat earlier documents."""
     metric, count = metric_named(options.metric, METRICS), 0
     with show_progress("documents"):

@@ -71,7 +71,7 @@ def similar(
 
         text = source_text(read)
     with open_store_or_files(searched) as opened:
-        from whorl.output.search import condition, page_promise, plan_lines
+        from whorl.output.search import format_condition, page_promise, plan_lines
         from whorl.search.similar.fetch_query_sources import SOURCE
 
         if document is not None:
@@ -94,7 +94,7 @@ def similar(
         if explained:
             click.echo(explanation(plan_lines(prepared.plan), prepared.request()), err=as_json)
         page = prepared.search(start=options.start, rows=options.rows, exact=options.exact)
-        miss = None if page.total or as_json else _nearest(opened, name, source, options)
+        miss = None if page.total or as_json else _find_nearest(opened, name, source, options)
     if as_json:
         from whorl.output.json_conversion import values
 
@@ -107,7 +107,7 @@ def similar(
         printer.print(similar_table(page, printer.width))
     about = "" if page.is_total_exact else "about "
     shown = "" if len(page.found) == page.total else f", {plural(len(page.found), 'hit')} shown"
-    click.echo(f"{about}{plural(page.total, 'document')} {condition(page.plan)}{shown}; {page_promise(page)}")
+    click.echo(f"{about}{plural(page.total, 'document')} {format_condition(page.plan)}{shown}; {page_promise(page)}")
     if miss is not None:
         share = miss.estimate.shares.by(page.plan.metric)
         threshold = f"{max(1, math.floor(100 * share))}" if share >= _ONE_PERCENT else f"{share:.1g}"
@@ -116,7 +116,7 @@ def similar(
         click.echo(f"nearest: {title_of(miss.hit.id, miss.hit.name)} with {share_shown}; to see it: {again}")
 
 
-def _nearest(store: Store, name: str, source: str | None, options: SimilarOperation) -> SimilarHit | None:
+def _find_nearest(store: Store, name: str, source: str | None, options: SimilarOperation) -> SimilarHit | None:
     """Return the most similar document, even below the user's threshold; None if no document shares at least 0.1 %."""
     lowest = replace(options, threshold=_LOWEST, start=0, rows=1)
     return next(iter(store.similar(name, lowest, source=source).found), None)

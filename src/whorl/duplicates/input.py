@@ -70,9 +70,9 @@ class InputReader:
         #: Files whose rows have no text column.
         self.without_texts = set[str]()
         known = set[object]()
-        self._reference = list(_once(places(reference, self.problems.append, follow_links=follow_links), known))
+        self._reference = list(_skip_known(places(reference, self.problems.append, follow_links=follow_links), known))
         #: Files to search, without files of the reference.
-        self.places = list(_once(places(named, self.problems.append, follow_links=follow_links), known))
+        self.places = list(_skip_known(places(named, self.problems.append, follow_links=follow_links), known))
         self._bytes = sum(place.size for place in [*self._reference, *self.places])
         self._done = self._at = 0
 
@@ -150,7 +150,7 @@ class InputReader:
         if column and not noted.has_worth and self.count:
             raise ParameterError(
                 f"no document has a {self._keep.sought} in the column {column!r}, so the "
-                f"{self._keep.by} is unknown; " + self._advice()
+                f"{self._keep.by} is unknown; " + self._column_hint()
             )
         if dates and not noted.has_date and self.count:
             raise ParameterError(
@@ -210,10 +210,11 @@ class InputReader:
             if not self._needs_dates:
                 return None
             raise ParameterError(
-                f"{document.id!r} is one of several documents in a file, and has no date of its own; " + self._advice()
+                f"{document.id!r} is one of several documents in a file, and has no date of its own; "
+                + self._column_hint()
             ) from None
 
-    def _advice(self) -> str:
+    def _column_hint(self) -> str:
         return f"name the column (--keep {self._keep.by}:COLUMN{self._columns()}), or --keep first or longest"
 
     def _columns(self) -> str:
@@ -405,7 +406,7 @@ def require_free_columns(file: File, names: Collection[str], added: Iterable[str
         )
 
 
-def _once(named: Iterable[Place], known: set[object]) -> Iterator[Place]:
+def _skip_known(named: Iterable[Place], known: set[object]) -> Iterator[Place]:
     """Yield the files that are not yet in `known`, and add them.
 
     A user may name a file twice, by two paths or by a link. Without this function, the file would be deleted as a

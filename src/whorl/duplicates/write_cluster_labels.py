@@ -51,7 +51,7 @@ def write_ids(engine: Engine, clusters: Iterable[Cluster]) -> LabelCounts:
         name = cluster.members[0].id
         wanted |= {member.id: ClusterLabel(name, member == cluster.principal) for member in cluster.members}
     changes: dict[str, ClusterLabel | None] = dict(wanted)
-    for portion in engine.labels.everything():
+    for portion in engine.labels.read_all():
         for document_id, mark in portion.items():
             if document_id not in wanted:
                 changes[document_id] = None

@@ -274,7 +274,7 @@ class ClusterLabels(Protocol):
             StoreError: The store is read-only.
         """
 
-    def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
+    def read_all(self) -> Iterator[Mapping[str, ClusterLabel]]:
         """Yield all labels by document id, in batches."""
 
     def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:

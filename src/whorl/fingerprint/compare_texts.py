@@ -347,7 +347,7 @@ class ShingleIndex:
         matcher = Matcher(compact_a, compact_b, positions)
         matches = matcher.matches()
         if min_words > size:
-            matches = _complete(matches, matcher.a, compact_b, size, min_words)
+            matches = _add_passages(matches, matcher.a, compact_b, size, min_words)
         matches[:, 0] = positions[matches[:, 0]]
         require_time()
         starts_a, starts_b, lengths = matches[np.lexsort((matches[:, 0], -matches[:, 2]))].T
@@ -589,7 +589,7 @@ class Matcher:
         place = np.zeros(self.kinds, np.int64)
         place[b] = np.arange(len(b))
         shifts = place[a[anchors]] - anchors
-        rightward, leftward = self._reach(anchors, shifts)
+        rightward, leftward = self._measure_reach(anchors, shifts)
         # Neighbouring anchors are in one passage if their shifts are equal and the texts agree between them.
         is_joined = (shifts[1:] == shifts[:-1]) & (anchors[:-1] + rightward[:-1] == anchors[1:])
         self.compared += 2 * len(a)
@@ -598,7 +598,7 @@ class Matcher:
         ends = anchors[last] + rightward[last]
         return np.stack((starts, starts + shifts[first], ends - starts), axis=1)
 
-    def _reach(self, anchors: _Numbers, shifts: _Numbers) -> tuple[_Numbers, _Numbers]:
+    def _measure_reach(self, anchors: _Numbers, shifts: _Numbers) -> tuple[_Numbers, _Numbers]:
         """Count the equal shingles of both texts on either side of each anchor, up to the next anchors.
 
         An anchor is a shingle that occurs once in `b`; it counts on both sides. Its shift is the difference of its
@@ -608,7 +608,7 @@ class Matcher:
         require_time()
         before = np.searchsorted(anchors, positions, side="right") - 1
         require_time()
-        breaks = np.where(self._agree(positions + shifts[before]) & (before >= 0), -1, positions)
+        breaks = np.where(self._mask_equal(positions + shifts[before]) & (before >= 0), -1, positions)
         require_time()
         is_reached = np.maximum.accumulate(breaks) < anchors[before]
         rightward = np.bincount(before[is_reached & (before >= 0)], minlength=len(anchors))
@@ -617,12 +617,12 @@ class Matcher:
         known = after < len(anchors)
         after = np.where(known, after, 0)
         require_time()
-        breaks = np.where(self._agree(positions + shifts[after]) & known, len(positions), positions)
+        breaks = np.where(self._mask_equal(positions + shifts[after]) & known, len(positions), positions)
         require_time()
         is_reached = np.minimum.accumulate(breaks[::-1])[::-1] > anchors[after]
         return rightward, np.bincount(after[is_reached & known], minlength=len(anchors))
 
-    def _agree(self, places: _Numbers) -> npt.NDArray[np.bool_]:
+    def _mask_equal(self, places: _Numbers) -> npt.NDArray[np.bool_]:
         """Return a mask of the shingles of `a` that `b` has at the positions `places`, which may lie outside `b`."""
         inside: npt.NDArray[np.bool_] = (places >= 0) & (places < len(self.b))
         inside &= self.a == self.b[np.where(inside, places, 0)]
@@ -645,7 +645,7 @@ class Matcher:
             if above[at] and (not passages or anchored[above[at] - 1, 0] > passages[-1][0]):
                 shift = int(anchored[above[at] - 1, 1] - positions[anchored[above[at] - 1, 0]])
             kind = a[start]
-            places = _nearest(by_kind[first[kind] : first[kind + 1]], int(positions[start]) + shift)
+            places = _nearest_places(by_kind[first[kind] : first[kind + 1]], int(positions[start]) + shift)
             place, length = self._longest(a, b, start, places)
             passages.append((start, place, length))
             shift = place - int(positions[start])
@@ -687,7 +687,7 @@ def _group_positions(numbers: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Nu
     return np.concatenate(parts), first
 
 
-def _complete(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words: int) -> _Numbers:
+def _add_passages(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words: int) -> _Numbers:
     """Add passages until each shared run of `min_words` words is covered by passages of at least this length."""
     least = min_words - size + 1
     starts, _, lengths = matches[matches[:, 2] >= least].T
@@ -718,7 +718,7 @@ def _complete(matches: _Numbers, a: _Numbers, b: _Numbers, size: int, min_words:
     return completed[np.argsort(completed[:, 0], kind="stable")]
 
 
-def _nearest(places: _Numbers, expected: int) -> _Numbers:
+def _nearest_places(places: _Numbers, expected: int) -> _Numbers:
     """Return the `CANDIDATES` places nearest to the expected position, nearest first, then the first place."""
     middle = int(np.searchsorted(places, expected))
     neighbours = places[max(middle - CANDIDATES, 0) : middle + CANDIDATES]

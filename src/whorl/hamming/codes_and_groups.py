@@ -82,7 +82,7 @@ class Permutation:
         ]
 
     @classmethod
-    def leading(cls, mask: int) -> Permutation:
+    def with_leading(cls, mask: int) -> Permutation:
         """Return a permutation that moves the masked bits to the top.
 
         The other bits keep their cyclic order, so that many of them move by the same distance.
@@ -213,7 +213,7 @@ Tally = NDArray[np.int64]
 _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float64)
 
 
-def tally(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) -> Tally:
+def count_votes(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) -> Tally:
     """Return for each text the votes for each bit minus the votes against it, the lowest bit first.
 
     The hashes are grouped by text; `sizes` has the number of hashes of each text. Each hash has one vote or an integer
@@ -232,7 +232,7 @@ def tally(hashes: Hashes, sizes: ArrayLike, weights: ArrayLike | None = None) ->
     return (2 * votes.reshape(-1, BITS) - cast[:, None]).astype(np.int64)
 
 
-def elect(votes: Tally) -> Hashes:
+def codes_from_votes(votes: Tally) -> Hashes:
     """Convert votes to codes: a bit is set if the votes for it exceed the votes against it."""
     return np.packbits(votes > 0, axis=1, bitorder="little").view("<u8").astype(np.uint64).ravel()
 

@@ -109,7 +109,7 @@ def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
         for low, width in _runs_of_bits(mask):
             compiled.radix_sort(codes, scratch, low, width, np.empty(1 << 11, np.int64))
     else:
-        permutation = Permutation.leading(mask)
+        permutation = Permutation.with_leading(mask)
         permuted = permutation.apply(codes)
         permuted.sort()
         codes[:] = permutation.undo(permuted)

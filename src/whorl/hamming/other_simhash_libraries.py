@@ -14,7 +14,7 @@ simhash-1e0ng-2  none: letters, lower case,    MD5, its last 8 bytes,    four ch
 
 All schemes count each occurrence of a feature, and leave a bit unset on a tie. The two schemes with lookup3 store the
 bits in reverse order. In simhash-py 0.4, the caller chooses words and features. This module uses the words and features
-of that library's tests; `shingle`, `unsigned_hash` and `codes.elect` make codes from other features.
+of that library's tests; `shingle`, `unsigned_hash` and `codes_from_votes` make codes from other features.
 
 Sources: Bob Jenkins, lookup3.c (May 2006, public domain), the function hashlittle2. It adds a string to three 32-bit
     numbers, twelve bytes at a time, and mixes the numbers after each block. This module processes strings with equal
@@ -36,7 +36,7 @@ import numpy.typing as npt
 
 from whorl.errors import CodeTypeError, ParameterError
 from whorl.fingerprint.shingling import well_formed
-from whorl.hamming.codes_and_groups import Hashes, elect, tally
+from whorl.hamming.codes_and_groups import Hashes, codes_from_votes, count_votes
 
 #: Number of words in a rolling hash.
 _ROLLED = 3
@@ -99,7 +99,7 @@ def hash_fp(numbers: Iterable[int]) -> int:
 def md5_of_four_words(texts: Sequence[str]) -> Hashes:
     phrases = [list(map(" ".join, _windows(_SEPARATORS.split(well_formed(text)), 4))) for text in texts]
     raw = b"".join([_md5(phrase.encode())[:8] for phrase in chain.from_iterable(phrases)])
-    return elect(tally(np.frombuffer(raw, ">u8").astype(np.uint64), list(map(len, phrases))))
+    return codes_from_votes(count_votes(np.frombuffer(raw, ">u8").astype(np.uint64), list(map(len, phrases))))
 
 
 def rolling_unicode_words(texts: Sequence[str]) -> Hashes:
@@ -122,7 +122,7 @@ def md5_of_four_characters(texts: Sequence[str]) -> Hashes:
         counts.append(Counter(content[at : at + 4] for at in range(max(1, len(content) - 3))))
     raw = b"".join([_md5(feature.encode())[8:] for feature in chain.from_iterable(counts)])
     weights = [weight for count in counts for weight in count.values()]
-    return elect(tally(np.frombuffer(raw, ">u8").astype(np.uint64), list(map(len, counts)), weights))
+    return codes_from_votes(count_votes(np.frombuffer(raw, ">u8").astype(np.uint64), list(map(len, counts)), weights))
 
 
 def _md5(raw: bytes) -> bytes:
@@ -142,7 +142,7 @@ def _rolling(words: Sequence[Sequence[bytes]]) -> Hashes:
         earlier = hashes[:-back]
         turned = (earlier << np.uint64(back)) | (earlier >> np.uint64(64 - back))
         rolled[back:] ^= np.where(index[back:] >= back, turned, np.uint64(0))
-    return elect(tally(rolled, sizes)[:, ::-1])
+    return codes_from_votes(count_votes(rolled, sizes)[:, ::-1])
 
 
 _BLOCK = 12  # bytes

@@ -28,7 +28,16 @@ from whorl.fingerprint.fingerprint_texts import kernel_for
 from whorl.fingerprint.shingling import JoinedWords, Scheme, murmur_pieces, pieces
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE, PROFILES
 from whorl.hamming import other_simhash_libraries
-from whorl.hamming.codes_and_groups import BITS, CodesLike, Hashes, Tally, as_code, as_codes, elect, tally
+from whorl.hamming.codes_and_groups import (
+    BITS,
+    CodesLike,
+    Hashes,
+    Tally,
+    as_code,
+    as_codes,
+    codes_from_votes,
+    count_votes,
+)
 
 DEFAULT_SCHEME = f"simhash1-{DEFAULT_PROFILE}"
 #: Votes of a feature that occurs once. This number is high enough to keep weights distinct after rounding.
@@ -103,13 +112,13 @@ def combine(hashes: CodesLike, weights: npt.ArrayLike | None = None) -> int:
     """
     numbers = as_codes(hashes, "hashes")
     if weights is None:
-        return int(elect(tally(numbers, [numbers.size]))[0])
+        return int(codes_from_votes(count_votes(numbers, [numbers.size]))[0])
     votes = np.asarray(weights)
     if votes.shape != numbers.shape:
         raise ParameterError(f"every hash has one weight, got {numbers.size} hashes and weights of shape {votes.shape}")
     if votes.size and (votes.dtype.kind not in "iu" or votes.min() < 0 or votes.sum(dtype=np.float64) > _MOST_VOTES):
         raise ParameterError("weights are integers from 0 on, 2**53 at most together")
-    return int(elect(tally(numbers, [numbers.size], votes))[0])
+    return int(codes_from_votes(count_votes(numbers, [numbers.size], votes))[0])
 
 
 def distance(a: int, b: int) -> int:
@@ -152,10 +161,10 @@ def _word_codes(profile: str, texts: Sequence[str]) -> Hashes:
         words, pairs = _read_plainly(read, 1), _read_plainly(read, 2)
     if len(texts) == 1:
         # Count the pairs of a long text in pieces, so that their hashes are never all in memory.
-        votes = sum((tally(hashes, [hashes.size]) for _, hashes in pairs), np.zeros((1, BITS), np.int64))
+        votes = sum((count_votes(hashes, [hashes.size]) for _, hashes in pairs), np.zeros((1, BITS), np.int64))
     else:
-        votes = tally(*_together(pairs, len(texts)))
-    return elect(_VOTES * votes + _damped_votes(*_together(words, len(texts))))
+        votes = count_votes(*_together(pairs, len(texts)))
+    return codes_from_votes(_VOTES * votes + _damped_votes(*_together(words, len(texts))))
 
 
 #: Arrays of hashes, each with the number of its text. A long text has several arrays.
@@ -194,4 +203,4 @@ def _damped_votes(hashes: Hashes, sizes: npt.NDArray[np.int64]) -> Tally:
     roots = np.sqrt(np.diff(indices))
     # Compute the power 3/4 by square roots, which give the same result on all platforms.
     weights = np.rint(_VOTES * roots * np.sqrt(roots))
-    return tally(hashes[indices[:-1]], np.diff(np.searchsorted(indices, bounds)), weights)
+    return count_votes(hashes[indices[:-1]], np.diff(np.searchsorted(indices, bounds)), weights)

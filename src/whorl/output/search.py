@@ -31,11 +31,11 @@ _WANTED = {
 }
 
 
-def condition(plan: SimilarPlan) -> str:
+def format_condition(plan: SimilarPlan) -> str:
     return _WANTED[plan.metric].format(f"{float(100 * plan.threshold):g} %")
 
 
-def _average(number: float) -> str:
+def _format_average(number: float) -> str:
     return "none" if number < 0.005 else f"{number:.2f}"
 
 
@@ -45,10 +45,10 @@ def page_promise(page: Similar) -> str:
     If the search cannot find some documents of the store, the recall applies to the others.
     """
     limit = "" if page.is_complete else "best effort, as the store has documents that are not found; of the others, "
-    return limit + promise(page.plan)
+    return limit + describe_promise(page.plan)
 
 
-def promise(plan: SimilarPlan) -> str:
+def describe_promise(plan: SimilarPlan) -> str:
     if isinstance(plan, ResidualPlan):
         return _promise_of_residual(plan)
     if isinstance(plan, MinHashPlan):
@@ -65,14 +65,14 @@ def promise(plan: SimilarPlan) -> str:
             "smaller ones those with more in common"
         )
     weak = [branch for branch in plan.branches if not branch.promised]
-    return f"best effort: {wanted} is not promised for {_sizes(weak[0])}: {_reach(plan, weak[0])}"
+    return f"best effort: {wanted} is not promised for {_sizes(weak[0])}: {_describe_reach(plan, weak[0])}"
 
 
 def _promise_of_residual(plan: ResidualPlan) -> str:
     if plan.source_size and not plan.left:
         return "all of the source is common, so nothing is left to look for"
     if not plan.metric.allows_smaller or not plan.candidates.promised:
-        return promise(plan.candidates)
+        return describe_promise(plan.candidates)
     wanted = f"at least {float(100 * plan.recall):g} of 100 documents"
     least = plan.least_shared
     return f"{wanted} with {least:,} of the source's shingles that are not common are found, of those with fewer less"
@@ -95,7 +95,7 @@ def _sizes(branch: Branch) -> str:
     return f"documents of {branch.smallest_size:,} {to} shingles"
 
 
-def _reach(plan: SketchPlan, branch: Branch) -> str:
+def _describe_reach(plan: SketchPlan, branch: Branch) -> str:
     held_from = reach(plan, branch)
     if held_from is not None:
         return f"there it holds from {100 * held_from:.0f} % on"
@@ -103,7 +103,7 @@ def _reach(plan: SketchPlan, branch: Branch) -> str:
 
 
 def plan_lines(plan: SimilarPlan) -> Iterator[str]:
-    yield f"find documents {condition(plan)}"
+    yield f"find documents {format_condition(plan)}"
     yield f"the source has {plural(plan.source_size, 'distinct shingle')}"
     if isinstance(plan, ResidualPlan):
         yield f"of which {plan.left:,} are not common; those alone count"
@@ -111,16 +111,16 @@ def plan_lines(plan: SimilarPlan) -> Iterator[str]:
         if plan.candidates.branches:
             yield from _look_ups(plan.candidates)
         yield "then the texts of the candidates are compared without what is common"
-        yield promise(plan)
+        yield describe_promise(plan)
         return
     if isinstance(plan, MinHashPlan):
         tokens = plural(len(plan.buckets), "MinHash token")
         yield f"at least {plan.min_should_match} of {tokens} (the documents have no sketches)"
         yield "then all tokens of each candidate are compared, and those below the threshold are dropped"
-        yield promise(plan)
+        yield describe_promise(plan)
         return
     yield from _look_ups(plan)
-    yield promise(plan)
+    yield describe_promise(plan)
 
 
 def _look_ups(plan: SketchPlan) -> Iterator[str]:
@@ -133,8 +133,8 @@ def _look_ups(plan: SketchPlan) -> Iterator[str]:
         yield f"{_sizes(branch)}: at least {branch.min_should_match} of {tokens}"
         near, far = (100 * chance for chance in final_false_positives(plan, branch))
         yield (
-            f"  finds {100 * branch.recall:.1f} of 100 at the threshold; passes {_average(near)} of 100 that are 10 "
-            f"points below, {_average(far)} that are 20"
+            f"  finds {100 * branch.recall:.1f} of 100 at the threshold; passes {_format_average(near)} of 100 that "
+            f"are 10 points below, {_format_average(far)} that are 20"
         )
     yield f"{plural(plan.look_ups, 'look-up')} in all"
     if plan.second_recall is not None:

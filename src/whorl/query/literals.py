@@ -52,14 +52,14 @@ _URL_PIECE = re.compile(r"(?P<wildcard>\*)|(?:\\.|[^*\\])+", re.DOTALL)
 def unescape(raw: str, start: int) -> str:
     """Return the unescaped text of `raw`, which begins at position `start` of the query."""
 
-    def meant(match: re.Match[str]) -> str:
+    def decode_escape(match: re.Match[str]) -> str:
         span = Span(start + match.start(), start + match.end())
         if match["high"]:
             halves = chr(int(match["high"], 16)) + chr(int(match["low"], 16))
             return halves.encode("utf-16", "surrogatepass").decode("utf-16")
         return _code_point(match["code"], span) if match["code"] else _literal(match["literal"], span)
 
-    return _ESCAPE.sub(meant, raw)
+    return _ESCAPE.sub(decode_escape, raw)
 
 
 def read_pattern(raw: str, start: int, *, is_url: bool = False) -> Pattern:

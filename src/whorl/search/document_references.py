@@ -139,14 +139,14 @@ class References:
             shown = ", ".join(shorten_repr(hit.id) for hit in names[:_NAMES_SHOWN])
             raise UnknownDocumentError(reference, f", but several of this name: {shown}; name one by its id")
         suggested = self._nearest_id(reference)
-        advice = self._missed() or ("" if suggested else f"; {self._advice}")
+        advice = self._gaps_hint() or ("" if suggested else f"; {self._advice}")
         raise UnknownDocumentError(reference, f", and there is no such file{advice}", suggested)
 
     def unknown_document_error(self, reference: str) -> UnknownDocumentError:
         """Return the error for an unknown reference; it suggests the document with the most similar id or name."""
-        return UnknownDocumentError(reference, self._missed(), self._nearest_id(reference))
+        return UnknownDocumentError(reference, self._gaps_hint(), self._nearest_id(reference))
 
-    def _missed(self) -> str:
+    def _gaps_hint(self) -> str:
         """Return a hint for the message about an unknown document if the engine cannot find all documents, or ""."""
         return "".join(f"; {gap}" for gap in self._engine.gaps("words"))
 

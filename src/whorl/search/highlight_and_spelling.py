@@ -291,13 +291,13 @@ def correct_spelling(engine: Engine, text: str) -> str | None:
         if text[start:end] in _OPERATORS or len(word) < _SHORTEST or not word.isalpha():
             continue
         require_time()
-        if replacement := _nearest(engine, word, profile):
+        if replacement := _find_nearest(engine, word, profile):
             pieces += [text[at:start], replacement]
             at = end
     return "".join([*pieces, text[at:]]) if pieces else None
 
 
-def _nearest(engine: Engine, word: str, profile: str) -> str | None:
+def _find_nearest(engine: Engine, word: str, profile: str) -> str | None:
     if engine.search(BoundPlan(Words(word)), start=0, rows=0).total:
         return None
     edits = MOST_EDITS if len(word) >= _FEW_LETTERS else 1

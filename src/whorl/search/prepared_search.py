@@ -33,7 +33,7 @@ from whorl.query.plan.nodes import (
     Plan,
     ResolvedPlan,
     SharedTokens,
-    kinds,
+    clause_kinds,
     leaves,
     possible_ids,
     references,
@@ -294,7 +294,7 @@ class PreparedQuery:
         root = self.bound.root
         is_count = isinstance(root, SharedTokens) and root.weight == 1.0 and not keys
         self._counts = {hit.id: round(hit.score) for hit in page.hits} if is_count else {}
-        trace().record_search(kinds(root), self._length, page.total)
+        trace().record_search(clause_kinds(root), self._length, page.total)
         is_whole = self._calibrated is None or self._calibrated.is_whole
         if gaps or not is_whole:
             page = replace(page, is_total_exact=False, warnings=(*page.warnings, *gaps))
@@ -384,7 +384,7 @@ def search_collapsed(engine: Engine, plan: BoundPlan, *, start: int, rows: int, 
         ParameterError: No document of the store has a cluster label.
     """
     counts = engine.labels.counts(plan)
-    if not counts and not any(engine.labels.everything()):
+    if not counts and not any(engine.labels.read_all()):
         raise ParameterError(
             "no document of the store says which cluster it is in, so nothing can be collapsed; "
             "'whorl duplicates --store STORE --write-ids' writes it"

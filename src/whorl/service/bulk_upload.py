@@ -196,7 +196,7 @@ class Uploads:
                     raise DocumentError(f"a line has at most {most:,} bytes")
                 if line.strip():
                     _require_few_values(line)
-                    yield number, _addressable(json_document(line))
+                    yield number, _require_addressable(json_document(line))
             except DocumentError as error:
                 report.refuse(number, str(error))
 
@@ -254,7 +254,7 @@ def _require_few_values(line: bytes) -> None:
         raise DocumentError(str(error)) from None
 
 
-def _addressable(document: Document) -> Document:
+def _require_addressable(document: Document) -> Document:
     """Return the document; raise DocumentError for the ids "." and "..", which clients resolve in URLs."""
     if document.id in (".", ".."):
         raise DocumentError(

@@ -125,7 +125,7 @@ def failure(
     # An engine's message may repeat the whole request, so shorten it.
     message = message if len(message) <= _MESSAGE_CHARACTERS else f"{message[:_MESSAGE_CHARACTERS]}…"
     if speaks_as_alfresco(path):
-        return Json(_alfresco(status, message), status, headers)
+        return Json(_alfresco_failure(status, message), status, headers)
     return Json({"error": {"statusCode": status, "message": message, **(details or {})}}, status, headers)
 
 
@@ -142,7 +142,7 @@ def failure_of(path: str, error: WhorlError | HTTPException, details: Mapping[st
     return failure(path, status, error.message, {"span": asdict(error.span), "hint": error.hint, **(details or {})})
 
 
-def _alfresco(status: int, message: str) -> AlfrescoFailure:
+def _alfresco_failure(status: int, message: str) -> AlfrescoFailure:
     return {
         "error": {
             "errorKey": _KEYS.get(status, "framework.exception.ApiDefault"),
@@ -160,7 +160,7 @@ def _alfresco(status: int, message: str) -> AlfrescoFailure:
 def answer_failures(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def answer_invalid_request(request: Request, error: RequestValidationError) -> Json:
-        return failure(request.scope["path"], 400, _mistakes(error.errors()))
+        return failure(request.scope["path"], 400, _describe_mistakes(error.errors()))
 
     @app.exception_handler(HTTPException)
     async def answer_http_error(request: Request, error: HTTPException) -> Json:
@@ -176,15 +176,15 @@ def _format_query_error(error: QueryError) -> str:
     return f"{error.message}{place}. {error.hint}" if error.hint else f"{error.message}{place}"
 
 
-def _mistakes(errors: Sequence[Mapping[str, Any]]) -> str:
+def _describe_mistakes(errors: Sequence[Mapping[str, Any]]) -> str:
     """Describe the invalid fields of a request, by name."""
-    mistakes = [_mistake(error) for error in errors[:_MOST_LISTED]]
+    mistakes = [_describe_mistake(error) for error in errors[:_MOST_LISTED]]
     if len(errors) > _MOST_LISTED:
         mistakes.append(f"and {len(errors) - _MOST_LISTED:,} more")
     return "; ".join(mistakes)
 
 
-def _mistake(error: Mapping[str, Any]) -> str:
+def _describe_mistake(error: Mapping[str, Any]) -> str:
     if error["type"] == "json_invalid":
         return f"the body is no JSON: {error['ctx']['error']}, at character {error['loc'][-1] + 1}"
     # The first part of the location is "body", "query" or "path".

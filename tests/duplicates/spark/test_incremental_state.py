@@ -187,7 +187,7 @@ def test_a_cluster_survives_the_loss_of_its_hubs(spark: SparkSession, tmp_path: 
         clusters = defaultdict(set)
         for row in duplicates.clusters().collect():
             clusters[row.cluster].add(row.id)
-        duplicates.remember()
+        duplicates.save_state()
         duplicates.release()
         return degrees, {frozenset(members) for members in clusters.values()}
 

@@ -34,13 +34,13 @@ def test_documents_changed_during_the_run_get_no_label(tmp_path: Path, monkeypat
         engine.labels.write(dict.fromkeys("abc", LABEL))
         monkeypatch.undo()
         engine.refresh()
-        assert list(engine.labels.everything()) == [{"a": LABEL}]
+        assert list(engine.labels.read_all()) == [{"a": LABEL}]
         assert engine.texts("abc") == {"a": "the text of a is a few words long", "b": "another text"}
     with EmbeddedEngine(tmp_path) as engine:
         assert engine.labels.labels_of("abc") == {"a": LABEL}
         engine.labels.write({"a": None, "gone": LABEL})
         engine.refresh()
-        assert list(engine.labels.everything()) == []
+        assert list(engine.labels.read_all()) == []
 
 
 def test_a_cluster_of_any_name(tmp_path: Path) -> None:
@@ -52,5 +52,5 @@ def test_a_cluster_of_any_name(tmp_path: Path) -> None:
         engine.index([Document(name, "a text of a few words") for name in ("2021-05-03", "b")])
         engine.labels.write({"b": label})
         engine.refresh()
-        assert list(engine.labels.everything()) == [{"b": label}]
+        assert list(engine.labels.read_all()) == [{"b": label}]
         assert engine.labels.counts(BoundPlan(MatchAll())) == {"2021-05-03": 1}

@@ -304,7 +304,7 @@ def test_many_documents_are_requested_in_batches(monkeypatch: pytest.MonkeyPatch
         batches.append([doc["_id"] for doc in body["docs"]])
         return [{"_id": doc["_id"], "found": True} for doc in body["docs"] if doc["_id"] != "3"]
 
-    monkeypatch.setattr(IndexClient, "_existing", existing)
+    monkeypatch.setattr(IndexClient, "_fetch_existing", existing)
     with contextlib.closing(IndexClient("opensearch+http://c/i")) as client:
         ids = [str(number) for number in range(1_200)]
         assert list(client.documents(["", *ids], True)) == [document_id for document_id in ids if document_id != "3"]

@@ -83,4 +83,4 @@ def test_an_index_of_before_gets_the_fields(opensearch_url: str, url: str, clien
         assert collapsed(client) == {"a": ["a"], "d": ["d"], "e": ["e"]}
         (stored,) = client.documents(["a"], True).values()
         assert stored["_source"]["kept"] == {"as": "it is"}
-        assert list(store.engine.labels.everything()) == []
+        assert list(store.engine.labels.read_all()) == []

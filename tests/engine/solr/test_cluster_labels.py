@@ -77,7 +77,7 @@ def test_missing_fields_are_reported(url: str) -> None:
     with open_store(url) as store:
         with pytest.raises(SchemaError, match="has no field 'whorl_cluster' for clusters; 'whorl solr init"):
             store.engine.labels.prepare()
-        assert list(store.engine.labels.everything()) == []
+        assert list(store.engine.labels.read_all()) == []
     initialise(client, FieldNames())
     with open_store(url) as store:
         store.engine.labels.prepare()

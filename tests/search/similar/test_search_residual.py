@@ -19,7 +19,7 @@ from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.output.json_conversion import values
-from whorl.output.search import plan_lines, promise
+from whorl.output.search import describe_promise, plan_lines
 from whorl.request_context import new_request
 from whorl.search.boilerplate import BoilerplateDetector
 from whorl.search.similar import search as similar_search
@@ -149,16 +149,19 @@ def test_the_page_reports_the_residual_and_the_plan(store: Store) -> None:
     assert 192 <= page.plan.left <= 220
     lines = list(plan_lines(page.plan))
     assert f"of which {page.plan.left} are not common; those alone count" in lines
-    assert promise(page.plan) == "at least 95 of 100 documents just at the threshold are found, more of those above it"
+    assert (
+        describe_promise(page.plan)
+        == "at least 95 of 100 documents just at the threshold are found, more of those above it"
+    )
     answer = values(page)
     assert (answer["ignore_common"], answer["source_shingles"]) == (True, 496)
     within = store.similar("02-0", metric="b_in_a", threshold=50, common_above=LINE, ignore_common=True).plan
     assert isinstance(within, ResidualPlan)
     assert (within.least_shared, within.promised) == (20, False)
-    assert "with 20 of the source's shingles that are not common are found" in promise(within)
+    assert "with 20 of the source's shingles that are not common are found" in describe_promise(within)
     bare = store.similar(source=" ".join(FORM), boilerplate=[" ".join(FORM)], ignore_common=True)
     assert bare.warnings == ("all of 'source' is common, so nothing is left to look for",)
-    assert promise(bare.plan) == "all of the source is common, so nothing is left to look for"
+    assert describe_promise(bare.plan) == "all of the source is common, so nothing is left to look for"
 
 
 def test_more_than_can_be_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,12 +122,12 @@ def documents_of(frame: DataFrame, columns: ColumnNames = ColumnNames()) -> Data
         name.cast("string").alias("name"),
         frame[columns.text].cast("string").alias("text"),
         f.lit(None).cast("binary").alias("content"),
-        *([_comparable(frame, columns.worth)] if columns.worth else []),
+        *([_cast_comparable(frame, columns.worth)] if columns.worth else []),
         *([frame[_PLACE]] if _PLACE in frame.columns else []),
     )
 
 
-def _comparable(frame: DataFrame, name: str) -> Column:
+def _cast_comparable(frame: DataFrame, name: str) -> Column:
     """Cast a column for comparisons: dates to strings, numbers to floats."""
     kind = frame.schema[name].dataType.typeName()
     return frame[name].cast("string" if kind in ("string", "date") else "double").alias(name)

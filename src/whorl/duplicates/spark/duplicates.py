@@ -204,7 +204,7 @@ class SparkDuplicates:
                 )
         return with_shares(clusters, self._documents)
 
-    def remember(self) -> None:
+    def save_state(self) -> None:
         """Write the documents and pairs into the state folder, if there is one, for the next run.
 
         Call this after writing all results, so that a failed run leaves the state unchanged.

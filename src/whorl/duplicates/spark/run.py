@@ -133,7 +133,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         unfit = search.count_unfit()
         examples = search.unfit.limit(_PROBLEMS_SHOWN).collect() if unfit else []
         problems = tuple(f"{row.id or 'a row'}: {row.problem}" for row in examples)
-        search.remember()
+        search.save_state()
         search.release()
         return Summary(documents, too_short, search.repeated, unfit, problems, written, left)
 

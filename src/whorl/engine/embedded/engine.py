@@ -863,7 +863,7 @@ class EmbeddedLabels:
     def prepare(self) -> None:
         self._require_writable()
 
-    def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
+    def read_all(self) -> Iterator[Mapping[str, ClusterLabel]]:
         for ids in batches(self._ids(BoundPlan(_LABELLED)), READ_AT_ONCE):
             yield self.labels_of(ids)
 

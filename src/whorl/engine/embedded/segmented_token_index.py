@@ -155,13 +155,13 @@ class TokenIndex:
         manifest = json.loads(content)
         if manifest["mark"] != self._store_id:
             raise OtherIndexError
-        return self._snapshot(manifest["applied"], [self._open_segment(name) for name in manifest["runs"]])
+        return self._make_snapshot(manifest["applied"], [self._open_segment(name) for name in manifest["runs"]])
 
     def _open_segment(self, name: str) -> Segment:
         known = {segment.name: segment for segment in self._cached[1].segments} if self._cached else {}
         return known[name] if name in known else Segment(self._folder / name)
 
-    def _snapshot(self, applied: int, segments: Sequence[Segment]) -> TokenSnapshot:
+    def _make_snapshot(self, applied: int, segments: Sequence[Segment]) -> TokenSnapshot:
         """Return a snapshot of segments; reuse the masks of the cached snapshot."""
         known = dict(zip(self._cached[1].segments, self._cached[1].alive, strict=True)) if self._cached else {}
         known_segments = set(self._cached[1].segments) if self._cached else set()
@@ -287,7 +287,7 @@ class TokenIndex:
         finally:
             os.close(folder)
         with self._lock:
-            self._cached = raw, self._snapshot(applied, segments)
+            self._cached = raw, self._make_snapshot(applied, segments)
 
     def _due_segments(self, most: int, final_merge_size: int = 0) -> Sequence[Segment]:
         """Return consecutive segments to merge; empty if no merge is due.

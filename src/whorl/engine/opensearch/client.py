@@ -185,9 +185,9 @@ class IndexClient:
 
     def search(self, body: Json) -> Json:
         """Run a search; raise EngineResponseError for a partial response."""
-        return self._whole(self.send("POST", self._path("_search"), body, allow_partial_search_results="false"))
+        return self._require_whole(self.send("POST", self._path("_search"), body, allow_partial_search_results="false"))
 
-    def _whole(self, response: Json) -> Json:
+    def _require_whole(self, response: Json) -> Json:
         if response.get("timed_out") or response.get("_shards", {}).get("failed"):
             raise EngineResponseError(f"{self.url} answered with a part of its shards only; check its health")
         return response
@@ -225,7 +225,7 @@ class IndexClient:
         # Leave out invalid ids, because a single invalid id would make the whole request fail.
         for batch in batches(filter(_may_be_id, ids), _READ_AT_ONCE):
             docs = [{"_id": document_id, "_source": source, "stored_fields": list(stored)} for document_id in batch]
-            documents |= {document["_id"]: document for document in self._existing("_mget", {"docs": docs})}
+            documents |= {document["_id"]: document for document in self._fetch_existing("_mget", {"docs": docs})}
         return documents
 
     def bulk(self, changes: Sequence[tuple[Json, Json | None]]) -> list[tuple[str, int, str]]:
@@ -315,7 +315,7 @@ class IndexClient:
         options = {"scroll": keep, "allow_partial_search_results": "false"}
         page = self.send("POST", self._path("_search"), {**body, "sort": ["_doc"]}, **options)
         try:
-            while hits := self._whole(page)["hits"]["hits"]:
+            while hits := self._require_whole(page)["hits"]["hits"]:
                 yield hits
                 page = self.send("POST", "/_search/scroll", {"scroll": keep, "scroll_id": page["_scroll_id"]})
         finally:
@@ -346,9 +346,9 @@ class IndexClient:
         if not valid:
             return {}
         body = {"ids": valid, "parameters": {"fields": [field], **_TERMS_ALONE}}
-        return {document["_id"]: _terms(document, field) for document in self._existing("_mtermvectors", body)}
+        return {document["_id"]: _terms(document, field) for document in self._fetch_existing("_mtermvectors", body)}
 
-    def _existing(self, path: str, body: Json) -> list[Json]:
+    def _fetch_existing(self, path: str, body: Json) -> list[Json]:
         """Request documents, and return the existing ones; retry after temporary errors of single shards."""
 
         def ask() -> list[Json]:
@@ -386,7 +386,7 @@ class IndexClient:
         return response
 
     def _with_retries(self, send: Callable[[], _Result], path: str) -> _Result:
-        def once() -> _Result:
+        def send_once() -> _Result:
             try:
                 return send()
             except TransportError as error:
@@ -394,7 +394,7 @@ class IndexClient:
             except OpenSearchException as error:
                 raise EngineResponseError(f"{self.url} gives an unexpected answer ({path}): {error}") from error
 
-        return with_retries(once, self._access.retries)
+        return with_retries(send_once, self._access.retries)
 
     def _transport_error(self, error: TransportError) -> EngineError:
         status = error.status_code if isinstance(error.status_code, int) else 0

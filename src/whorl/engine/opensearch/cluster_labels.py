@@ -68,7 +68,7 @@ class OpenSearchLabels(ServerLabels):
         for hits in self._client.scroll(body):
             self._require_written(self._label(hits, {}))
 
-    def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
+    def read_all(self) -> Iterator[Mapping[str, ClusterLabel]]:
         body = {"query": {"exists": {"field": IS_PRINCIPAL}}, "size": READ_AT_ONCE, **_LABEL_FIELDS}
         self._client.refresh()
         for hits in self._client.scroll(body):

@@ -43,9 +43,9 @@ from whorl.engine.opensearch.mapping_and_fields import (
 )
 from whorl.engine.opensearch.request_body import (
     Translation,
-    everything,
     facet_aggregations,
     id_field,
+    match_all,
     read_facets,
     sort_keys,
     translate,
@@ -255,7 +255,7 @@ class OpenSearchEngine(ServerEngine):
         if scheme is None:
             return None, False
         read = {"term": {PASSAGES: {"value": scheme.name}}}
-        return scheme, not self._client.count({"bool": {"filter": [everything()], "must_not": [read]}})
+        return scheme, not self._client.count({"bool": {"filter": [match_all()], "must_not": [read]}})
 
     def _without_passages(self) -> SchemaError:
         return without_passage_field(self._client)
@@ -306,7 +306,7 @@ class OpenSearchEngine(ServerEngine):
 
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
         tokens = self._token_field
-        by_id = {"query": everything(tokens), "sort": [{id_field(tokens): "asc"}]}
+        by_id = {"query": match_all(tokens), "sort": [{id_field(tokens): "asc"}]}
         wanted = {**by_id, "size": SCAN_BATCH_SIZE, **self._with_sketches()}
         while hits := self._client.hits({**wanted, **({"search_after": [mark]} if mark else {})}):
             mark = hits[-1]["_id"]
@@ -389,7 +389,7 @@ class OpenSearchEngine(ServerEngine):
         return OpenSearchLabels(self._client, self._names, lambda plan: self._translate_plan(plan).query)
 
     def count(self) -> int:
-        return self._client.count(everything(self._token_field))
+        return self._client.count(match_all(self._token_field))
 
     def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
         return file_base(self._client, self._names, choose)
@@ -427,7 +427,7 @@ class OpenSearchEngine(ServerEngine):
             if error.status != 403:
                 raise
         lacking = missing_fields_query(text=text)
-        unfound = {"bool": {"filter": [lacking], "must_not": [everything()]}}
+        unfound = {"bool": {"filter": [lacking], "must_not": [match_all()]}}
         return self._client.total(), self._client.count(unfound), self._client.count(lacking)
 
     def close(self) -> None:

@@ -100,7 +100,7 @@ def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashFi
         replace(
             analyzers[field["analyzer"]], name=name, place=place, has_vectors=field.get("term_vector", "no") != "no"
         )
-        for name, (place, field) in _flat(mapping)
+        for name, (place, field) in _flatten(mapping)
         if field.get("analyzer") in analyzers
     ]
 
@@ -193,16 +193,16 @@ def _filter(settings: Mapping[str, Any], name: str) -> Json:
 
 
 def field_names(mapping: Json) -> list[str]:
-    return [name for name, _ in _flat(mapping)]
+    return [name for name, _ in _flatten(mapping)]
 
 
-def _flat(mapping: Json, prefix: str = "") -> Iterator[tuple[str, tuple[str, Json]]]:
+def _flatten(mapping: Json, prefix: str = "") -> Iterator[tuple[str, tuple[str, Json]]]:
     """Yield the full name of each field and subfield, with its mapping and the document field that has its text."""
     for key, field in mapping.get("properties", {}).items():
         name = f"{prefix}{key}"
         yield name, (name, field)
         yield from ((f"{name}.{subfield}", (name, inner)) for subfield, inner in field.get("fields", {}).items())
-        yield from _flat(field, f"{name}.")
+        yield from _flatten(field, f"{name}.")
 
 
 _AT_ONCE = 200

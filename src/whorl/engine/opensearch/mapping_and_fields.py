@@ -329,13 +329,13 @@ _SPELLED_SPACE = str.maketrans({char: f"{_SPACE}{chr(ord('a') + at)}" for at, ch
 
 def word_term(field: str, word: str) -> str:
     prefix = _field_prefix(field)
-    return prefix + _short(encode_blanks(word), _LONGEST_TERM - _units(prefix))
+    return prefix + _shorten(encode_blanks(word), _LONGEST_TERM - _count_units(prefix))
 
 
 def word_terms(field: str, words: JoinedWords) -> str:
     """Return the terms of a field's words, separated by blanks; "" if there are no words."""
     prefix = _field_prefix(field)
-    text = plain_words(words, _LONGEST_TERM - _units(prefix), _BLANK)
+    text = plain_words(words, _LONGEST_TERM - _count_units(prefix), _BLANK)
     if text is None:
         return BETWEEN_WORDS.join([word_term(field, word) for word in words.words()])
     return prefix + text.replace(BETWEEN_WORDS, BETWEEN_WORDS + prefix) if text else ""
@@ -343,21 +343,21 @@ def word_terms(field: str, words: JoinedWords) -> str:
 
 @lru_cache
 def _field_prefix(field: str) -> str:
-    return f"{_short(field.translate(_SPELLED_SPACE), _LONGEST_FIELD)}{_AFTER_FIELD}"
+    return f"{_shorten(field.translate(_SPELLED_SPACE), _LONGEST_FIELD)}{_AFTER_FIELD}"
 
 
 def encode_blanks(text: str) -> str:
     return text.replace(BETWEEN_WORDS, _BLANK)
 
 
-def _short(text: str, longest: int) -> str:
-    if len(text) * 2 <= longest or _units(text) <= longest:
+def _shorten(text: str, longest: int) -> str:
+    if len(text) * 2 <= longest or _count_units(text) <= longest:
         return text
     digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
     return f"{text[: min(_BEGINNING, (longest - 33) // 2)]}{_AFTER_BEGINNING}{digest}"
 
 
-def _units(text: str) -> int:
+def _count_units(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 

@@ -110,7 +110,7 @@ def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None)
     return Translation(query, tuple(dict.fromkeys((*plan.warnings, *translator.warnings))))
 
 
-def everything(tokens: TokenField | None = None) -> Json:
+def match_all(tokens: TokenField | None = None) -> Json:
     """Return the query for all searchable documents."""
     return {"exists": {"field": ID}} if tokens is None else {"match_all": {}}
 
@@ -167,7 +167,7 @@ class _Translator:
     def query(self, node: BoundNode) -> Json:
         match node:
             case MatchAll(weight=weight):
-                return _constant(everything(self._tokens), weight)
+                return _constant(match_all(self._tokens), weight)
             case Nothing():
                 return _NO_DOCUMENT
             case Words(field="id", text=document_id) | Equal(field="id", value=document_id) if self._tokens:

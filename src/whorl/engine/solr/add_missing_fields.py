@@ -104,7 +104,7 @@ def initialise(
     if not steps:
         return [*lines, "nothing to add: all is there"]
     lines.append(f"{len(steps)} things {'would be ' if dry_run else ''}{'changed' if repair else 'added'}")
-    return lines if dry_run else [*lines, *_next(client, wanted, texts, steps, is_repair=repair)]
+    return lines if dry_run else [*lines, *_describe_next_step(client, wanted, texts, steps, is_repair=repair)]
 
 
 def _require_possible(client: SolrClient, schema: Schema, wanted: FieldNames, passages: PassageScheme) -> None:
@@ -137,7 +137,7 @@ def file_base(client: SolrClient, choose: Callable[[], Path] | None) -> Path | N
     return None
 
 
-def _next(
+def _describe_next_step(
     client: SolrClient, wanted: FieldNames, texts: list[TextField], steps: list[_Step], *, is_repair: bool
 ) -> Iterator[str]:
     has_text = any(field.name == wanted.content for field in texts)

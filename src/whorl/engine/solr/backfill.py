@@ -123,7 +123,7 @@ def backfill(
 
 def _fill(client: SolrClient, collection: Collection, documents: list[SolrResponse]) -> BackfillReport:
     """Compute and send the fields that a batch of documents lacks; return the counts of the batch."""
-    unreadable = _unreadable(client, collection, documents)
+    unreadable = _find_unreadable(client, collection, documents)
     name, key = scheme_value(collection.scheme, SketchScheme()), collection.names.key
     passages = collection.passage_scheme
     computed = [*NEEDED, *([PASSAGES] if passages else [])]
@@ -179,7 +179,7 @@ def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
     return [*queries, *([empty_sketches(name)] if repair else [])]
 
 
-def _unreadable(client: SolrClient, collection: Collection, documents: Sequence[SolrResponse]) -> set[str]:
+def _find_unreadable(client: SolrClient, collection: Collection, documents: Sequence[SolrResponse]) -> set[str]:
     """Return the ids of documents that may have a text, although Solr returns none."""
     key, content = collection.names.key, collection.content
     bare = [str(document[key]) for document in documents if not whole_text(document.get(content or ""))]
@@ -244,7 +244,7 @@ def require_safe(client: SolrClient, collection: Collection) -> None:
             f"{client.url} has no field '_version_', without which Solr changes no document in part; add it to the "
             "schema, or index the documents again (whorl index --all)"
         )
-    losses = list(_Losses(client, collection).all())
+    losses = list(_Losses(client, collection).describe_all())
     if losses:
         raise SchemaError(
             f"a change of documents in part would lose what {client.url} has in other fields: {'; '.join(losses)}. "
@@ -262,16 +262,16 @@ class _Losses:
         for source, destination in collection.schema.copies:
             self._sources.setdefault(destination, []).append(source)
 
-    def all(self) -> Iterator[str]:
+    def describe_all(self) -> Iterator[str]:
         fields = self._collection.schema.fields
-        yield from self._unreadable([name for name in fields if name != self._collection.names.key])
+        yield from self._describe_unreadable([name for name in fields if name != self._collection.names.key])
         if any(not self._is_readable(field) and _has_values(field) for field in self._dynamic.values()):
-            yield from self._unreadable([name for name in self._names_in_use if name not in fields])
+            yield from self._describe_unreadable([name for name in self._names_in_use if name not in fields])
         for destination in self._sources:
             yield from self._describe_copy_field(destination)
         yield from self._describe_nested()
 
-    def _unreadable(self, names: list[str]) -> Iterator[str]:
+    def _describe_unreadable(self, names: list[str]) -> Iterator[str]:
         """Describe fields in use whose values Solr cannot read back."""
         for name in sorted(names):
             field = self._describe(name)
@@ -316,7 +316,7 @@ class _Losses:
         return _format_count(suspects.total - false_suspects)
 
     def _source_fields(self, destination: str) -> list[str]:
-        return [name for pattern in self._sources[destination] for name in self._matching(pattern)]
+        return [name for pattern in self._sources[destination] for name in self._match_pattern(pattern)]
 
     def _describe_nested(self) -> Iterator[str]:
         """Describe nested documents, because an atomic update would separate them from their parents."""
@@ -348,7 +348,7 @@ class _Losses:
     def _is_destination(self, name: str) -> bool:
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in self._sources)
 
-    def _matching(self, pattern: str) -> list[str]:
+    def _match_pattern(self, pattern: str) -> list[str]:
         """Return the fields that match the source pattern of a copyField."""
         if "*" not in pattern:
             return [pattern]

@@ -255,7 +255,7 @@ class SolrClient:
             parts = _decode_leniently(body)
         if not isinstance(parts, dict):
             text = body if isinstance(body, str) else body.decode(errors="replace")
-            raise malformed_response_error(self.url, f"no JSON object: {_words(text) or 'nothing'}")
+            raise malformed_response_error(self.url, f"no JSON object: {_title_or_text(text) or 'nothing'}")
         return SolrResponse(self.url, parts)
 
 
@@ -341,18 +341,18 @@ def _detail(body: bytes) -> str:
     """Return the server's message in one line, shortened."""
     try:
         error = json.loads(body)["error"]
-        return _short(str(error.get("msg") or error.get("trace", "")))
+        return _shorten(str(error.get("msg") or error.get("trace", "")))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return _words(body.decode(errors="replace"))
+        return _title_or_text(body.decode(errors="replace"))
 
 
-def _words(page: str) -> str:
+def _title_or_text(page: str) -> str:
     """Return the title of an HTML page from a proxy or Jetty; if it has no title, the shortened page."""
     title = _TITLE.search(page)
-    return _short(title[1] if title else page)
+    return _shorten(title[1] if title else page)
 
 
-def _short(words: str) -> str:
+def _shorten(words: str) -> str:
     return " ".join(words.split())[:300]
 
 

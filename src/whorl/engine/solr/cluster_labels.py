@@ -53,7 +53,7 @@ class SolrLabels(ServerLabels):
             )
         require_safe(self._client, collection)
 
-    def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
+    def read_all(self) -> Iterator[Mapping[str, ClusterLabel]]:
         collection = self._collection()
         if CLUSTER not in collection.schema.fields:
             return

@@ -623,7 +623,9 @@ class SolrEngine(ServerEngine):
         """
         by_role = {"key": self.collection.names.key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
         fields = [(by_role[role], value) for role, value in reference_meanings(reference)]
-        return [(field, value) for field, value in fields if field is not None and _fits(field, value, self.collection)]
+        return [
+            (field, value) for field, value in fields if field is not None and _can_hold(field, value, self.collection)
+        ]
 
     def _documents(self, ids: Sized[str], fields: list[str]) -> list[SolrResponse]:
         """Return the searchable documents with the given ids, each with the requested fields."""
@@ -739,7 +741,7 @@ def _first_match(places: list[tuple[str, str]], documents: list[SolrResponse]) -
     return next(matches, None)
 
 
-def _fits(field: str, value: str, collection: Collection) -> bool:
+def _can_hold(field: str, value: str, collection: Collection) -> bool:
     """Check whether a field can hold a value; Solr refuses other values for an integer field."""
     described = collection.schema.describe(field)
     if described is None:

@@ -503,7 +503,7 @@ def detect_profile(client: SolrClient, key: str, field: str, shingle_size: int, 
     try:
         answer = client.post_xml("analysis/document", f"<docs>{documents}</docs>")
         with guard_response(client.url):
-            words = [_words(answer, str(number), field, text) for number, text in enumerate(texts)]
+            words = [_words_of_analysis(answer, str(number), field, text) for number, text in enumerate(texts)]
     except EngineError:
         return None
     profiles = sorted(PROFILES, key=lambda profile: profile != expected)
@@ -522,7 +522,7 @@ def _short_texts(shingle_size: int) -> Iterator[str]:
     yield text
 
 
-def _words(answer: SolrResponse, document: str, field: str, text: str) -> list[str]:
+def _words_of_analysis(answer: SolrResponse, document: str, field: str, text: str) -> list[str]:
     """Return the words of a text: the result of the last analysis stage before the shingles."""
     # The list alternates: class of a stage, tokens of this stage, class of the next stage, and so on.
     stages: Sequence[object] = answer["analysis"][document][field]["index"][text]

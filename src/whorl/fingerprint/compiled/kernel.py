@@ -170,7 +170,7 @@ class Kernel:
         The minima are a uint64 array of shape (texts, bucket_count, 2), as from `signature.minima_of`; all bits are set
         for a text with fewer words than a shingle.
         """
-        minima, filled = self._nothing(len(texts))
+        minima, filled = self._empty_arrays(len(texts))
         counts = np.zeros(len(texts), np.int64)
         first = 0
         for window, words, starts, before in self._scan_windows(texts):
@@ -188,7 +188,7 @@ class Kernel:
 
         Hashes are ascending and distinct.
         """
-        minima, filled = self._nothing(len(texts))
+        minima, filled = self._empty_arrays(len(texts))
         hashes: list[npt.NDArray[np.uint64]] = []
         texts_words: list[JoinedWords] = []
         # Results of the current text.
@@ -254,7 +254,7 @@ class Kernel:
             first += window.finished
         return np.concatenate(hashes), sizes, texts_words
 
-    def _nothing(self, texts: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+    def _empty_arrays(self, texts: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
         shape = texts, self.scheme.bucket_count
         return np.full((*shape, 2), np.iinfo(np.uint64).max, np.uint64), np.zeros(shape, np.bool_)
 

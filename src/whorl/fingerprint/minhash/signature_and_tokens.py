@@ -257,7 +257,7 @@ def smallest_in_buckets(tokens: Iterable[str], scheme: Scheme) -> list[str]:
     if not scheme.fills_every_bucket:
         return list(tokens)
     smallest: dict[int | str, str] = {}
-    for token in sorted(tokens, key=_raw):
+    for token in sorted(tokens, key=_utf16_bytes):
         bucket = _bucket(token, scheme.bucket_count)
         smallest.setdefault(token if bucket is None else bucket, token)
     return list(smallest.values())
@@ -267,7 +267,7 @@ def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
     """Return the bucket of each token, or -1 if the bucket is unreadable."""
     count = signature.scheme.bucket_count
     if signature.spelling is Spelling.HEX:
-        return _alfresco(signature)[0]
+        return _read_alfresco_tokens(signature)[0]
     top, width = _words(signature) >> np.uint64(32), np.uint64(-(-(1 << 32) // count))
     buckets = (top // width).astype(np.int64)
     if signature.spelling is None:
@@ -278,7 +278,7 @@ def bucket_of_each(signature: Signature) -> npt.NDArray[np.int64]:
     return np.where(is_sure, buckets, -1)
 
 
-def _alfresco(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], bool]:
+def _read_alfresco_tokens(signature: Signature) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], bool]:
     """Return the buckets of Alfresco's tokens (-1 if unreadable), their top 64 bits, and whether all are exact.
 
     In a complete ordered list, the position of a token gives its bucket, and so the length of its first unit. In any
@@ -328,7 +328,7 @@ def buckets_from(signature: Signature) -> Buckets:
     minima = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(-(-(1 << 32) // count)) << np.uint64(32)
     is_known = np.ones(count, dtype=np.bool_)
     if signature.spelling is Spelling.HEX:
-        buckets, words, is_known[_buckets_between(0, _UNPADDED, count)] = _alfresco(signature)
+        buckets, words, is_known[_buckets_between(0, _UNPADDED, count)] = _read_alfresco_tokens(signature)
     else:
         buckets, words = bucket_of_each(signature), _words(signature)
     is_read = buckets >= 0
@@ -336,7 +336,7 @@ def buckets_from(signature: Signature) -> Buckets:
     if signature.spelling in (Spelling.UNITS_4, Spelling.UNITS_8):
         is_known[_buckets_between(_SURROGATES[0] << 16, (_SURROGATES[1] << 16) + 0xFFFF, count)] = False
         for token in set(spell(signature.hashes[~is_read], signature.spelling)):
-            is_known[_possible(token, count)] = False
+            is_known[_possible_buckets(token, count)] = False
     return buckets_of(minima, is_known)
 
 
@@ -399,21 +399,21 @@ def _sort_by_units(
     else:
         counts_known = has_repeats and sum(repeats.values()) == scheme.hash_count * scheme.bucket_count
     is_exact = counts_known and (not order_matters or has_all_units)
-    placed = sorted(repeats, key=_raw)
+    placed = sorted(repeats, key=_utf16_bytes)
     if scheme.hash_set_size > 1 or not is_exact or not order_matters:
         return tuple(token for token in placed for _ in range(repeats[token])), is_exact
     tokens: list[str] = []
     # Rotation wraps around within the buckets of each hash function; the first two units name the function.
-    for _, group in groupby(placed, key=lambda token: _raw(token)[:4]):
+    for _, group in groupby(placed, key=lambda token: _utf16_bytes(token)[:4]):
         same = list(group)
         ordered = [token for token in same for _ in range(repeats[token])]
-        first_bucket = _bucket_of_bits(int.from_bytes(_raw(same[0])[4:8], "big"), scheme.bucket_count)
+        first_bucket = _bucket_of_bits(int.from_bytes(_utf16_bytes(same[0])[4:8], "big"), scheme.bucket_count)
         behind = max(0, repeats[same[0]] - first_bucket - 1)
         tokens += [*ordered[behind:], *ordered[:behind]]
     return tuple(tokens), is_exact
 
 
-def _raw(token: str) -> bytes:
+def _utf16_bytes(token: str) -> bytes:
     return token.encode("utf-16-be")
 
 
@@ -432,7 +432,7 @@ def _bucket(token: str, bucket_count: int) -> int | None:
         return _bucket_of_bits(int(token[:8], 16), bucket_count) if len(token) == 32 else None
     if token.startswith(_REPLACEMENT):
         return None
-    possible = _possible(token, bucket_count)
+    possible = _possible_buckets(token, bucket_count)
     return possible[0] if len(possible) == 1 else None
 
 
@@ -441,18 +441,18 @@ def _guess_buckets(tokens: list[str], taken: set[int], bucket_count: int) -> dic
     free = dict.fromkeys(bucket for bucket in range(bucket_count) if bucket not in taken)
     guessed = {}
     for token in sorted(tokens):
-        possible = _possible(token, bucket_count)
+        possible = _possible_buckets(token, bucket_count)
         guessed[token] = next((bucket for bucket in possible if bucket in free), next(iter(free), bucket_count - 1))
         free.pop(guessed[token], None)
     return guessed
 
 
-def _possible(token: str, bucket_count: int) -> list[int]:
+def _possible_buckets(token: str, bucket_count: int) -> list[int]:
     """Return the possible buckets of a token with a lost unit, the likeliest first."""
     if ALFRESCO_TOKEN.fullmatch(token):
         # The first unit has four digits unless a leading zero is missing.
         return [_bucket_of_bits(int(token[:digits], 16) << 16, bucket_count) for digits in (4, 3, 2, 1)]
-    first, second = (int.from_bytes(_raw(token)[at : at + 2], "big") for at in (0, 2))
+    first, second = (int.from_bytes(_utf16_bytes(token)[at : at + 2], "big") for at in (0, 2))
     lowest, highest = _SURROGATES
     if first == _LOST:
         surrogates = _buckets_between(lowest << 16, (highest << 16) + 0xFFFF, bucket_count)

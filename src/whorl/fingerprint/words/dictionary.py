@@ -184,7 +184,7 @@ class LookAhead:
         ends: list[int] = []
         start, limit = 0, len(span)
         while start < limit:
-            end = words.best(start)
+            end = words.best_end(start)
             if end < limit and end - start < ROOT_COMBINE_THRESHOLD:
                 lengths, prefix = words.lengths_at(end)
                 if not lengths and (end == start or prefix < PREFIX_COMBINE_THRESHOLD):
@@ -230,7 +230,7 @@ class _Words:
             known = self._known[start] = [length for length, _ in words[:POSSIBLE_WORDS]], prefix
         return known
 
-    def best(self, start: int) -> int:
+    def best_end(self, start: int) -> int:
         """Return the end of the best word at a position, or the position itself if no word begins there.
 
         The best word is the longest word that two more words, or the span's last word, can follow. If there is no such

@@ -60,7 +60,7 @@ class Reader:
         self.require_size(len(raw))
         if not form.is_readable:
             raise DocumentError(f"reading {form.name} needs more: pip install 'whorl[files]'")
-        with self._queue.waiting():
+        with self._queue.count_waiting():
             self._wait_for_slot()
         try:
             return self._text(raw, form)
@@ -118,7 +118,7 @@ class _Queue:
         return not self._waiting
 
     @contextlib.contextmanager
-    def waiting(self) -> Iterator[None]:
+    def count_waiting(self) -> Iterator[None]:
         """Count a file as waiting while the `with` block runs."""
         with self._lock:
             self._waiting += 1
@@ -138,7 +138,7 @@ class _Watchdog:
         self.ended: DocumentError | StoppedError | None = None
 
     @contextlib.contextmanager
-    def watching(self, end: Callable[[], None]) -> Iterator[None]:
+    def guard(self, end: Callable[[], None]) -> Iterator[None]:
         """Watch the `with` block; call `end` if it takes too long."""
         thread = threading.Thread(target=self._watch, args=(end,), daemon=True)
         thread.start()
@@ -211,7 +211,7 @@ class _ReaderProcess:
             StoppedError: The client has disconnected, and the process was killed.
         """
         try:
-            with watchdog.watching(self._process.kill):
+            with watchdog.guard(self._process.kill):
                 return self._exchange(raw, form)
         except (OSError, ValueError, LookupError, TypeError):
             if watchdog.ended is not None:

@@ -237,7 +237,7 @@ class RowColumns:
         document_id, name = row_id(row.get(self.id_column)), row.get(self.name)
         if self.further is None:
             own = {self.text, self.id_column, self.name}
-            properties = {key: _plain(value) for key, value in row.items() if value is not None and key not in own}
+            properties = {key: _to_plain(value) for key, value in row.items() if value is not None and key not in own}
         else:
             # The retention policy may need the name column, so also read it as a property.
             properties = self._properties(row)
@@ -251,7 +251,7 @@ class RowColumns:
 
     def _properties(self, row: Mapping[str, object]) -> dict[str, object]:
         """Return the values of other columns, which are compared but never stored."""
-        values = ((key, _comparable(row[key])) for key in self.further or () if row.get(key) is not None)
+        values = ((key, _to_comparable(row[key])) for key in self.further or () if row.get(key) is not None)
         return {key: value for key, value in values if value is not None}
 
 
@@ -276,16 +276,16 @@ def _text(value: object) -> str:
         raise DocumentError("its text is no UTF-8") from None
 
 
-def _plain(value: object) -> object:
+def _to_plain(value: object) -> object:
     """Convert a value to a type that a document can hold: dates to ISO 8601, decimals to floats."""
     if isinstance(value, datetime.date):
         return value.isoformat()
     return float(value) if isinstance(value, decimal.Decimal) else value
 
 
-def _comparable(value: object) -> object:
+def _to_comparable(value: object) -> object:
     """Convert a value to a type that properties can compare: NaN to None, integers of more than 64 bits to text."""
-    value = _plain(value)
+    value = _to_plain(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return str(value) if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63 else value

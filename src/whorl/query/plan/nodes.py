@@ -313,12 +313,12 @@ def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:
     return wanted
 
 
-def kinds(plan: BoundNode) -> str:
+def clause_kinds(plan: BoundNode) -> str:
     """Return the kinds of clauses in a plan, without their contents, for the log: `clauses+tokens`."""
-    return "+".join(sorted({_kind(leaf) for leaf in leaves(plan)}))
+    return "+".join(sorted({_clause_kind(leaf) for leaf in leaves(plan)}))
 
 
-def _kind(leaf: BoundLeaf) -> str:
+def _clause_kind(leaf: BoundLeaf) -> str:
     match leaf:
         case MatchAll():
             return "all"

@@ -203,7 +203,7 @@ class _Planner:
     scale: float
 
     def plan(self, node: ast.Node, boost: float | None = None) -> Plan:
-        def below(child: ast.Node) -> Plan:
+        def plan_child(child: ast.Node) -> Plan:
             return self.plan(child, boost)
 
         word_weight = self.word_weight if boost is None else boost * self.scale
@@ -229,16 +229,16 @@ class _Planner:
                     )
                 return self.plan(child, product)
             case ast.Or(children=members):
-                return Bool(should=tuple(below(member) for member in members), min_should_match=1)
+                return Bool(should=tuple(plan_child(member) for member in members), min_should_match=1)
             case ast.And(children=members):
-                wanted = tuple(below(member) for member in members if not isinstance(member, ast.Not))
-                unwanted = tuple(below(member.child) for member in members if isinstance(member, ast.Not))
+                wanted = tuple(plan_child(member) for member in members if not isinstance(member, ast.Not))
+                unwanted = tuple(plan_child(member.child) for member in members if isinstance(member, ast.Not))
                 return _bool(wanted, (), unwanted)
             case ast.Not(child=child):
-                return _bool((), (), (below(child),))
+                return _bool((), (), (plan_child(child),))
             case ast.Clauses(clauses=clauses):
                 must, should, must_not = (
-                    tuple(below(clause.child) for clause in clauses if clause.occur is occur)
+                    tuple(plan_child(clause.child) for clause in clauses if clause.occur is occur)
                     for occur in (ast.Occur.MUST, ast.Occur.SHOULD, ast.Occur.MUST_NOT)
                 )
                 return _bool(must, should, must_not)

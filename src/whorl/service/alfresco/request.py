@@ -49,15 +49,15 @@ class AlfrescoModel(BaseModel):
         # Alfresco accepts a number written as text, but not a boolean instead of a number, or a number instead of a
         # boolean.
         annotation = cls.model_fields[str(info.field_name)].annotation
-        if _holds(annotation, bool) and isinstance(value, int | float) and not isinstance(value, bool):
+        if _contains_type(annotation, bool) and isinstance(value, int | float) and not isinstance(value, bool):
             raise ValueError("this is true or false, not a number")
-        if _holds(annotation, int, float) and isinstance(value, bool):
+        if _contains_type(annotation, int, float) and isinstance(value, bool):
             raise ValueError("this is a number, not true or false")
         return value
 
 
-def _holds(annotation: Any, *types: type) -> bool:
-    return annotation in types or any(_holds(part, *types) for part in get_args(annotation))
+def _contains_type(annotation: Any, *types: type) -> bool:
+    return annotation in types or any(_contains_type(part, *types) for part in get_args(annotation))
 
 
 def _complete(schema: dict[str, Any], cls: type[AlfrescoModel]) -> None:
@@ -255,7 +255,7 @@ MOST_FILTERS = 100
 _UTC = frozenset({"utc", "gmt", "z", "etc/utc", "etc/gmt", "universal", "zulu", "utc+0", "gmt+0", "gmt0"})
 
 
-def _afts(language: str) -> str:
+def _require_afts(language: str) -> str:
     if language.lower() in ("lucene", "cmis"):
         raise ValueError(f"{language} is a language that whorl does not read; write the query in afts")
     if language.lower() != "afts":
@@ -263,13 +263,13 @@ def _afts(language: str) -> str:
     return "afts"
 
 
-def _utc(zone: str) -> str:
+def _require_utc(zone: str) -> str:
     if zone.lower() not in _UTC:
         raise ValueError(f"whorl reads dates in UTC only, got {zone!r:.40}")
     return zone
 
 
-def _nodes(locations: list[str]) -> list[str]:
+def _require_nodes(locations: list[str]) -> list[str]:
     for location in locations:
         if location not in ("nodes", "versions", "deleted-nodes"):
             raise ValueError(f"locations are nodes, versions and deleted-nodes, got {location!r:.40}")
@@ -278,7 +278,7 @@ def _nodes(locations: list[str]) -> list[str]:
     return locations
 
 
-def _namespace(name: str) -> str:
+def _require_prefix(name: str) -> str:
     if not name.isidentifier():
         raise ValueError(f"a namespace is a prefix such as cm, got {name!r:.40}")
     return name
@@ -299,7 +299,7 @@ class RequestQuery(AlfrescoModel):
     """The query. `userQuery` is the text for the spell checker."""
 
     query: str
-    language: Annotated[str, AfterValidator(_afts)] = "afts"
+    language: Annotated[str, AfterValidator(_require_afts)] = "afts"
     user_query: str | None = None
 
 
@@ -348,7 +348,7 @@ class Defaults(AlfrescoModel):
     text_attributes: Annotated[list[Text], Field(max_length=20)] = []
     default_fts_operator: Annotated[OperatorName, Field(alias="defaultFTSOperator")] = "OR"
     default_fts_field_operator: Annotated[OperatorName, Field(alias="defaultFTSFieldOperator")] = "OR"
-    namespace: Annotated[str, AfterValidator(_namespace)] = "cm"
+    namespace: Annotated[str, AfterValidator(_require_prefix)] = "cm"
     default_field_name: Text = "TEXT"
 
 
@@ -404,7 +404,7 @@ class Spellcheck(AlfrescoModel):
 class Scope(AlfrescoModel):
     """Locations to search. whorl only searches current nodes, not versions or deleted nodes."""
 
-    locations: Annotated[list[str], BeforeValidator(wrap_in_list), AfterValidator(_nodes)] = ["nodes"]
+    locations: Annotated[list[str], BeforeValidator(wrap_in_list), AfterValidator(_require_nodes)] = ["nodes"]
 
 
 class Localization(AlfrescoModel):
@@ -413,7 +413,7 @@ class Localization(AlfrescoModel):
     It has no effect: words are split in the same way for all languages, and dates are in UTC.
     """
 
-    timezone: Annotated[str, AfterValidator(_utc)] = "UTC"
+    timezone: Annotated[str, AfterValidator(_require_utc)] = "UTC"
     locales: Unasked = None
 
 
