@@ -197,6 +197,23 @@ def test_a_binary_file_is_an_error() -> None:
         Settings.load({})
 
 
+def test_a_byte_order_mark_is_no_syntax_error() -> None:
+    """
+    A file saved by Windows' Notepad, with a byte order mark, is read.
+    """
+    Path("whorl.toml").write_text('store = "of-notepad"', encoding="utf-8-sig")
+    assert Settings.load({}).store == "of-notepad"
+
+
+def test_a_folder_named_like_the_file_is_an_error() -> None:
+    """
+    A folder whorl.toml is not ignored: its settings may be meant.
+    """
+    Path("whorl.toml").mkdir()
+    with pytest.raises(ParameterError, match=r"whorl.toml cannot be read: .*directory"):
+        Settings.load({})
+
+
 @pytest.mark.parametrize("name", ["gone.toml", "."])
 def test_a_named_file_must_exist(name: str) -> None:
     """

@@ -599,12 +599,12 @@ def _require_known(environ: Mapping[str, str]) -> None:
 def _config(named: str | None) -> tuple[Path, dict[str, Any]]:
     """Return the path and the content of the settings file. If there is no file, the content is empty."""
     path = Path(named or "whorl.toml")
-    if not named and not path.is_file():
+    if not named and not path.exists():
         return path, {}
     import tomllib
 
     try:
-        config = tomllib.loads(path.read_text(encoding="utf-8"))
+        config = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         source = CONFIG if named else "the configuration"
         raise ParameterError(f"{source}: {path} cannot be read: {error}") from error

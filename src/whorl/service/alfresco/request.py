@@ -154,7 +154,7 @@ class FacetField(AlfrescoModel):
     missing: bool = False
     limit: Annotated[int, Field(ge=-1, le=MOST_VALUES), AfterValidator(_require_nonzero)] = 100
     offset: Annotated[int, Field(ge=0, le=MOST_VALUES)] = 0
-    mincount: Annotated[int, Field(ge=1)] = 1
+    mincount: Annotated[int, Field(ge=1, le=2**31 - 1)] = 1
     facet_enum_cache_min_df: int | None = None
     exclude_filters: list[Text] = []
 
