@@ -91,7 +91,10 @@ WRONG_FACETS: list[tuple[Any, tuple[str, ...]]] = [
     ({**GOOD, "facetFields": {"facets": [{"field": "pages", "limit": 0}]}}, ("facets[0].limit", "1 or more")),
     ({**GOOD, "facetFields": {"facets": [{"field": "pages", "limit": 10_001}]}}, ("facets[0].limit", "10000")),
     ({**GOOD, "facetFields": {"facets": [{"field": "pages", "mincount": 0}]}}, ("facets[0].mincount", "1")),
-    ({**GOOD, "facetFields": {"facets": [{"field": "pages", "mincount": 2**31}]}}, ("facets[0].mincount", "2147483647")),
+    (
+        {**GOOD, "facetFields": {"facets": [{"field": "pages", "mincount": 2**31}]}},
+        ("facets[0].mincount", "2147483647"),
+    ),
     ({**GOOD, "facetFields": {"facets": [{"field": "pages", "sort": "SIZE"}]}}, ("facets[0].sort", "INDEX")),
     ({**GOOD, "facetFields": {"facets": [{"field": "pages", "excludeFilters": ["t"]}]}}, ("'t'", "tag")),
     ({**GOOD, "facetFields": {"facets": [{"field": "pages"}, {"field": "pages"}]}}, ("label", "'pages'")),

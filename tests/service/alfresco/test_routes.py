@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 from functools import lru_cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from tests.service.contracts import NODE
-from whorl import Document, Store, parse
+from whorl import Document, Store, open_store, parse
 from whorl.query.plan import planner
 from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
@@ -448,6 +449,17 @@ def test_a_node_of_a_hit(service: TestClient) -> None:
     assert node["properties"]["cm:title"] == "The lease"
     assert "path" not in node
     assert service.get(f"{NODES}/1234").json()["entry"] == service.get(f"{NODES}/lease").json()["entry"] == node
+
+
+def test_a_node_whose_id_is_a_path(tmp_path: Path) -> None:
+    """
+    The id of a file has slashes, which clients send as %2F.
+    """
+    with open_store(tmp_path) as store:
+        store.index([Document("letters/2024/offer.txt", "the offer of the year")])
+        client = TestClient(create_app(store))
+        for path in ("letters%2F2024%2Foffer.txt", "letters/2024/offer.txt"):
+            assert client.get(f"{NODES}/{path}").json()["entry"]["id"] == "letters/2024/offer.txt"
 
 
 def test_include_and_fields_of_a_node(embedded_service: TestClient) -> None:

@@ -291,7 +291,7 @@ def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIR
         }
         return {"entry": {"repository": repository}}
 
-    @router.get(f"{NODES}/{{node_id}}", summary="One node")
+    @router.get(f"{NODES}/{{node_id:path}}", summary="One node")
     def node(node_id: Annotated[str, Path(examples=["lease"])], query: Annotated[NodeQuery, Query()]) -> dict[str, Any]:
         """A document as a node, by the id in a hit or by any other id of the document."""
         document_id = store.engine.resolve([node_id]).get(node_id, node_id)
