@@ -375,6 +375,18 @@ def test_template(templates: dict[str, str], query: str, tree: Node) -> None:
         assert parse(query, templates=templates, strict=True) == tree
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_template_as_default_field(strict: bool) -> None:
+    """
+    A template with the name of the default field replaces words that name no field, as in Alfresco Share's requests.
+    """
+    tree = parse("a AND z:a AND (a)", templates=BOTH, default_field="Name", strict=strict)
+    assert tree == And((Or((AX, AY)), Term("a", "z"), Or((AX, AY))))
+    assert parse("a", templates=BOTH, default_field="other", strict=strict) == A
+    inner = {"name": "%(x y)", "one": "a AND %x"}
+    assert parse("one:b", templates=inner, default_field="name", strict=strict) == And((A, Term("b", "x")))
+
+
 def test_a_template_has_the_span_of_its_use() -> None:
     tree = parse("x OR name:a^2", templates={"name": "%(cm:name cm:title) AND NOT TYPE:t"})
     boosted = ast.children(tree)[1]

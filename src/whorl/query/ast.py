@@ -266,11 +266,15 @@ class QueryLimits:
 
 @dataclass(frozen=True, slots=True)
 class ParseOptions:
-    """Options of `parse`, with templates as trees. `is_template` allows placeholders such as %field."""
+    """Options of `parse`, with templates as trees. `is_template` allows placeholders such as %field.
+
+    `default_template` is the template for words that name no field.
+    """
 
     default_operator: Operator = Operator.OR
     field_operator: Operator = Operator.OR
     strict: bool = False
     templates: Mapping[str, Node] = field(default_factory=dict)
     is_template: bool = False
+    default_template: Node | None = None
     limits: QueryLimits = field(default_factory=QueryLimits)

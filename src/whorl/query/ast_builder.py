@@ -395,10 +395,13 @@ class Builder:
     def _leaf(self, node: ast.Leaf) -> Piece:
         """Build a leaf. If its field is the name of a template, insert the leaf into the template."""
         self._leaves += 1
-        most = self._options.limits.clauses
-        template = None
-        if not isinstance(node, ast.Everything | ast.Fingerprint | ast.Template) and node.field is not None:
-            template = self._options.templates.get(node.field.lower())
+        most, template = self._options.limits.clauses, None
+        if not isinstance(node, ast.Everything | ast.Fingerprint | ast.Template):
+            template = (
+                self._options.default_template
+                if node.field is None
+                else self._options.templates.get(node.field.lower())
+            )
         if template is None and self._leaves <= most:
             return Piece(node, node.span)
         if template is None:

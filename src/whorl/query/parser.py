@@ -146,6 +146,7 @@ def parse(
     default_operator: Operator = Operator.OR,
     field_operator: Operator = Operator.OR,
     templates: Mapping[str, str] | None = None,
+    default_field: str = "",
     limits: QueryLimits = QueryLimits(),  # noqa: B008 - frozen
 ) -> ast.Node:
     """Return the syntax tree of a query.
@@ -157,6 +158,7 @@ def parse(
         field_operator: Operator between words in a group after a field.
         templates: Query templates by name, ignoring case, with the placeholder `%field` or `%(field field)` for the
             searched words. In the query, `name:word` is replaced by the template, filled with `word`.
+        default_field: Field of words that name no field. If a template has this name, it replaces these words, too.
         limits: Size limits for the query and each template.
 
     Raises:
@@ -169,7 +171,8 @@ def parse(
     """
     options = ParseOptions(default_operator, field_operator, strict, limits=limits)
     if templates:
-        options = replace(options, templates=_parse_templates(templates, options))
+        trees = _parse_templates(templates, options)
+        options = replace(options, templates=trees, default_template=trees.get(default_field.lower()))
     return _parse(query, options)
 
 

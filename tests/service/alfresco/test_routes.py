@@ -56,6 +56,15 @@ def names(service: TestClient, query: str, **parts: Any) -> list[str]:
     return [entry["name"] for entry in entries(service, query, **parts)]
 
 
+def test_a_template_is_the_default_field(service: TestClient) -> None:
+    """
+    Alfresco Share names a template as the default field; words without a field are then searched as the template says.
+    """
+    keywords = {"templates": [{"name": "keywords", "template": "%(cm:name cm:title)"}]}
+    by_default = names(service, "lease", **keywords, defaults={"defaultFieldName": "keywords"})
+    assert by_default == names(service, "cm:name:lease OR cm:title:lease") != []
+
+
 def test_an_entry_has_what_the_document_has(service: TestClient) -> None:
     """
     An entry has the node's identity, type, times, users and content; search.score is the number of shared tokens.

@@ -131,6 +131,7 @@ class QueryDefaults:
             default_operator=self.default_operator,
             field_operator=self.field_operator,
             templates=self.templates or None,
+            default_field=self.default_field,
             limits=self.limits,
         )
 
