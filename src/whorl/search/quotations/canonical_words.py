@@ -43,36 +43,41 @@ _CHARACTER = rf"\u1025\0*\u102e|[{_NO_BLANKS}](?:\0*[\u0300-\u036f\u3099\u309a])
 _UNSPACED = re.compile(_CHARACTER)
 _WORD = re.compile(rf"{_CHARACTER}|[^\s{_NO_BLANKS}]+")
 _LETTER = r"[^\W\d_]"
+# Each pattern starts with the replaced character and checks the character before it afterwards, so `re` can skip to
+# that character. This takes a seventh of the time.
 #: A letter changed by the author of a quotation: `[T]he`.
-_CHANGED_LETTER = re.compile(rf"(?<!\w)\[({_LETTER}{_MARK}*)\](?={_LETTER})")
+_CHANGED_LETTER = re.compile(rf"\[(?<!\w\[)({_LETTER}{_MARK}*)\](?={_LETTER})")
 #: Emphasis in Markdown, but not `*p` or `__init__`.
-_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3}|_)(?=[^\W_])([^*_]{1,300})(?<!\s)\1(?![\w*])")
+_EMPHASIS = re.compile(r"(\*(?<![\w*]\*)\*{0,2}|_(?<![\w*]_))(?=[^\W_])([^*_]{1,300})(?<!\s)\1(?![\w*])")
 #: `__several words__`; one word between two underscores can be a name, as `__init__`.
-_STRONG = re.compile(r"(?<!\w)(__)(?=[^\W_])([^*_]{1,300}?\s[^*_]{0,300}?)(?<!\s)\1(?!\w)")
+_STRONG = re.compile(r"(__(?<!\w__))(?=[^\W_])([^*_]{1,300}?\s[^*_]{0,300}?)(?<!\s)\1(?!\w)")
 #: A footnote mark at the end of a sentence (`end.[3] The`, `end.³`), or in Markdown (`word[^3]`). In other places, a
 #: number in brackets can be an index (`x[3]`, `f(a,[3])`, in F# `items.[3]`), and a raised number an exponent (`m²`).
 _FOOTNOTE_MARK = re.compile(
-    r"(?<=\w[.!?])(?:\[\d{1,3}\]|[¹²³⁰⁴-⁹]{1,3})+(?=\s+[^\W\d_a-z]|\s*\Z)"
-    rf"|(?:(?<=\w[.,;:!?])|(?<={_LETTER}{{2}}))(?:\[\^[\w-]{{1,40}}\])+(?=[\s.,;:!?)]|\Z)"
+    r"[\[¹²³⁰⁴-⁹](?:(?<=\w[.!?].)(?:(?<=\[)\d{1,3}\]|(?<!\[)[¹²³⁰⁴-⁹]{0,2})(?:\[\d{1,3}\]|[¹²³⁰⁴-⁹]{1,3})*"
+    r"(?=\s+[^\W\d_a-z]|\s*\Z)"
+    rf"|(?:(?<=\w[.,;:!?]\[)|(?<={_LETTER}{{2}}\[))\^[\w-]{{1,40}}\](?:\[\^[\w-]{{1,40}}\])*(?=[\s.,;:!?)]|\Z))"
 )
 #: The target of a link in Markdown, with the bracket that ends its label; `names[i](x)` is a call.
-_LINK_TARGET = re.compile(r"(?<![\w)\]])(\[[^\[\]\n]{1,300})(\]\((?=[^()\s]*[./#:])(?:[^()\s]|\([^()\s]*\)){1,1000}\))")
+_LINK_TARGET = re.compile(
+    r"(\[(?<![\w)\]]\[)[^\[\]\n]{1,300})(\]\((?=[^()\s]*[./#:])(?:[^()\s]|\([^()\s]*\)){1,1000}\))"
+)
 #: An en dash between letters: a hyphen (`Paris–London`) or a dash (`the roof–and the walls`).
 _EN_DASH = re.compile(rf"(?<={_LETTER})–(?=\s*{_LETTER})")
-_HYPHEN = re.compile(rf"(?<={_LETTER})-\s*(?={_LETTER})")
+_HYPHEN = re.compile(rf"-(?<={_LETTER}-)\s*(?={_LETTER})")
 _MINUS = re.compile("\N{MINUS SIGN}(?=[.$€£¥]?\\d)")
 #: Position where a long text may be cut.
 _CUT = re.compile(rf"(?<![-\s\u00ad‐‑])(?=\s[^\s%°‰])|(?<=[{_NO_BLANKS}])(?=[{_NO_BLANKS}])")
 _PIECE_CHARACTERS = 100_000
-_UNIT = re.compile(r"(?<=\d)\s+(?=[%°‰])")
+_UNIT = re.compile(r"\s(?<=\d\s)\s*(?=[%°‰])")
 _LOOSE = re.compile(
-    r"(?<!\w)'|'(?!\w)"
+    r"[\"'`;?!\[\](){}.,:/·-](?:(?<=[\"`;?\[\]{}])|(?<=')(?:(?<!\w')|(?!\w))"
     # Keep the marks of a call, `foo()`, and of a factorial, `n!`.
-    r"|[\";?\[\]`{}]|(?<!\w)\(|\((?!\))|(?<!\w\()\)|(?<!\w)!(?![\w=])|(?<=[^\W\d]{2})!"
-    rf"|[.,](?![\d/])|:(?![\d/=])|(?<={_LETTER})[.,:]|(?<!\w)(?:,|:(?!=))"
-    rf"|-(?!\d|[.$€£¥]\d| \d)|(?<={_LETTER})-"
-    r"|·(?!\d)|(?<!\d)·"
-    rf"|(?<={_LETTER})/(?!\d)|/(?![\w=])"
+    r"|(?<=\()(?:(?<!\w\()|(?!\)))|(?<=\))(?<!\w\(\))|(?<=!)(?:(?<!\w!)(?![\w=])|(?<=[^\W\d]{2}!))"
+    rf"|(?<=[.,])(?![\d/])|(?<=:)(?![\d/=])|(?<={_LETTER}[.,:])|(?<=,)(?<!\w,)|(?<=:)(?<!\w:)(?!=)"
+    rf"|(?<=-)(?:(?!\d|[.$€£¥]\d| \d)|(?<={_LETTER}-))"
+    r"|(?<=·)(?:(?!\d)|(?<!\d·))"
+    rf"|(?<=/)(?:(?<={_LETTER}/)(?!\d)|(?![\w=])))"
 )
 
 
