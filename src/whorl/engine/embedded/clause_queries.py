@@ -84,6 +84,7 @@ class ClauseQueries:
     def __init__(self, profile: str, reader: IndexReader | None) -> None:
         self._profile, self._reader = profile, reader
         self._look_ups, self._states, self._terms = 0, 0, 0
+        self._words_of: dict[str, list[str]] = {}
 
     def query(self, test: Test) -> Query | str:
         """Return a clause's query, or the reason why it matches nothing; raise UnsupportedQueryError above a limit."""
@@ -91,7 +92,7 @@ class ClauseQueries:
             case Words(text=text, field="id"):
                 return _value_query("id", Kind.KEYWORD, text) if text == well_formed(text) else Query.empty_query()
             case Words(text=text, slop=slop):
-                words = tokens(well_formed(text), self._profile)
+                words = self._words(text)
                 if not words:
                     return f"there is no word in {text!r:.80}, so it matches nothing"
                 has_slop = slop > 0 and len(words) > 1
@@ -125,7 +126,7 @@ class ClauseQueries:
             case Words(text=text, field="id", weight=weight):
                 return {"id": text, "weight": weight}
             case Words(text=text, field=field, slop=slop, weight=weight):
-                words = tokens(well_formed(text), self._profile)
+                words = self._words(text)
                 described = {"words": words, "fields": list(clause_fields(field)), "weight": weight}
                 return {**described, "slop": slop} if slop else described
             case InOrder(words=patterns, slop=slop, field=field, weight=weight):
@@ -142,6 +143,12 @@ class ClauseQueries:
                 return {"low": low, "high": high, **included, "field": field, "weight": weight}
             case Exists(field=field, weight=weight):
                 return {"present": field, "weight": weight}
+
+    def _words(self, text: str) -> list[str]:
+        """Return the words of a text, cached: a query needs them, and then its description."""
+        if text not in self._words_of:
+            self._words_of[text] = tokens(well_formed(text), self._profile)
+        return self._words_of[text]
 
     def _consecutive_words(
         self, patterns: Sequence[Pattern], slop: int, fields: Sequence[str], is_match: Callable[[Values], bool] | None

@@ -24,6 +24,8 @@ from whorl.query.plan.nodes import (
     SharedTokens,
     SketchTokens,
     Test,
+    Words,
+    leaves,
 )
 
 _Json: TypeAlias = Mapping[str, object]
@@ -57,7 +59,8 @@ class _TranslatedNode(NamedTuple):
 
 def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> TantivyQuery:
     """Translate a bound plan into a query. If the reader is None, the query only describes the plan."""
-    if reader is not None:
+    tests = [leaf for leaf in leaves(plan.root) if isinstance(leaf, Test)]
+    if reader is not None and any(not isinstance(test, Words) or test.slop for test in tests):
         # Building an automaton takes some milliseconds, so check the limits before any look-up.
         _NodeTranslator(profile, None).translate_node(plan.root)
     translator = _NodeTranslator(profile, reader)

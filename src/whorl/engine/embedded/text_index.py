@@ -33,7 +33,7 @@ META = "meta.json"
 _MAIN, _RECENT = "main", "recent"
 _HEAP_BYTES = {_MAIN: HEAP_BYTES, _RECENT: 20_000_000}
 #: Number of hits to fetch beyond the page, usually enough to get all hits with the last score of the page.
-_MARGIN = 64
+_MARGIN = 700
 
 #: Number of ids to request while the number of matches is unknown. tantivy allocates memory for this number of ids.
 _FEW_IDS = 2_000

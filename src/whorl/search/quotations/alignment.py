@@ -56,22 +56,22 @@ def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
     # Words in common are the quotation's words, minus the distance, plus the words that the quotation leaves out. So an
     # omission costs one less than another edit, and the distance still decides.
     edit_cost = wanted.size + 1
-    row = np.zeros(words.size + 1, np.int64)
+    row, omitted = np.zeros(words.size + 1, np.int64), np.arange(words.size + 1) * (edit_cost - 1)
     for number in wanted:
         require_time()
-        row = _next_row(row, words != number, edit_cost)
+        row = _next_row(row, words != number, edit_cost, omitted)
     end, distance = int(row.argmin()), -(-int(row.min()) // edit_cost)
     # The run is longer than the quotation by at most the distance, so it cannot start before `first`.
     first = max(0, end - wanted.size - distance)
     rows = [np.zeros(end - first + 1, np.int64)]
     for number in wanted:
-        rows.append(_next_row(rows[-1], words[first:end] != number, edit_cost))
+        rows.append(_next_row(rows[-1], words[first:end] != number, edit_cost, omitted[: end - first + 1]))
     edits, start = _traced(rows, wanted, words[first:end], edit_cost)
     shifted = tuple(Edit(edit.quote, (edit.document[0] + first, edit.document[1] + first)) for edit in edits)
     return Alignment(first + start, end, distance, shifted)
 
 
-def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_], edit_cost: int) -> _Numbers:
+def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_], edit_cost: int, omitted: _Numbers) -> _Numbers:
     """Return the next row of costs, for one more word of the quotation.
 
     Args:
@@ -79,12 +79,13 @@ def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_], edit_cost: int) -> 
             of shape (words + 1,).
         differs: Whether each word of the document differs from the next word of the quotation.
         edit_cost: Cost of an added or another word; an omitted word costs one less.
+        omitted: Cost of 0, 1, 2 … omitted words.
     """
     following = row + edit_cost
     np.minimum(following[1:], row[:-1] + differs * edit_cost, out=following[1:])
     # A run may be extended to a later end: each additional word is an omission.
-    way = np.arange(following.size) * (edit_cost - 1)
-    return np.minimum.accumulate(following - way) + way
+    following -= omitted
+    return np.minimum.accumulate(following, out=following) + omitted
 
 
 def _traced(rows: Sequence[_Numbers], quote: _Numbers, document: _Numbers, edit_cost: int) -> tuple[list[Edit], int]:
