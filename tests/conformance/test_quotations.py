@@ -27,9 +27,27 @@ def test_verdicts(store: Store, collection: list[Document]) -> None:
         (["unheard", *VOCABULARY[:10:3], "unseen", "unread", "unsaid", "unsung"], None, "absent"),
         (words[100:104], None, "exact"),
         ([words[100], words[102], words[101]], None, "absent"),
+        (["房东应当保持房屋的结构和屋顶处于良好状态"], None, "absent"),
+        (["the", "tenant", "keeps", "it"], None, "absent"),
     ]
     given = [{"quote": " ".join(quote), "source": source} for quote, source, _ in cases]
     quotations_found = store.verify(quotations=given).quotations
     assert [quotation.verdict.value for quotation in quotations_found] == [verdict for *_, verdict in cases]
     assert quotations_found[0].places[0].content[slice(*quotations_found[0].places[0].document)] == " ".join(quote)
     assert {place.id for place in quotations_found[6].places} <= documents.keys()
+
+
+def test_one_of_many_near_copies(store: Store) -> None:
+    """
+    The only document that has the quotation is found among many others with its words, also with a broken word.
+    """
+    text = "In the year after that the rent of the {} changes by {}5 percent each month until the lease ends."
+    others = [Document(f"near {number:02}", text.format("flat", "+")) for number in range(30)]
+    exact = [Document("near 98", text.format("flat", "-")), Document("near 99", text.format("gar-\nden", ""))]
+    store.index([*others, *exact])
+    quotes = [text.format("flat", "-"), text.format("garden", ""), text.format("flat", "<")]
+    verified = store.verify(quotations=[{"quote": quote} for quote in quotes]).quotations
+    assert [each.verdict.value for each in verified] == ["exact", "exact", "edited"]
+    assert [each.places[0].id for each in verified[:2]] == ["near 98", "near 99"]
+    assert [each.look_up.is_complete for each in verified if each.look_up] == [True] * 3
+    store.delete([document.id for document in (*others, *exact)])

@@ -150,6 +150,25 @@ def test_holders_beyond_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert note.startswith("230 more documents with its words were not read")
 
 
+def test_few_of_many_holders_are_read(tmp_path: Path) -> None:
+    """
+    If many documents have most words of a quotation, few are read: they must also have the words that none has so far.
+    """
+    words = LEASE.split()
+    quotes = [
+        " ".join([*words[:8], "otherwise", *words[9:20]]),
+        " ".join([*words[:12], *words[30:42]]),
+        " ".join([*words[:20:2], *words[1:20:2]]),
+    ]
+    with open_store(tmp_path / "store") as store:
+        store.index([Document(str(number), f"{number} {LEASE}") for number in range(100)])
+        for quote in quotes:
+            quotation = judged(store, quote)
+            assert quotation.look_up is not None
+            assert (quotation.look_up.is_complete, quotation.notes) == (True, ())
+            assert quotation.look_up.read < 25
+
+
 def test_any_run_of_words_is_exact(tmp_path: Path) -> None:
     """
     Every run of words of near-copies is exact, and is found in a document with the run as a substring.

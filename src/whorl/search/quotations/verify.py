@@ -1,8 +1,8 @@
 """Verifies quotations: checks whether the store has each quotation word for word, and where.
 
 A quotation is first compared with its named source. If the source does not contain it, runs of its words are looked up
-as phrases, and the documents with the most runs are read. If none of them has the quotation, the other documents with
-all its words are read, at most `MOST_HOLDERS`. The comparison uses canonical words, never hashes. Verdicts:
+as phrases, and the documents with the most runs are read. If none of them has the quotation, other documents with its
+words are read, at most `MOST_HOLDERS`. The comparison uses canonical words, never hashes. Verdicts:
 
 - *exact*: a document has all words of the quotation in one run; *stitched*: it has the parts between ellipses in order.
 - *edited*: the best place in a document differs in at most a quarter of the words.
@@ -30,7 +30,7 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.operations import VerifyOperation
 from whorl.query.ast import WildcardCharacter
-from whorl.query.plan.nodes import Bool, BoundLeaf, BoundPlan, InOrder, Words
+from whorl.query.plan.nodes import Bool, BoundLeaf, BoundPlan, DocumentIds, InOrder, Words
 from whorl.request_context import report_progress, require_time
 from whorl.search.quotations.alignment import Alignment, align
 from whorl.search.quotations.canonical_words import CanonicalText, is_unspaced
@@ -66,13 +66,12 @@ MOST_UNEXPLAINED = 0.2
 _RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
 #: Maximum number of documents to read because they have all words of a quotation, and number to read at once.
 MOST_HOLDERS, _HOLDERS_AT_ONCE = 500, 20
-#: Maximum number of documents to read because they have most of the words, if nearly all are cached.
-_MOST_INTACT = 200
 #: Maximum number of words that such a document must have, of words with a digit among them, and of characters of a run
 #: of CJK, Thai or similar characters.
 _MOST_REQUIRED, _MOST_NUMBERS, _MOST_UNSPACED = 8, 3, 60
-#: Share of these words that such a document must have unbroken if they are at least `_FEW_REQUIRED`.
-_INTACT, _FEW_REQUIRED = 0.4, 5
+#: If these words and their neighbours are at least `_FEWEST_PAIRS` pairs: share of the pairs that such a document must
+#: have unbroken in each half, and number of other pairs that it must have if many documents have this share.
+_INTACT, _FEWEST_PAIRS, _NARROWING_PAIRS = 0.2, 6, 2
 #: Preferred length of these words: shorter ones are frequent, and longer ones are more often broken at a line end.
 _WORD_LETTERS = 6
 #: Maximum number of phrases, and of their words, that rank these documents.
@@ -153,7 +152,7 @@ class _Documents:
         self._names: dict[str, str] = {}
         # This raises an error if the store keeps no texts.
         engine.texts(())
-        self.count = engine.count()
+        self.count, self.profile = engine.count(), engine.scheme.profile
         self.without_text: set[str] = set()
 
     def read(self, ids: Sequence[str]) -> Mapping[str, CanonicalText]:
@@ -171,19 +170,17 @@ class _Documents:
 
     def having(self, phrases: Collection[str]) -> list[str]:
         """Return the ids of the documents with the most phrases, the best first."""
-        plan = BoundPlan(Bool(should=tuple(map(Words, phrases)), min_should_match=1))
-        hits = self._engine.search(plan, start=0, rows=_ROWS + 1).hits
+        hits = self._engine.search(BoundPlan(_any_of(phrases)), start=0, rows=_ROWS + 1).hits
         self._names |= {hit.id: hit.name for hit in hits}
         return [hit.id for hit in hits if hit.id != self._own_id][:_ROWS]
 
-    def uncached(self, ids: Collection[str]) -> int:
-        return sum(key not in self._cached for key in ids)
-
-    def having_all(self, plan: BoundPlan, start: int, rows: int) -> tuple[list[str], int]:
-        """Return the ids of a portion of the documents that match a plan, and the number of all matches after it."""
-        page = self._engine.search(plan, start=start, rows=rows)
+    def holders(self, clause: Bool[BoundLeaf], seen: Collection[str], most: int) -> tuple[list[str], int]:
+        """Return the ids of at most `most` unseen documents that match, and the number of all other matches."""
+        left_out = {*seen, *([self._own_id] if self._own_id else [])}
+        without = (DocumentIds("read documents", ((0.0, tuple(left_out)),)),) if left_out else ()
+        page = self._engine.search(BoundPlan(Bool(must=(clause,), must_not=without)), start=0, rows=most)
         self._names |= {hit.id: hit.name for hit in page.hits}
-        return [hit.id for hit in page.hits if hit.id != self._own_id], page.total - start - len(page.hits)
+        return [hit.id for hit in page.hits], page.total - len(page.hits)
 
     def name(self, document_id: str) -> str:
         if document_id not in self._names:
@@ -280,7 +277,7 @@ class _Verifier:
                 if self._decides_verdict(match):
                     break
             if not any(match.at for match in others):
-                others += self._holder({self._named, *(match.id for match in others)})
+                others += self._holder([*([own] if own else []), *others])
         verdict, places = self._verdict(own, others)
         read = len({*self._holders_read, *(match.id for match in others)})
         looked_up = LookUp(tuple(self._runs), self._store.count, read, self._is_complete) if self._runs else None
@@ -453,36 +450,63 @@ class _Verifier:
             require_time()
             yield self._compare(document_id, document)
 
-    def _holder(self, seen: Collection[str | None]) -> list[_Match]:
-        """Read the documents with all words of the quotation until one has it word for word; return this match."""
+    def _holder(self, read: Sequence[_Match]) -> list[_Match]:
+        """Read more documents with the words of the quotation until one has it word for word; return this match."""
         words, self._is_complete = _required_words(self._words)
         if not words and self._is_complete:
             return []
-        intact = _clauses_of_intact_words(self._words, words)
-        if intact is not None:
-            ids, left = self._store.having_all(BoundPlan(intact), 0, _MOST_INTACT)
-            if left <= 0 and self._store.uncached(ids) <= _HOLDERS_AT_ONCE:
-                match = self._first_exact(ids, seen)
-                return [match] if match else []
         phrases = [
-            Bool(should=tuple(map(Words, _spellings(_phrase(part, 0, min(_RANKING_WORDS, len(part.words)))))))
+            _any_of(_spellings(_phrase(part, 0, min(_RANKING_WORDS, len(part.words)))))
             for part in self._parts[:_RANKING_PHRASES]
         ]
-        required = _clauses_of_all_spellings(self._words, words)
-        plan = BoundPlan(Bool(should=(Bool(must=required), *phrases), min_should_match=1))
-        for start in range(0, MOST_HOLDERS, _HOLDERS_AT_ONCE):
-            require_time()
-            ids, left = self._store.having_all(plan, start, _HOLDERS_AT_ONCE)
-            if match := self._first_exact(ids, seen):
+        seen = {match.id for match in read}
+        most = max(0, MOST_HOLDERS - len(seen))
+        pairs = sorted({at for word in words for at in (word - 1, word) if self._is_pair(at)})
+        if len(pairs) < _FEWEST_PAIRS:
+            required = Bool(must=_clauses_of_all_spellings(self._words, words, self._store.profile))
+            clause: Bool[BoundLeaf] = Bool(should=(required, *phrases), min_should_match=1)
+            ids, left = self._store.holders(clause, seen, most)
+        else:
+            half = len(pairs) // 2
+            intact = self._clause_of_intact_pairs(pairs[:half]), self._clause_of_intact_pairs(pairs[half:])
+            ids, left = self._store.holders(Bool(must=intact), seen, _HOLDERS_AT_ONCE)
+            if left:
+                # Many documents have these pairs, so they must also have pairs that no read document has.
+                others = map(self._clause_of_pair, self._pairs_in_none(read))
+                clause = Bool(must=(*intact, *others), should=tuple(phrases))
+                ids, left = self._store.holders(clause, seen, most)
+        for start in range(0, len(ids), _HOLDERS_AT_ONCE):
+            if match := self._first_exact(ids[start : start + _HOLDERS_AT_ONCE]):
                 return [match]
-            if left <= 0:
-                return []
-        self._holders_unread, self._is_complete = left, False
+        self._holders_unread, self._is_complete = left, self._is_complete and not left
         return []
 
-    def _first_exact(self, ids: Sequence[str], seen: Collection[str | None]) -> _Match | None:
+    def _is_pair(self, at: int) -> bool:
+        """Check whether a word and the next word are in one part, and in scripts with blanks between words."""
+        is_inside = 0 <= at < len(self._words) - 1 and at + 1 not in self._bounds
+        return is_inside and not any(map(is_unspaced, self._words[at : at + 2]))
+
+    def _pairs_in_none(self, read: Sequence[_Match]) -> list[int]:
+        """Return the longest pairs of neighbouring words that no read document has in a run, by their first index."""
+        known = {at for match in read for run in match.runs for at in range(run.start, run.end - 1)}
+        pairs = [at for at in range(len(self._words)) if self._is_pair(at) and at not in known]
+        return sorted(pairs, key=lambda at: len(self._words[at] + self._words[at + 1]))[-_NARROWING_PAIRS:]
+
+    def _clause_of_pair(self, at: int) -> Bool[BoundLeaf]:
+        """Return a clause for documents with two neighbouring words, or with one of them in another spelling."""
+        pair = " ".join(self._words[at : at + 2])
+        others = (text for word in (at, at + 1) for text in _other_spellings(self._words, word, self._store.profile))
+        return _any_of((*_spellings(pair), *others), 0.0)
+
+    def _clause_of_intact_pairs(self, pairs: Sequence[int]) -> Bool[BoundLeaf]:
+        """Return a clause for documents with `_INTACT` of the pairs of neighbouring words, unbroken or joined."""
+        phrases = _any_of(sign.join(self._words[at : at + 2]) for at in pairs for sign in " .")
+        return replace(phrases, min_should_match=math.ceil(_INTACT * len(pairs)))
+
+    def _first_exact(self, ids: Sequence[str]) -> _Match | None:
         """Return the first document that has the quotation word for word."""
-        for document_id, document in self._store.read([key for key in ids if key not in seen]).items():
+        for document_id, document in self._store.read(ids).items():
+            require_time()
             if match := self._exact_match(document_id, document):
                 return match
             self._holders_read.add(document_id)
@@ -554,46 +578,41 @@ def _required_words(words: Sequence[str]) -> tuple[list[int], bool]:
     return [*numbers, *others][:_MOST_REQUIRED], not any(map(is_unspaced, words)) and bool(spaced)
 
 
-def _clauses_of_intact_words(words: Sequence[str], chosen: Sequence[int]) -> Bool[BoundLeaf] | None:
-    """Return a clause for documents with `_INTACT` of the chosen words; None for few words."""
-    if len(chosen) < _FEW_REQUIRED:
-        return None
-    return Bool(should=tuple(Words(words[at]) for at in chosen), min_should_match=round(_INTACT * len(chosen)))
+def _any_of(texts: Iterable[str], weight: float = 1.0) -> Bool[BoundLeaf]:
+    """Return a clause for documents with one of the phrases."""
+    return Bool(should=tuple(Words(text, "content", weight) for text in dict.fromkeys(texts)), min_should_match=1)
 
 
-def _clauses_of_all_spellings(words: Sequence[str], chosen: Sequence[int]) -> tuple[Bool[BoundLeaf], ...]:
+def _clauses_of_all_spellings(words: Sequence[str], chosen: Sequence[int], profile: str) -> tuple[Bool[BoundLeaf], ...]:
     """Return clauses for the documents that have all chosen words, in any spelling.
 
     A document may break a word at the end of a line, join it to the next word by a full stop (`four.Five`), or
     emphasise it by underscores.
     """
-    clauses: list[Bool[BoundLeaf]] = [
-        Bool(should=tuple(Words(text, weight=0.0) for text in dict.fromkeys(_word_spellings(words, at))))
-        for at in chosen
-    ]
+    clauses = [_any_of((*_spellings(words[at]), *_other_spellings(words, at, profile)), 0.0) for at in chosen]
     runs = ["".join(run) for is_run, run in groupby(words, is_unspaced) if is_run]
     for run in runs[:_MOST_REQUIRED]:
         # The index has words of a dictionary, whose bounds depend on the characters around them.
         inside = tokens(run[:_MOST_UNSPACED])[1:-1]
         if len(inside) > 1:
-            parts: list[BoundLeaf] = [Words(word, weight=0.0) for word in inside]
-            clauses.append(Bool(should=tuple(parts), min_should_match=len(parts) // 2))
+            clauses.append(replace(_any_of(inside), min_should_match=len({*inside}) // 2))
         else:
             any_ = WildcardCharacter.ANY
-            clauses += [Bool(must=(InOrder(((any_, character, any_),), weight=0.0),)) for character in run[:3]]
+            clauses += [Bool(must=(InOrder(((any_, character, any_),), 0, "content", 0.0),)) for character in run[:3]]
     return tuple(clauses)
 
 
-def _word_spellings(words: Sequence[str], at: int) -> Iterator[str]:
-    """Yield the phrases that a word can be in an index."""
+def _other_spellings(words: Sequence[str], at: int, profile: str) -> Iterator[str]:
+    """Yield the phrases that a broken, joined or emphasised word can be in an index, except the usual phrase."""
     word, before, after = words[at], words[at - 1] if at else "", words[at + 1] if at + 1 < len(words) else ""
-    yield from (word, word.replace("'", "’"))
-    for marks in ("_", "__"):
-        yield from (f"{marks}{word}", f"{word}{marks}", f"{marks}{word}{marks}")
-    for sign in ".:·":
-        yield from (f"{before}{sign}{word}", f"{word}{sign}{after}", f"{before}{sign}{word}{sign}{after}")
-    if not any(map(str.isdigit, word)):
-        yield from (f"{word[:cut]} {word[cut:]}" for cut in range(1, min(len(word), 40)))
+    emphasised = [text for marks in ("_", "__") for text in (marks + word, word + marks, marks + word + marks)]
+    cuts = () if any(map(str.isdigit, word)) else range(1, min(len(word), 40))
+    groups = {word: [*emphasised, *(f"{word[:cut]} {word[cut:]}" for cut in cuts)]}
+    for run in ((before, word), (word, after), (before, word, after)):
+        groups[" ".join(run)] = [sign.join(run) for sign in ".:·"]
+    for usual, texts in groups.items():
+        usual_tokens = tokens(usual, profile)
+        yield from (text for text in texts if usual.isalnum() or tokens(text, profile) != usual_tokens)
 
 
 def _between_gaps(quote: str) -> list[tuple[int, int]]:
