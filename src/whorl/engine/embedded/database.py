@@ -736,7 +736,7 @@ class TextCodec:
         self._sampled = 0
         self._dictionary: zstandard.ZstdCompressionDict | None = None
         self._compressor = self._without_dictionary = zstandard.ZstdCompressor(compression_params=_parameters())
-        #: Decompressors with the dictionary that no thread uses at the moment.
+        #: Idle decompressors, which use the dictionary. A thread takes one, and puts it back afterwards.
         self._idle: list[zstandard.ZstdDecompressor] = []
 
     def begin(self, texts: Iterable[str]) -> bytes | None:

@@ -289,7 +289,7 @@ def _group_neighbours(wanted: Collection[int], known: Iterable[int], most: int) 
 def _find_best(
     engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_out: BoundNode | None
 ) -> Collection[str]:
-    """Return the ids of the documents with most of the passage hashes, at most `TAKEN`."""
+    """Return the ids of the `TAKEN` documents (or fewer) that have the most of the passage hashes."""
     holders: BoundNode = PassageNumbers("the text", scheme, tuple(numbers))
     if left_out is not None:
         holders = Bool(must=(holders,), must_not=(left_out,))

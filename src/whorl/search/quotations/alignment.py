@@ -43,8 +43,9 @@ class Alignment:
 def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
     """Return the best alignment of a quotation with a run of a document's words, the first of equally good ones.
 
-    Of alignments with the same distance, the best has the most words in common. So a dropped "not" before the last word
-    is shown as dropped, not the last word as added. The time is proportional to the product of both lengths.
+    If several alignments have the same distance, the best has the most words in common. So if the quotation drops "not"
+    before its last word, the result shows this, not an added last word. The time is proportional to the product of both
+    lengths.
 
     >>> found = align("the rent is due".split(), "that the monthly rent was due on".split())
     >>> found.start, found.end, found.distance, [(edit.quote, edit.document) for edit in found.edits]
@@ -53,7 +54,7 @@ def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
     numbers: dict[str, int] = {}
     wanted = np.array([numbers.setdefault(word, len(numbers)) for word in quote], np.int64)
     words = np.array([numbers.get(word, -1) for word in document], np.int64)
-    # Words in common are the quotation's words, minus the distance, plus the words that the quotation leaves out. So an
+    # The number of common words is the quotation's length, minus the distance, plus the number of omitted words. So an
     # omission costs one less than another edit, and the distance still decides.
     edit_cost = wanted.size + 1
     row, omitted = np.zeros(words.size + 1, np.int64), np.arange(words.size + 1) * (edit_cost - 1)
@@ -78,7 +79,7 @@ def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_], edit_cost: int, omi
         row: For each end of a run of the document, the smallest cost for the words of the quotation so far; int64 array
             of shape (words + 1,).
         differs: Whether each word of the document differs from the next word of the quotation.
-        edit_cost: Cost of an added or another word; an omitted word costs one less.
+        edit_cost: Cost of an added or replaced word; an omitted word costs one less.
         omitted: Cost of 0, 1, 2 … omitted words.
     """
     following = row + edit_cost

@@ -20,7 +20,7 @@ from whorl.request_context import require_time, timely
 
 #: Replacement for an ignored character, so that the positions of the others stay the same.
 _LEFT_OUT = "\0"
-#: Replacement for a combining mark while patterns are applied: a letter, so that a mark continues a word.
+#: Replacement for a combining mark while patterns are applied. It is a letter, so that the patterns see one word.
 _MARK = "\ua7f7"
 #: Characters and their equivalents on a keyboard.
 _EQUIVALENTS = {
@@ -43,13 +43,13 @@ _CHARACTER = rf"\u1025\0*\u102e|[{_NO_BLANKS}](?:\0*[\u0300-\u036f\u3099\u309a])
 _UNSPACED = re.compile(_CHARACTER)
 _WORD = re.compile(rf"{_CHARACTER}|[^\s{_NO_BLANKS}]+")
 _LETTER = r"[^\W\d_]"
-# Each pattern starts with the replaced character and checks the character before it afterwards, so `re` can skip to
-# that character. This takes a seventh of the time.
+# The patterns below first match the character to replace, and only then check the character before it. So `re` can skip
+# to the next such character, which takes a seventh of the time.
 #: A letter changed by the author of a quotation: `[T]he`.
 _CHANGED_LETTER = re.compile(rf"\[(?<!\w\[)({_LETTER}{_MARK}*)\](?={_LETTER})")
 #: Emphasis in Markdown, but not `*p` or `__init__`.
 _EMPHASIS = re.compile(r"(\*(?<![\w*]\*)\*{0,2}|_(?<![\w*]_))(?=[^\W_])([^*_]{1,300})(?<!\s)\1(?![\w*])")
-#: `__several words__`; one word between two underscores can be a name, as `__init__`.
+#: Emphasis as in `__several words__`; a single word between underscores can be a name, such as `__init__`.
 _STRONG = re.compile(r"(__(?<!\w__))(?=[^\W_])([^*_]{1,300}?\s[^*_]{0,300}?)(?<!\s)\1(?!\w)")
 #: A footnote mark at the end of a sentence (`end.[3] The`, `end.³`), or in Markdown (`word[^3]`). In other places, a
 #: number in brackets can be an index (`x[3]`, `f(a,[3])`, in F# `items.[3]`), and a raised number an exponent (`m²`).
@@ -129,7 +129,7 @@ def _replaced(text: str) -> str:
         replaced = pattern.sub(_without_emphasis, replaced)
     for pattern in (_FOOTNOTE_MARK, _HYPHEN, _UNIT):
         replaced = pattern.sub(lambda found: _LEFT_OUT * len(found[0]), replaced)
-    # A minus sign always counts; before a number it is equal to a hyphen.
+    # Replace a minus sign before a number by a hyphen, so that both compare equal. It is not loose punctuation.
     replaced = _MINUS.sub("-", _LOOSE.sub(" ", replaced))
     # All replacements keep the length, so the marks are at their old positions.
     return replaced if text.isascii() else re.sub(_MARK, lambda found: text[found.start()], replaced)
@@ -174,12 +174,12 @@ class CanonicalText:
         return None if at < 0 else bisect_right(self._starts, at + 1) - 1
 
     def place(self, start: int, end: int) -> tuple[int, int]:
-        """Return the range of characters of a non-empty half-open range of words."""
+        """Return the range of characters that a half-open, non-empty range of words takes in the text."""
         return self._spans[start][0], self._spans[end - 1][1]
 
     @cached_property
     def readings(self) -> tuple[CanonicalText, ...]:
-        """This text, and if it has en dashes between letters, also the text with these as dashes, not hyphens."""
+        """This text; if it has en dashes between letters, also a version that reads them as dashes, not as hyphens."""
         dashed = _EN_DASH.sub("—", self.text) if "–" in self.text else self.text
         return (self,) if dashed == self.text else (self, CanonicalText(dashed))
 

@@ -30,7 +30,7 @@ _BLOCK = re.compile(
     rf"(?:{_BLOCK_START}.*(?:\n|\Z)(?:(?<=[^\s.!?…:;>”\"]\n)[ \t]*[^\W\d_A-Z].*(?:\n|\Z))*)+", re.MULTILINE
 )
 _BLOCK_MARK = re.compile(_BLOCK_START, re.MULTILINE)
-#: A line that names the source of the block quote before it.
+#: A line that begins with a dash, and names the source of the block quote before it.
 _DASH_LINE = re.compile(r"[ \t]*(?:—|―|–|--+|-)[ \t]*(\S.*)")
 _DASH_LINE_AFTER = re.compile(r"\n?[ \t]*(?:—|―|–|--+)[ \t]*(\S.*)$", re.MULTILINE)
 _SINGLE_MARKS = re.compile(r"(?<!\w)(?:‘([^‘\n]+?)’|‹([^‹›\n]+?)›|‚([^‚\n]+?)[‘’])(?!\w)")
@@ -78,7 +78,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     notes = {note[1] or note[2]: note[3] for note in footnotes}
     blocks = [*_blocks(text)]
     found = [*marked, *(block for block, _ in blocks)]
-    # Ignore quotation marks in the name of a source, because they mark no quotation.
+    # Ignore quotation marks in footnotes and in the names of sources, because they do not mark a quotation.
     names = sorted([*(note.span() for note in footnotes), *(line for _, line in blocks)])
     starts = [start for start, _ in names]
 
@@ -99,7 +99,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
 
 
 def unpaired_marks(text: str, quotations: Sequence[Quotation]) -> int:
-    """Return the number of quotation marks outside of quotations, except for inches."""
+    """Return the number of quotation marks outside of quotations, without inch marks."""
     places = [*(quotation.place for quotation in quotations if quotation.place), *quotations_between_marks(text)]
     at, count = 0, 0
     for start, end in [*sorted(places), (len(text), len(text))]:
@@ -168,10 +168,10 @@ def named_quotations(listed: object) -> list[Quotation]:
 
 
 def _between_marks(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the quotations between marks, each with its range of characters, which includes the marks."""
+    """Yield the quotations in quotation marks, each with its range of characters, which includes the marks."""
     for start, end in quotations_between_marks(text):
         if not (text[start] == '"' and text[start + 1 : start + 2].isspace()):
-            # A paragraph of a quotation that the next paragraph continues has no closing mark.
+            # If the quotation continues in the next paragraph, this paragraph has no closing mark.
             is_closed = end - start > 1 and _ANY_MARK.match(text[end - 1]) is not None
             yield text[start + 1 : end - is_closed], (start, end)
     for pattern in (_SINGLE_MARKS, _LATEX_MARKS):

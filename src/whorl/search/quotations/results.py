@@ -42,8 +42,8 @@ class Quotation:
         place: Half-open range of characters in the text, with the marks; None if it was given alone.
         source: Name of the source in the text, or None.
         references: Names that the source may have in a store, the likeliest first.
-        is_certain: Whether `source` certainly names a document. If the store then lacks the document, the user gets a
-            note.
+        is_certain: Whether `source` certainly names a document. If it does and the store lacks the document, the user
+            gets a note.
     """
 
     quote: str
@@ -116,7 +116,7 @@ class LookUp:
 
     Args:
         documents: Number of documents in the store.
-        read: Number of documents that were read; each has at least one of the runs, or all words.
+        read: Number of documents that were read; each has at least one of the runs, or all words of the quotation.
         is_complete: Whether every document that could have the quotation word for word was read.
     """
 

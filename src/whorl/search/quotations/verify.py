@@ -53,30 +53,30 @@ from whorl.search.quotations.results import (
 if TYPE_CHECKING:
     from whorl.search.document_references import References
 
-#: Minimum number of words of a run that counts as taken from a document, and number of words of a looked-up run.
+#: Minimum number of words of a run that counts as taken from a document, and number of words of a run to look up.
 RUN_WORDS, _LOOKED_UP_WORDS = 5, 4
 #: Minimum number of words of a quotation that may be edited.
 FEWEST_WORDS = 8
-#: Maximum share of different words in an edited quotation. Stitched runs may explain a quotation better if it has at
-#: least `MANY_EDITS` edits.
+#: Maximum share of different words in an edited quotation. If it has at least `MANY_EDITS` edits, runs from several
+#: places may explain it better.
 MOST_EDITED, MANY_EDITS = 0.25, 5
 #: Maximum share of a stitched quotation's words that are in no run.
 MOST_UNEXPLAINED = 0.2
 #: Maximum number of runs in a look-up, of documents to read after a look-up, and of look-ups for a quotation.
 _RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
-#: Maximum number of documents to read because they have all words of a quotation, and number to read at once.
+#: Maximum number of documents to read because they have the words of a quotation, and number to read at once.
 MOST_HOLDERS, _HOLDERS_AT_ONCE = 500, 20
-#: Maximum number of words that such a document must have, of words with a digit among them, and of characters of a run
-#: of CJK, Thai or similar characters.
+#: Maximum number of words to choose from a quotation to find these documents, of chosen words with a digit, and of
+#: characters of a run of CJK, Thai or similar characters.
 _MOST_REQUIRED, _MOST_NUMBERS, _MOST_UNSPACED = 8, 3, 60
-#: If these words and their neighbours are at least `_FEWEST_PAIRS` pairs: share of the pairs that such a document must
-#: have unbroken in each half, and number of other pairs that it must have if many documents have this share.
+#: Pairs of a chosen word and a neighbour are looked up if there are at least `_FEWEST_PAIRS`. A document must have the
+#: share `_INTACT` of each half of the pairs; if too many documents have this share, also `_NARROWING_PAIRS` others.
 _INTACT, _FEWEST_PAIRS, _NARROWING_PAIRS = 0.2, 6, 2
-#: Preferred length of these words: shorter ones are frequent, and longer ones are more often broken at a line end.
+#: Preferred length of a chosen word: shorter words are frequent, and longer words are more often broken at a line end.
 _WORD_LETTERS = 6
-#: Maximum number of phrases, and of their words, that rank these documents.
+#: Maximum number of phrases that rank the documents with a quotation's words, and of words in each phrase.
 _RANKING_PHRASES, _RANKING_WORDS = 8, 32
-#: Maximum product of the lengths of quotation and document, in words, for an alignment.
+#: Maximum product of the lengths of a quotation and a document, in words; longer ones are not aligned.
 _MOST_CELLS = 200_000_000
 _MOST_PLACES = 10
 #: Maximum number of characters of cached documents in canonical form.
@@ -86,7 +86,7 @@ _BROKEN = re.compile(r"(?<=[^\W\d_])[-\u00ad‐‑] (?=[^\W\d_])")
 _SIC = re.compile(r"\[sic!?\]", re.IGNORECASE)
 #: A footnote mark, or the target of a link in Markdown.
 _MARK = re.compile(r"\[\^?\w{1,40}\]|\]\(\S*\)|[¹²³⁰⁴-⁹]+")
-#: An ellipsis, or an insertion in brackets, but no footnote mark or link.
+#: An ellipsis, or an insertion in brackets, but not a footnote mark or a link.
 _GAP = re.compile(r"\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…|(?<![.,;:!?\]])\[(?!\^)[^\]]{2,60}\](?!\()")
 
 
@@ -169,13 +169,13 @@ class _Documents:
         return found
 
     def having(self, phrases: Collection[str]) -> list[str]:
-        """Return the ids of the documents with the most phrases, the best first."""
+        """Return the ids of the documents that contain the most of the phrases, the best first."""
         hits = self._engine.search(BoundPlan(_any_of(phrases)), start=0, rows=_ROWS + 1).hits
         self._names |= {hit.id: hit.name for hit in hits}
         return [hit.id for hit in hits if hit.id != self._own_id][:_ROWS]
 
     def holders(self, clause: Bool[BoundLeaf], seen: Collection[str], most: int) -> tuple[list[str], int]:
-        """Return the ids of at most `most` unseen documents that match, and the number of all other matches."""
+        """Return the ids of at most `most` matching documents not in `seen`, and the number of further matches."""
         left_out = {*seen, *([self._own_id] if self._own_id else [])}
         without = (DocumentIds("read documents", ((0.0, tuple(left_out)),)),) if left_out else ()
         page = self._engine.search(BoundPlan(Bool(must=(clause,), must_not=without)), start=0, rows=most)
@@ -211,7 +211,7 @@ class _Match:
     Args:
         at: Index in the document where the quotation begins, or where each of its parts (between ellipses) begins, in
             order; empty if a part is missing.
-        alignments: The best place of each part; empty without an alignment.
+        alignments: The best place of each part; empty if the document was not aligned.
         runs: Runs of the quotation's words in the document.
         end: Index after the last word in the document, if it has the quotation in one piece.
     """
@@ -225,7 +225,7 @@ class _Match:
 
     @property
     def distance(self) -> float:
-        """Edit distance in words; infinity without an alignment."""
+        """Edit distance in words; infinity if the document was not aligned."""
         return sum(alignment.distance for alignment in self.alignments) if self.alignments else math.inf
 
 
@@ -249,7 +249,7 @@ class _Verifier:
         self._offsets = [start for start, part in parts if part.words]
         self._parts = [part for _, part in parts if part.words]
         self._words = [word for part in self._parts for word in part.words]
-        #: Index of the first word of each part, then the number of all words.
+        #: Index of the first word of each part, and at the end the number of all words.
         self._bounds = [0, *accumulate(len(part.words) for part in self._parts)]
         self._named = next((ids[name] for name in quotation.references if name in ids), None)
         if self._named is None and not quotation.is_certain:
@@ -325,8 +325,8 @@ class _Verifier:
     def _placed(self, match: _Match, unexplained: int) -> tuple[Verdict, tuple[QuotedPlace, ...]] | None:
         """Return the verdict and the places if one document has the quotation; otherwise None.
 
-        `unexplained` counts the quotation's words that are in no run. If there are at least MANY_EDITS edits, and
-        at least three times as many edits as unexplained words, runs explain the quotation better; return None.
+        `unexplained` is the number of the quotation's words that are in no run. If there are at least `MANY_EDITS`
+        edits, and at least three times as many as such words, runs explain the quotation better. Then return None.
         """
         if match.at:
             return self._in_one_piece(match)
@@ -363,7 +363,7 @@ class _Verifier:
         return tuple(places)
 
     def _stitches(self, matches: Sequence[_Match]) -> tuple[QuotedPlace, ...]:
-        """Return runs that cover the quotation, in order, from few documents."""
+        """Return the places of runs from few documents that together cover the quotation, in order."""
         is_open, places, left = np.full(len(self._words), True), [], list(matches)
         while left:
             best = max(left, key=lambda match: int(np.count_nonzero(is_open & self._covered([match]))))
@@ -390,7 +390,7 @@ class _Verifier:
         )  # fmt: skip
 
     def _range_in_quote(self, start: int, end: int) -> tuple[int, int]:
-        """Return the range of characters of words in one part of the quotation."""
+        """Return the range of characters in the quotation for a range of words in one part."""
         part = max(0, bisect_right(self._bounds, start, hi=len(self._bounds) - 1) - 1)
         if start == self._bounds[part] and start == end and part:
             part -= 1
@@ -399,7 +399,7 @@ class _Verifier:
         return low + offset, high + offset
 
     def _covered(self, matches: Iterable[_Match]) -> npt.NDArray[np.bool_]:
-        """Return a mask of the quotation's words that are in a run of any match."""
+        """Return a mask of the quotation's words that are in a run of any of the documents."""
         mask = np.zeros(len(self._words), np.bool_)
         for match in matches:
             for run in match.runs:
@@ -451,7 +451,7 @@ class _Verifier:
             yield self._compare(document_id, document)
 
     def _holder(self, read: Sequence[_Match]) -> list[_Match]:
-        """Read more documents with the words of the quotation until one has it word for word; return this match."""
+        """Read more documents with words of the quotation; return the first that has it word for word, if any."""
         words, self._is_complete = _required_words(self._words)
         if not words and self._is_complete:
             return []
@@ -471,7 +471,7 @@ class _Verifier:
             intact = self._clause_of_intact_pairs(pairs[:half]), self._clause_of_intact_pairs(pairs[half:])
             ids, left = self._store.holders(Bool(must=intact), seen, _HOLDERS_AT_ONCE)
             if left:
-                # Many documents have these pairs, so they must also have pairs that no read document has.
+                # Many documents have enough pairs, so also require pairs that none of the read documents has.
                 others = map(self._clause_of_pair, self._pairs_in_none(read))
                 clause = Bool(must=(*intact, *others), should=tuple(phrases))
                 ids, left = self._store.holders(clause, seen, most)
@@ -482,12 +482,12 @@ class _Verifier:
         return []
 
     def _is_pair(self, at: int) -> bool:
-        """Check whether a word and the next word are in one part, and in scripts with blanks between words."""
+        """Check whether a word and the next are in the same part, and both in a script with blanks between words."""
         is_inside = 0 <= at < len(self._words) - 1 and at + 1 not in self._bounds
         return is_inside and not any(map(is_unspaced, self._words[at : at + 2]))
 
     def _pairs_in_none(self, read: Sequence[_Match]) -> list[int]:
-        """Return the longest pairs of neighbouring words that no read document has in a run, by their first index."""
+        """Return the longest pairs of neighbouring words in no run of a read document, by the first word's index."""
         known = {at for match in read for run in match.runs for at in range(run.start, run.end - 1)}
         pairs = [at for at in range(len(self._words)) if self._is_pair(at) and at not in known]
         return sorted(pairs, key=lambda at: len(self._words[at] + self._words[at + 1]))[-_NARROWING_PAIRS:]
@@ -499,7 +499,7 @@ class _Verifier:
         return _any_of((*_spellings(pair), *others), 0.0)
 
     def _clause_of_intact_pairs(self, pairs: Sequence[int]) -> Bool[BoundLeaf]:
-        """Return a clause for documents with `_INTACT` of the pairs of neighbouring words, unbroken or joined."""
+        """Return a clause for documents that have the share `_INTACT` of the pairs, joined by a blank or full stop."""
         phrases = _any_of(sign.join(self._words[at : at + 2]) for at in pairs for sign in " .")
         return replace(phrases, min_should_match=math.ceil(_INTACT * len(pairs)))
 
@@ -564,10 +564,11 @@ class _Verifier:
 
 
 def _required_words(words: Sequence[str]) -> tuple[list[int], bool]:
-    """Choose words that a document with the quotation must have, except of scripts without blanks, by index.
+    """Return the indices of some words that a document must have if it has the quotation.
 
-    Also return whether the absence of the words proves the absence of the quotation. The neighbours of the first and
-    the last word are unknown, so leave these out if possible.
+    Also return whether the absence of these words proves the absence of the quotation. Words of scripts without blanks
+    are not chosen. The first and the last word are chosen only if the quotation is short: a document may join them to
+    other words.
     """
     inner = range(1, len(words) - 1) if len(words) > 3 else range(len(words))
     spaced = {words[at]: at for at in inner if not is_unspaced(words[at]) and any(tokens(words[at]))}
@@ -592,7 +593,7 @@ def _clauses_of_all_spellings(words: Sequence[str], chosen: Sequence[int], profi
     clauses = [_any_of((*_spellings(words[at]), *_other_spellings(words, at, profile)), 0.0) for at in chosen]
     runs = ["".join(run) for is_run, run in groupby(words, is_unspaced) if is_run]
     for run in runs[:_MOST_REQUIRED]:
-        # The index has words of a dictionary, whose bounds depend on the characters around them.
+        # The index splits a run by a dictionary; the bounds of the words depend on the characters around them.
         inside = tokens(run[:_MOST_UNSPACED])[1:-1]
         if len(inside) > 1:
             clauses.append(replace(_any_of(inside), min_should_match=len({*inside}) // 2))
@@ -603,7 +604,7 @@ def _clauses_of_all_spellings(words: Sequence[str], chosen: Sequence[int], profi
 
 
 def _other_spellings(words: Sequence[str], at: int, profile: str) -> Iterator[str]:
-    """Yield the phrases that a broken, joined or emphasised word can be in an index, except the usual phrase."""
+    """Yield the phrases that an index may have for a broken, joined or emphasised word, except the usual phrase."""
     word, before, after = words[at], words[at - 1] if at else "", words[at + 1] if at + 1 < len(words) else ""
     emphasised = [text for marks in ("_", "__") for text in (marks + word, word + marks, marks + word + marks)]
     cuts = () if any(map(str.isdigit, word)) else range(1, min(len(word), 40))
@@ -622,7 +623,7 @@ def _between_gaps(quote: str) -> list[tuple[int, int]]:
 
 
 def _characters_of(text: CanonicalText, words: tuple[int, int]) -> tuple[int, int]:
-    """Return the range of characters of words. For an empty range, return the position before the next word."""
+    """Return the range of characters for a range of words; for an empty range, the position before the next word."""
     start, end = words
     if start < end:
         return text.place(start, end)

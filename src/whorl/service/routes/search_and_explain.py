@@ -27,7 +27,7 @@ from whorl.store import Store
 
 
 class QueryBody(RequestBody):
-    """A query."""
+    """A query, and optionally a text that it refers to."""
 
     example: ClassVar[Example] = {"query": "FINGERPRINT:lease_40 AND NOT name:minutes", "plan": "calibrated", "rows": 5}
 
