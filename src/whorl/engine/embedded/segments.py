@@ -760,7 +760,7 @@ def merge_segments(
 
 
 def _token_intervals(kind: Sequence[PostingsReader]) -> Iterator[tuple[int, int]]:
-    """Yield half-open intervals of tokens, each with few enough postings to merge at a time."""
+    """Yield half-open intervals of tokens, each with so few postings that they can be merged at once."""
     bits = kind[0].token_bits
     intervals = 1 << min(bits - 1, (sum(map(len, kind)) // _POSTINGS_PER_MERGE).bit_length())
     step = (1 << bits) // intervals

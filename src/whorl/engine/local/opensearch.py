@@ -162,7 +162,7 @@ def _java_command(java: Path, heap: str, class_path: str) -> list[str]:
     return [str(java), f"-Xmx{heap}", "-Dfile.encoding=UTF-8", "--enable-native-access=ALL-UNNAMED", "-cp", class_path]
 
 
-#: Python program (watcher) that runs a command, and stops it when standard input ends. Standard input ends with the
+#: Python program (watcher) that runs a command, and stops it when its standard input ends: at the latest with the
 #: parent process.
 _WATCH = """
 import os, subprocess, sys, threading

@@ -52,7 +52,7 @@ class HitGroup(NamedTuple):
     """Hits with equal estimates.
 
     Attributes:
-        lowest: Lower end of the interval of the metric's share.
+        lowest: Lower end of the 95 % interval of the share that the metric measures.
         candidates, positions: Page of candidates that has the hits, and their positions on this page.
         number: Index of the hits' estimate in `estimates`.
         residual: Shares without common text; only for a group of one hit.
