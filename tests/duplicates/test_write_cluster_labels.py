@@ -27,7 +27,7 @@ class Remembering:
     def index_lag(self) -> int:
         return 0
 
-    def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
+    def read_all(self) -> Iterator[Mapping[str, ClusterLabel]]:
         yield dict(self.there)
 
     def labels_of(self, ids: Collection[str]) -> Mapping[str, ClusterLabel]:

@@ -34,7 +34,7 @@ class Counting:
     def counts(self, plan: BoundPlan) -> Mapping[str, int]:
         return {f"c{at}": self.size for at in range(5_000 // self.size)} if self.size else {}
 
-    def everything(self) -> Iterator[Mapping[str, ClusterLabel]]:
+    def read_all(self) -> Iterator[Mapping[str, ClusterLabel]]:
         yield self.labels_of(["1"])
 
 
