@@ -175,6 +175,18 @@ def rewritten(lines: bytes, decide: Decide, added: Added | None = None) -> bytes
     return out.getvalue()
 
 
+def test_added_members_leave_the_rest_of_a_line_unchanged() -> None:
+    """
+    Numbers keep their spelling, also those that no float has, and a name that occurs twice stays.
+    """
+    line = b'{"id": "a", "n": 1.10, "large": 1e400, "exact": 0.1234567890123456789, "id": "b", "text": "x y" }'
+    added = {"cluster": None, "similarity": 0.5}
+    end = b', "cluster": null, "similarity": 0.5}\n'
+    assert rewritten(b"\xef\xbb\xbf" + line + b" \r\n{}\n", lambda rows: [added for _ in rows]) == (
+        line[:-2] + end + b"{" + end[2:]
+    )
+
+
 VALUES = st.text(max_size=5) | st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.floats(-1e9, 1e9)
 
 

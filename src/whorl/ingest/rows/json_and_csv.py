@@ -8,7 +8,7 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Self
 
@@ -75,8 +75,10 @@ class JsonLinesFormat(RowFormat):
             for row, (_, line), more in zip(rows, lines, decide(rows), strict=True):
                 if more is None or isinstance(row.values, DocumentError) or isinstance(line, DocumentError):
                     continue
-                # Copy a line unchanged if nothing is added to it.
-                output = _line({**row.values, **more}) if more else line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n")
+                if more.keys().isdisjoint(row.values):
+                    output = _with_members(line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n"), more)
+                else:
+                    output = _line({**row.values, **more})
                 out.write(output + b"\n")
 
 
@@ -249,6 +251,15 @@ def _object(value: object) -> dict[str, object]:
     if isinstance(value, DocumentError):
         raise value
     raise DocumentError('a line is an object with at least "id" and "text"')
+
+
+def _with_members(line: bytes, added: Mapping[str, object]) -> bytes:
+    """Add members at the end of an object, and copy the rest: a number such as 1.10 or 1e400 would change otherwise."""
+    if not added:
+        return line
+    members = line.rstrip()[:-1].rstrip()
+    separator = b"" if members.endswith(b"{") else b", "
+    return members + separator + _line(dict(added))[1:]
 
 
 def _line(values: object) -> bytes:
