@@ -263,6 +263,22 @@ def test_orders_by_the_values_of_a_field(store: Store) -> None:
         store.search("*", sort=[Order("content")])
 
 
+def test_a_sort_by_values_of_several_types(tmp_path: Path) -> None:
+    """
+    Numbers and dates go before texts, which are not compared with them; a warning says so.
+    """
+    values: dict[str, int | float | str] = {"five": 5, "half": 0.5, "word": "abc"}
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("none", "text")])
+        store.index(Document(name, "text", properties={"n": value}) for name, value in values.items())
+        page = store.search("*", sort="n asc")
+        assert [hit.id for hit in page.hits] == ["half", "five", "none", "word"]
+        assert page.warnings == ("sort: 'n' also has text; documents that have only that come last",)
+        store.delete(["word"])
+        store.index([Document("other", "text", properties={"m": "b"})])
+        assert store.search("*", sort="m").warnings == ()
+
+
 @pytest.mark.parametrize("text", ["size descending", "size desc name", "size,", "", "size desc desc"])
 def test_malformed_sort(store: Store, text: str) -> None:
     """

@@ -178,6 +178,16 @@ class QueryReader:
             )
         return replace(key, places=tuple((kind, places[kind]) for kind in kinds if kind in places))
 
+    def sort_warnings(self, keys: Iterable[Order]) -> Iterator[str]:
+        """Yield a warning for each field whose values have types that a sort does not compare."""
+        for key in keys:
+            places = (self.places(key.field) if key.field else None) or {}
+            sorted_kinds = [kind for kind, _ in key.places]
+            others = [kind for kinds in _SORTED_BY for kind in kinds if kind in places and kind not in sorted_kinds]
+            if others:
+                names = " and ".join(kind.value for kind in others)
+                yield f"sort: {key.field!r:.80} also has {names}; documents that have only that come last"
+
     def content_places(self) -> Collection[str]:
         return set((self._engine.fields().resolve_name("TEXT", self.names) or {}).values())
 
@@ -298,6 +308,7 @@ class PreparedQuery:
         is_whole = self._calibrated is None or self._calibrated.is_whole
         if gaps or not is_whole:
             page = replace(page, is_total_exact=False, warnings=(*page.warnings, *gaps))
+        page = replace(page, warnings=(*page.warnings, *self.reader.sort_warnings(keys)))
         if isinstance(sort, str) and any(key.field is None for key in keys) and self.reader.places(_SCORE):
             warning = "sort: 'score' is the score of a hit; '@score' sorts by the field of that name"
             page = replace(page, warnings=(*page.warnings, warning))

@@ -177,7 +177,7 @@ def rewritten(lines: bytes, decide: Decide, added: Added | None = None) -> bytes
 
 def test_added_members_leave_the_rest_of_a_line_unchanged() -> None:
     """
-    Numbers keep their spelling, also those that no float has, and a name that occurs twice stays.
+    Numbers keep their spelling even if a float cannot hold them, and a name that occurs twice stays.
     """
     line = b'{"id": "a", "n": 1.10, "large": 1e400, "exact": 0.1234567890123456789, "id": "b", "text": "x y" }'
     added = {"cluster": None, "similarity": 0.5}

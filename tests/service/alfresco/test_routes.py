@@ -471,6 +471,16 @@ def test_a_node_whose_id_is_a_path(tmp_path: Path) -> None:
             assert client.get(f"{NODES}/{path}").json()["entry"]["id"] == "letters/2024/offer.txt"
 
 
+def test_an_id_that_is_the_dbid_of_another(tmp_path: Path) -> None:
+    """
+    The id in a hit names this document, also if another document has it as its DBID.
+    """
+    with open_store(tmp_path) as store:
+        store.index([Document("456", "one", properties={"DBID": 123}), Document("123", "two")])
+        client = TestClient(create_app(store))
+        assert [client.get(f"{NODES}/{name}").json()["entry"]["id"] for name in ("123", "456")] == ["123", "456"]
+
+
 def test_include_and_fields_of_a_node(embedded_service: TestClient) -> None:
     """
     `include` takes a list or names separated by commas; `fields` leaves out all other keys.

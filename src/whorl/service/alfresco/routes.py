@@ -294,8 +294,9 @@ def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIR
     @router.get(f"{NODES}/{{node_id:path}}", summary="One node")
     def node(node_id: Annotated[str, Path(examples=["lease"])], query: Annotated[NodeQuery, Query()]) -> dict[str, Any]:
         """A document as a node, by the id in a hit or by any other id of the document."""
-        document_id = store.engine.resolve([node_id]).get(node_id, node_id)
-        stored = store.documents([document_id]).get(document_id)
+        # The id of a document has precedence over an equal DBID of another document.
+        found = store.documents([node_id]) or store.documents(store.engine.resolve([node_id]).values())
+        stored = next(iter(found.values()), None)
         if stored is None:
             raise UnknownDocumentError(node_id)
         entry = node_entry(stored, store.names, query.include)
