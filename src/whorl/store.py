@@ -313,8 +313,8 @@ class Store:
         """Return a verdict on each quotation of a text: whether a document contains it word for word, and where.
 
         Args:
-            reference: A document of the store, which is never named as the source of its own quotations; or the name of
-                the text in `source`.
+            reference: A document of the store, which is never the source of its own quotations; with `source`, the id
+                of a document that holds this text.
             options: The options. `rows` and `start` are ignored; all quotations are returned.
             source: A text that need not be in the store.
             quotations: Quotations instead of a text, each with a `quote` and, if wanted, a `source`: the document that
@@ -337,6 +337,8 @@ class Store:
             self._require_named(reference, source, "the id of a document, a text as source, or quotations")
             options = operation_of(VerifyOperation, options, keywords)
             text, own_id = self._text_and_id(reference, source)
+            if own_id is None and reference != SOURCE:
+                own_id = reference
             verification = verification_of(self.engine, self.references, text, own_id, options)
         return replace(verification, warnings=(*verification.warnings, *gap_warnings(self.engine, "sketches")))
 

@@ -64,6 +64,16 @@ def test_status(text: str, verdicts: str, status: int) -> None:
     assert len(json.loads(result.stdout)["quotations"]) == 3
 
 
+def test_the_status_of_a_text_without_quotations(folder: Path) -> None:
+    """
+    A text without quotations passes the gate: no quotation is wrong.
+    """
+    (folder / "plain.md").write_text("Nothing is quoted in here.", encoding="utf-8")
+    result = whorl("verify", "--store", "store", "plain.md", "--fail-on", "absent,edited,stitched,misattributed")
+    assert (result.exit_code, result.stdout.split(":")[0]) == (0, "No quotation found")
+    assert whorl("verify", "--store", "store", "plain.md", "--all", "--fail-on", "absent").exit_code == 1
+
+
 def test_json_and_csv(text: str) -> None:
     """
     JSON has the ranges of quotations and places, CSV a line for each quotation.
@@ -106,6 +116,20 @@ def test_html(folder: Path) -> None:
     report = (folder / "report.html").read_text(encoding="utf-8")
     assert "<title>Quotations of page.html</title>" in report
     assert "over the lazy dog</blockquote>" in report
+
+
+@pytest.mark.process
+def test_an_html_file_in_the_store(folder: Path) -> None:
+    """
+    An HTML file in the store is not its own source; it is the source of another file of its name.
+    """
+    page = folder / "notes" / "page.html"
+    page.write_text("<title>Cheese</title><p><q>Cheese is made on the green moon by night</q></p>", encoding="utf-8")
+    assert whorl("index", "--store", "store", "notes").exit_code == 0
+    (folder / "page.html").write_text("<q>Cheese is made on the green moon by night</q>!", encoding="utf-8")
+    for name, verdict in (("notes/page.html", "absent"), ("page.html", "exact")):
+        values = json.loads(whorl("verify", "--store", "store", "--json", name).stdout)
+        assert [quotation["verdict"] for quotation in values["quotations"]] == [verdict]
 
 
 def test_a_document(folder: Path) -> None:

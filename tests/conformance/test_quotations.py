@@ -51,3 +51,15 @@ def test_one_of_many_near_copies(store: Store) -> None:
     assert [each.places[0].id for each in verified[:2]] == ["near 98", "near 99"]
     assert [each.look_up.is_complete for each in verified if each.look_up] == [True] * 3
     store.delete([document.id for document in (*others, *exact)])
+
+
+def test_copies_of_a_text(store: Store) -> None:
+    """
+    Documents with the given text are left out: without the others, its sentences are absent.
+    """
+    text = "Sentences of a letter that no other document has at all. They are in its copies, though, word for word."
+    store.index([Document("letter 1", text), Document("letter 2", text.replace(" ", "\n"))])
+    verification = store.verify(source=text, all=True)
+    assert [quotation.verdict.value for quotation in verification.quotations] == ["absent", "absent"]
+    assert verification.warnings[0].endswith("so left out 'letter 1', 'letter 2'")
+    store.delete(["letter 1", "letter 2"])

@@ -33,6 +33,7 @@ from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import plural, printable, title_of
 from whorl.search.quotations.extract_quotations import quotations_in_json
 from whorl.search.quotations.results import Verdict, Verification, VerifiedQuotation, verdicts_named
+from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.store import Store
 
 #: Suffixes of files whose markup shows the quotations. Text extraction would remove the markup.
@@ -86,9 +87,11 @@ def verify(
 
 
 def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tuple[Read, Verification]:
-    suffix = PurePath(named).suffix.lower()
+    suffix, own_id = PurePath(named).suffix.lower(), SOURCE
     if suffix in _NOTATIONS and is_file(named):
         text = source_text(named, with_notation=True)
+        if suffix in _HTML_SUFFIXES:
+            own_id = store.references.id_by_path(named) or SOURCE
     else:
         meant = referent(store, named, is_file_expected=True)
         if meant.text is None:
@@ -104,7 +107,7 @@ def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tupl
             )
         # Mark the text as HTML, because HTML without a head or block quotes is not recognised.
         source = f"<html>{text}" if suffix in _HTML_SUFFIXES else text
-        verification = store.verify(options=options, source=source)
+        verification = store.verify(own_id, options, source=source)
         return Read(named, kind, verification.text), verification
     return Read(named, kind, text), store.verify(quotations=given)
 

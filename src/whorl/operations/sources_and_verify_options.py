@@ -48,7 +48,8 @@ class VerifyOperation:
     )
     fail_on: str | None = option(
         None,
-        "End with status 1 if a quotation has one of these verdicts, separated by commas.",
+        "End with status 1 if a quotation has one of these verdicts, separated by commas; a text without quotations "
+        "ends with 0.",
         "VERDICTS",
         absent=only("cli", because="returns the verdicts"),
     )

@@ -97,7 +97,7 @@ class References:
         return {**ids, **self.other_ids(name for name in wanted if name not in ids)}
 
     def other_ids(self, references: Iterable[str]) -> dict[str, str]:
-        ids = ((name, self._id_by_path(name) or self._id_by_name(name)) for name in references)
+        ids = ((name, self.id_by_path(name) or self._id_by_name(name)) for name in references)
         return {name: document_id for name, document_id in ids if document_id is not None}
 
     def keys(self, ids: Iterable[str]) -> dict[str, str]:
@@ -119,7 +119,7 @@ class References:
                 reference.
         """
         is_own = reference in (ids := self._engine.resolve([reference]))
-        document_id = ids[reference] if is_own else self._id_by_path(reference)
+        document_id = ids[reference] if is_own else self.id_by_path(reference)
         reads = self._folder is not None and (document_id is None or not self._engine.keeps_texts)
         text = self._read(self._absolute(reference)) if reads else None
         if document_id is None and text is None:
@@ -178,12 +178,16 @@ class References:
 
     def document_with(self, text: str) -> str | None:
         """Return the id of the first document with this text; None if no document has it, or if the text is blank."""
+        return next(iter(self.documents_with(text)), None)
+
+    def documents_with(self, text: str) -> list[str]:
+        """Return the ids of the documents with this text, apart from white space; none for a blank text."""
         words = text.split()
         with suppress(SchemaError, ParameterError):
             ids = sorted(self._same(text)) if words and not self._begins_unlike_all(text) else []
             texts = self._engine.texts(ids) if ids else {}
-            return next((document_id for document_id in ids if texts.get(document_id, "").split() == words), None)
-        return None
+            return [document_id for document_id in ids if texts.get(document_id, "").split() == words]
+        return []
 
     def _begins_unlike_all(self, text: str) -> bool:
         """Return True if one passage hash proves that no document has the beginning of the text.
@@ -225,7 +229,8 @@ class References:
                 return f"the file {reference} has changed since it was indexed; the text in the store counts"
         return None
 
-    def _id_by_path(self, reference: str) -> str | None:
+    def id_by_path(self, reference: str) -> str | None:
+        """Return the id of the document that was read from the file with this path."""
         normal = posixpath.normpath(reference)
         if normal != reference and normal in self._engine.documents([normal]):
             return normal

@@ -275,6 +275,25 @@ def test_a_document_is_not_its_own_source(store: Store) -> None:
     store.delete(["letter"])
 
 
+def test_a_copy_of_the_text_is_not_a_source(store: Store) -> None:
+    """
+    A document with the given text proves none of its quotations, nor does a copy of a document; a warning names them.
+    """
+    text = "It says “green cheese is the stuff of the moon” and “nothing else is up there”[^1].\n\n[^1]: letter"
+    store.index([Document("letter", text), Document("letter 2", f"{text}\n")])
+    message = "documents with this very text are no sources, so left out "
+    for verification, left_out in (
+        (store.verify(source=f" {text}"), "'letter', 'letter 2'"),
+        (store.verify("letter"), "'letter 2'"),
+    ):
+        assert [quotation.verdict for quotation in verification.quotations] == [Verdict.ABSENT] * 2
+        assert verification.quotations[1].notes == ("the named source is the text itself",)
+        assert verification.warnings == (message + left_out,)
+    (quotation,) = store.verify(source=f"It says “{text[:48]}”").quotations
+    assert (quotation.verdict, quotation.places[0].id) == (Verdict.EXACT, "letter")
+    store.delete(["letter", "letter 2"])
+
+
 def test_selected_quotations(store: Store) -> None:
     """
     Short quotations of a text are left out, every sentence can be checked, and ranges are those of the text.

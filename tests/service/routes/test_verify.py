@@ -21,7 +21,7 @@ def test_verdicts(client: TestClient) -> None:
     given = [{"quote": QUOTE, "source": "a"}, {"quote": QUOTE, "source": None}, {"quote": "green cheese"}]
     values = client.post("/api/v1/verify", json={"quotations": given}).json()
     assert [quotation["verdict"] for quotation in values["quotations"]] == ["exact", "exact", "absent"]
-    every = client.post("/api/v1/verify", json={"text": FIRST, "all": True}).json()
+    every = client.post("/api/v1/verify", json={"text": f"“{FIRST}”", "all": True}).json()
     assert [quotation["verdict"] for quotation in every["quotations"]] == ["exact"]
 
 

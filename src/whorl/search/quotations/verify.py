@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.engine.protocol import Engine
-from whorl.errors import ParameterError
+from whorl.errors import ParameterError, format_names, shorten_repr
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.operations import VerifyOperation
 from whorl.query.ast import WildcardCharacter
@@ -93,7 +93,7 @@ _GAP = re.compile(r"\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…|(?
 def verification_of(
     engine: Engine, references: References, text: str, own_id: str | None, options: VerifyOperation
 ) -> Verification:
-    """Verify the quotations of a text.
+    """Verify the quotations of a text. Documents with the same text are no sources, because they prove nothing.
 
     Args:
         references: Resolves the sources that the text names.
@@ -107,22 +107,32 @@ def verification_of(
         raise ParameterError(f"min_words must be at least 1, got {options.min_words}")
     plain, quotations = quotations_of(text, every_sentence=options.all)
     long = [quotation for quotation in quotations if len(CanonicalText(quotation.quote).words) >= options.min_words]
-    verification = verify_quotations(engine, references, plain, long, own_id=own_id)
+    copies = [key for key in references.documents_with(text) if key != own_id]
+    own_ids = frozenset([*copies, *([] if own_id is None else [own_id])])
+    verification = verify_quotations(engine, references, plain, long, own_ids=own_ids)
     unpaired = 0 if options.all else unpaired_marks(plain, quotations)
     marks = "quotation mark" if unpaired == 1 else "quotation marks"
     note = f"skipped {unpaired:,} {marks} without a counterpart in the paragraph"
     warnings = (*verification.warnings, note) if unpaired else verification.warnings
+    if copies:
+        left_out = format_names([*map(shorten_repr, copies)], 3)
+        warnings = (*warnings, f"documents with this very text are no sources, so left out {left_out}")
     return replace(verification, warnings=warnings, is_html=plain != text)
 
 
 def verify_quotations(
-    engine: Engine, references: References, text: str, quotations: Sequence[Quotation], *, own_id: str | None = None
+    engine: Engine,
+    references: References,
+    text: str,
+    quotations: Sequence[Quotation],
+    *,
+    own_ids: frozenset[str] = frozenset(),
 ) -> Verification:
     """Verify the given quotations.
 
     Args:
         references: Resolves the sources that the quotations name.
-        own_id: Id of the text, if it is a document of the store; the document is not a source of itself.
+        own_ids: Ids of the documents that are the text itself, and so no sources.
 
     Raises:
         ParameterError: A quotation has no word, or quotations are too many or too long.
@@ -130,7 +140,7 @@ def verify_quotations(
     if len(quotations) > MOST_QUOTATIONS:
         raise ParameterError(f"at most {MOST_QUOTATIONS:,} quotations are verified at once, got {len(quotations):,}")
     ids = references.ids(name for quotation in quotations for name in quotation.references)
-    store = _Documents(engine, own_id)
+    store = _Documents(engine, own_ids)
     verified = []
     for number, quotation in enumerate(quotations, 1):
         require_time()
@@ -145,8 +155,8 @@ def verify_quotations(
 class _Documents:
     """Reads documents of a store in canonical form, and caches recent documents."""
 
-    def __init__(self, engine: Engine, own_id: str | None) -> None:
-        self._engine, self._own_id = engine, own_id
+    def __init__(self, engine: Engine, own_ids: frozenset[str]) -> None:
+        self._engine, self.own_ids = engine, own_ids
         self._cached: OrderedDict[str, CanonicalText] = OrderedDict()
         self._characters = 0
         self._names: dict[str, str] = {}
@@ -170,14 +180,14 @@ class _Documents:
 
     def having(self, phrases: Collection[str]) -> list[str]:
         """Return the ids of the documents that contain the most of the phrases, the best first."""
-        hits = self._engine.search(BoundPlan(_any_of(phrases)), start=0, rows=_ROWS + 1).hits
+        hits = self._engine.search(BoundPlan(_any_of(phrases)), start=0, rows=_ROWS + len(self.own_ids)).hits
         self._names |= {hit.id: hit.name for hit in hits}
-        return [hit.id for hit in hits if hit.id != self._own_id][:_ROWS]
+        return [hit.id for hit in hits if hit.id not in self.own_ids][:_ROWS]
 
     def holders(self, clause: Bool[BoundLeaf], seen: Collection[str], most: int) -> tuple[list[str], int]:
         """Return the ids of at most `most` matching documents not in `seen`, and the number of further matches."""
-        left_out = {*seen, *([self._own_id] if self._own_id else [])}
-        without = (DocumentIds("read documents", ((0.0, tuple(left_out)),)),) if left_out else ()
+        left_out = tuple(self.own_ids.union(seen))
+        without = (DocumentIds("read documents", ((0.0, left_out),)),) if left_out else ()
         page = self._engine.search(BoundPlan(Bool(must=(clause,), must_not=without)), start=0, rows=most)
         self._names |= {hit.id: hit.name for hit in page.hits}
         return [hit.id for hit in page.hits], page.total - len(page.hits)
@@ -251,7 +261,9 @@ class _Verifier:
         self._words = [word for part in self._parts for word in part.words]
         #: Index of the first word of each part, and at the end the number of all words.
         self._bounds = [0, *accumulate(len(part.words) for part in self._parts)]
-        self._named = next((ids[name] for name in quotation.references if name in ids), None)
+        named = next((ids[name] for name in quotation.references if name in ids), None)
+        self._names_itself = named in store.own_ids
+        self._named = None if self._names_itself else named
         if self._named is None and not quotation.is_certain:
             # Words in brackets that name no document are not meant as a source, so drop them.
             self._quotation = replace(quotation, source=None, references=())
@@ -289,7 +301,9 @@ class _Verifier:
             )
         elif not self._is_complete and verdict is Verdict.ABSENT:
             notes.append("its words cannot all be looked up, so its absence is not proved")
-        if self._is_of_unknown_source:
+        if self._names_itself:
+            notes.append("the named source is the text itself")
+        elif self._is_of_unknown_source:
             notes.append(f"the store has no document {self._quotation.source!r:.200}")
         return VerifiedQuotation(
             self._quotation, len(self._words), verdict, self._named, places[:_MOST_PLACES], looked_up, tuple(notes)
