@@ -169,6 +169,36 @@ def test_few_of_many_holders_are_read(tmp_path: Path) -> None:
             assert quotation.look_up.read < 25
 
 
+def test_a_quotation_of_another_document_than_the_named_one(tmp_path: Path) -> None:
+    """
+    A quotation that another document has word for word is misattributed, not stitched of the named one's parts.
+    """
+    words = LEASE.split()
+    parts = words[:10], words[20:30]
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("lease", LEASE), Document("digest", f"In short: {' '.join([*parts[0], *parts[1]])}!")])
+        quote = " ".join([*parts[0], *parts[1]])
+        assert (judged(store, quote, "lease").verdict, judged(store, quote).verdict) == (
+            Verdict.MISATTRIBUTED,
+            Verdict.EXACT,
+        )
+        store.delete(["digest"])
+        assert judged(store, quote, "lease").verdict is Verdict.STITCHED
+
+
+@pytest.mark.parametrize("spelling", ["gar-\nden", "_garden_", "garden[^7]", "*garden*"])
+def test_a_document_that_spells_a_word_like_no_near_copy(tmp_path: Path, spelling: str) -> None:
+    """
+    The only holder of a quotation is found among near-copies with another sign, also if it breaks or marks a word.
+    """
+    text = "After the first year, the tenant may use the {} {}5 days of the week until the lease ends."
+    with open_store(tmp_path / "store") as store:
+        near = [Document(f"{number:02}", f"{number} {text.format('garden', '+')}") for number in range(30)]
+        store.index([*near, Document("other", text.format(spelling, "<"))])
+        quotation = judged(store, text.format("garden", "<"))
+    assert (quotation.verdict, [place.id for place in quotation.places]) == (Verdict.EXACT, ["other"])
+
+
 def test_any_run_of_words_is_exact(tmp_path: Path) -> None:
     """
     Every run of words of near-copies is exact, and is found in a document with the run as a substring.

@@ -72,6 +72,8 @@ _MOST_REQUIRED, _MOST_NUMBERS, _MOST_UNSPACED = 8, 3, 60
 #: Pairs of a chosen word and a neighbour are looked up if there are at least `_FEWEST_PAIRS`. A document must have the
 #: share `_INTACT` of each half of the pairs; if too many documents have this share, also `_NARROWING_PAIRS` others.
 _INTACT, _FEWEST_PAIRS, _NARROWING_PAIRS = 0.2, 6, 2
+#: Largest number of a footnote mark that may be between two words of such a pair.
+_MOST_FOOTNOTES = 40
 #: Preferred length of a chosen word: shorter words are frequent, and longer words are more often broken at a line end.
 _WORD_LETTERS = 6
 #: Maximum number of phrases that rank the documents with a quotation's words, and of words in each phrase.
@@ -323,9 +325,10 @@ class _Verifier:
             alone = self._unexplained([own])
             if (placed := self._placed(own, min(alone, unexplained))) is not None:
                 return placed
-            if self._is_near(own):
+            is_elsewhere = any(len(match.at) == 1 for match in others)
+            if self._is_near(own) and not is_elsewhere:
                 return Verdict.STITCHED, self._stitches(everything)
-            if alone <= MOST_UNEXPLAINED * len(self._words):
+            if alone <= MOST_UNEXPLAINED * len(self._words) and not is_elsewhere:
                 return Verdict.STITCHED, self._stitches([own])
         best = min(others, key=lambda match: (not match.at, len(match.at), match.distance), default=None)
         if best is not None and (placed := self._placed(best, unexplained)) is not None:
@@ -510,7 +513,8 @@ class _Verifier:
         """Return a clause for documents with two neighbouring words, or with one of them in another spelling."""
         pair = " ".join(self._words[at : at + 2])
         others = (text for word in (at, at + 1) for text in _other_spellings(self._words, word, self._store.profile))
-        return _any_of((*_spellings(pair), *others), 0.0)
+        footnoted = (pair.replace(" ", f" {number} ") for number in range(1, _MOST_FOOTNOTES + 1))
+        return _any_of((*_spellings(pair), *others, *footnoted), 0.0)
 
     def _clause_of_intact_pairs(self, pairs: Sequence[int]) -> Bool[BoundLeaf]:
         """Return a clause for documents that have the share `_INTACT` of the pairs, joined by a blank or full stop."""
