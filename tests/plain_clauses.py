@@ -81,8 +81,12 @@ class PlainStore:
                     return True
                 return has_words and self.has_words(clause, document, field)
             case ast.Term(text=text, form=form) | ast.Phrase(text=text, form=form):
-                if types == {"keyword"} or (form is ast.Form.EXACT and "text" in types):
+                if types == {"keyword"}:
                     return text in texts
+                if form is ast.Form.EXACT and "text" in types:
+                    types_of_text = {"integer", "float", "boolean", type_of(text)}
+                    others = [value for value in values(document, field) if type_of(value) in types_of_text]
+                    return text in texts or any(self.is_same(value, text) for value in others)
                 has_words = bool(types & {"text", "words"}) and self.has_words(clause, document, field)
                 return has_words or any(self.is_same(value, text) for value in values(document, field))
             case _:
@@ -111,6 +115,9 @@ class PlainStore:
         return True
 
     def has_words(self, clause: Any, document: Document, field: str) -> bool:
+        if "text" in self.types[field] and not any(type_of(value) == "text" for value in values(document, field)):
+            # The digits of numbers and dates are no words.
+            return False
         separated = apart if field == "name" else str
         placed = places(tuple(split(separated(str(value))) for value in values(document, field)))
         if field == "name":

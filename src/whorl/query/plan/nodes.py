@@ -258,7 +258,7 @@ class BoundPlan:
     warnings: tuple[str, ...] = ()
 
 
-def match_any(members: tuple[Leaf, ...], weight: float) -> Bool[Leaf | MatchAll]:
+def match_any(members: tuple[Leaf | Bool[Leaf], ...], weight: float) -> Bool[Leaf | MatchAll]:
     """Return a plan that scores `weight` once if any of the tests matches. The tests must have weight 0."""
     return Bool(must=(MatchAll(weight),), should=members, min_should_match=1)
 

@@ -259,7 +259,8 @@ _LISTED_FIELDS = 10
 _JUST_ANY = (ast.WildcardCharacter.ANY,)
 
 #: The test for one field; its weight is set later.
-_FieldTest: TypeAlias = Test | Nothing
+_FieldTest: TypeAlias = Test | Nothing | Bool[Test]
+_WORD_TESTS = (Words, FuzzyWord, InOrder)
 
 
 def resolve(
@@ -393,11 +394,26 @@ class _Resolver:
         tests = list(dict.fromkeys(tests))
         if len(tests) > 1:
             return match_any(tuple(tests), weight)
-        return tests[0] if isinstance(tests[0], Nothing) else replace(tests[0], weight=weight)
+        (test,) = tests
+        if isinstance(test, Bool):
+            return match_any((test,), weight)
+        return test if isinstance(test, Nothing) else replace(test, weight=weight)
 
     # Methods for clauses in one field, or in the default fields. Their tests have weight 0.
 
     def _field_tests(self, clause: ast.Leaf, places: Places) -> list[_FieldTest]:
+        """Return tests of a clause in a field, each of which matches only values of the type that it is for.
+
+        The index has the words of numbers and dates, too: -5 has the word 5. So in a field that holds texts and other
+        values, search words only in documents that have a text.
+        """
+        tests = self._tests_of_all_values(clause, places)
+        if Kind.KEYWORD not in places or places.keys() <= {Kind.TEXT, Kind.KEYWORD}:
+            return tests
+        has_text = Exists(places[Kind.KEYWORD], Kind.KEYWORD, 0.0)
+        return [Bool(must=(test, has_text)) if isinstance(test, _WORD_TESTS) else test for test in tests]
+
+    def _tests_of_all_values(self, clause: ast.Leaf, places: Places) -> list[_FieldTest]:
         match clause:
             case ast.Range():
                 return self._range_tests(clause, places)
@@ -429,10 +445,11 @@ class _Resolver:
         """Return tests for words, or tests for whole values if the field has no words or the form is EXACT."""
         if form is ast.Form.EXACT and Kind.KEYWORD in places:
             exact: list[_FieldTest] = [Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0)]
-            if Kind.DATE in places and date_of(text) is not None:
-                # Engines store a text that is a date as a date, even if the field also has other texts.
-                exact.append(value_of(Kind.DATE, places[Kind.DATE], text, self._now))
-            return exact
+            # A field of texts may also hold numbers, and dates: engines store a text that is a date as a date.
+            typed = {
+                kind: place for kind, place in places.items() if kind is not Kind.DATE or date_of(text) is not None
+            }
+            return self._tests_by_kind(typed, lambda kind, place: value_of(kind, place, text, self._now), clause, exact)
         tests: list[_FieldTest] = []
         if Kind.TEXT in places:
             tests += self._word_tests(clause, places[Kind.TEXT])

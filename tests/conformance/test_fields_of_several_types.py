@@ -1,0 +1,69 @@
+"""Tests of fields that hold numbers and dates in some documents and texts in others, on every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from whorl import Document, Store
+from whorl.model import PropertyValue
+
+VALUES: dict[str, PropertyValue | tuple[PropertyValue, ...]] = {
+    "minus five": -5,
+    "five": 5,
+    "five and a half": 5.5,
+    "date": "2012-01-01T00:00:00+02:00",
+    "word": "about five or 5",
+    "number as text": "5",
+    "several": (-7, "seven or 7"),
+}
+
+
+@pytest.fixture(scope="module")
+def mixed(store: Store) -> Iterator[Store]:
+    store.index(Document(f"mixed {name}", "a text", properties={"typed": value}) for name, value in VALUES.items())
+    yield store
+    store.delete([f"mixed {name}" for name in VALUES])
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("5", {"five", "word", "number as text"}),
+        ("-5", {"minus five", "word", "number as text"}),
+        ("5.5", {"five and a half"}),
+        ("five", {"word"}),
+        ('"or 5"', {"word"}),
+        ("fiv*", {"word"}),
+        ("2012*", set()),
+        ("01", set()),
+        ("2011-12-31", {"date"}),
+        ("seven", {"several"}),
+        ("[-5 TO 5]", {"minus five", "five"}),
+    ],
+)
+def test_numbers_and_words(mixed: Store, query: str, expected: set[str]) -> None:
+    """
+    A number matches equal numbers and words of texts, but not the digits of other numbers or of dates.
+    """
+    hits = mixed.search(f"typed:{query}", rows=50).hits
+    assert {hit.id.removeprefix("mixed ") for hit in hits} == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("5", {"five", "number as text"}),
+        ("-5", {"minus five"}),
+        ("5.5", {"five and a half"}),
+        ('"about five or 5"', {"word"}),
+        ('"2012-01-01T00:00:00+02:00"', {"date"}),
+    ],
+)
+def test_exact_values(mixed: Store, query: str, expected: set[str]) -> None:
+    """
+    An exact search finds the value in each of its types.
+    """
+    hits = mixed.search(f"=typed:{query}", rows=50).hits
+    assert {hit.id.removeprefix("mixed ") for hit in hits} == expected
