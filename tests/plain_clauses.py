@@ -84,8 +84,10 @@ class PlainStore:
                 if types == {"keyword"}:
                     return text in texts
                 if form is ast.Form.EXACT and "text" in types:
-                    types_of_text = {"integer", "float", "boolean", type_of(text)}
-                    others = [value for value in values(document, field) if type_of(value) in types_of_text]
+                    wanted = {type_of(text)}
+                    if isinstance(clause, ast.Term):
+                        wanted |= {"integer", "float", "boolean"}
+                    others = [value for value in values(document, field) if type_of(value) in wanted]
                     return text in texts or any(self.is_same(value, text) for value in others)
                 has_words = bool(types & {"text", "words"}) and self.has_words(clause, document, field)
                 return has_words or any(self.is_same(value, text) for value in values(document, field))

@@ -55,6 +55,7 @@ def test_numbers_and_words(mixed: Store, query: str, expected: set[str]) -> None
     ("query", "expected"),
     [
         ("5", {"five", "number as text"}),
+        ('"5"', {"number as text"}),
         ("-5", {"minus five"}),
         ("5.5", {"five and a half"}),
         ('"about five or 5"', {"word"}),
@@ -63,7 +64,7 @@ def test_numbers_and_words(mixed: Store, query: str, expected: set[str]) -> None
 )
 def test_exact_values(mixed: Store, query: str, expected: set[str]) -> None:
     """
-    An exact search finds the value in each of its types.
+    An exact search finds the value in each of its types; quotes mark a text.
     """
     hits = mixed.search(f"=typed:{query}", rows=50).hits
     assert {hit.id.removeprefix("mixed ") for hit in hits} == expected

@@ -445,10 +445,11 @@ class _Resolver:
         """Return tests for words, or tests for whole values if the field has no words or the form is EXACT."""
         if form is ast.Form.EXACT and Kind.KEYWORD in places:
             exact: list[_FieldTest] = [Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0)]
-            # A field of texts may also hold numbers, and dates: engines store a text that is a date as a date.
-            typed = {
-                kind: place for kind, place in places.items() if kind is not Kind.DATE or date_of(text) is not None
-            }
+            # Engines store a text that is a date as a date. Quotes mark a text: `=n:"7"` does not find the number 7.
+            others = {Kind.DATE} if date_of(text) is not None else set()
+            if isinstance(clause, ast.Term):
+                others |= {Kind.INTEGER, Kind.FLOAT, Kind.BOOLEAN}
+            typed: Places = {kind: place for kind, place in places.items() if kind in others}
             return self._tests_by_kind(typed, lambda kind, place: value_of(kind, place, text, self._now), clause, exact)
         tests: list[_FieldTest] = []
         if Kind.TEXT in places:

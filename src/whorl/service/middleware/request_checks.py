@@ -220,7 +220,10 @@ class HeadRequests:
         async def send_head(message: Message) -> None:
             if message["type"] == "http.response.body":
                 message = {**message, "body": b""}
+            # The server reads the method, too: it counts the bytes of a body, which HEAD does not have.
+            scope["method"] = "HEAD"
             await send(message)
+            scope["method"] = "GET"
 
         # The log reads the matched route from the scope, so change the scope in place.
         scope["method"] = "GET"
