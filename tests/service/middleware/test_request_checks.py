@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
@@ -17,6 +18,7 @@ from whorl.service.app import create_app
 from whorl.service.credentials import Credentials
 from whorl.service.middleware.request_checks import Hosts
 from whorl.service.route_paths import SEARCH, TICKETS
+from whorl.service.run import Connection
 from whorl.settings.settings import Settings
 
 pytestmark = pytest.mark.process
@@ -452,6 +454,23 @@ def test_the_same_without_a_body(embedded_service: TestClient, path: str) -> Non
     assert {name: value for name, value in head.headers.items() if name not in varying} == {
         name: value for name, value in get.headers.items() if name not in varying
     }
+
+
+@pytest.mark.process
+def test_no_defect_on_a_socket(tmp_path: Path) -> None:
+    """
+    A real server keeps the connection open after HEAD, and the service counts no error.
+    """
+    with (
+        open_store(tmp_path) as store,
+        listening(create_app(store), Connection) as url,
+        sending(url, b"") as connection,
+    ):
+        connection.sendall(b"HEAD /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n" * 2)
+        connection.sendall(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        received = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    assert received.count(b"HTTP/1.1 200 OK") == 3
+    assert b"whorl_errors_total{" not in received
 
 
 def test_head_without_get(embedded_service: TestClient) -> None:
