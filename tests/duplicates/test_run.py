@@ -103,6 +103,26 @@ def test_further_documents_are_compared_with_all_earlier_ones(tmp_path: Path, sp
         assert before == set(expected)
 
 
+@pytest.mark.parametrize("changed", [False, True])
+def test_documents_stay_new_until_the_results_are_written(tmp_path: Path, changed: bool) -> None:
+    """
+    A run that fails while its results are written leaves its documents new, also if the next run has another threshold;
+    after a complete run they are known.
+    """
+    options = DuplicatesOptions(ask_pairs("jaccard", 50, 100), state=tmp_path / "state")
+    with duplicates_among(DOCUMENTS[:150], options):
+        pass
+    with pytest.raises(OSError, match="full"), duplicates_among(DOCUMENTS[150:], options):
+        raise OSError("full")
+    if changed:
+        options = DuplicatesOptions(ask_pairs("jaccard", 40, 100), state=tmp_path / "state")
+    old = {document.id for document in DOCUMENTS[:150]}
+    expected = {pair for pair in true_pairs(DOCUMENTS, "jaccard", 40 if changed else 50) if pair - old}
+    for pairs in (expected, set()):
+        with duplicates_among(DOCUMENTS[150:], options) as duplicates:
+            assert set(ids(duplicates.pairs(new=True))) == pairs
+
+
 @pytest.mark.slow
 def test_changed_and_deleted_documents_lose_their_pairs(tmp_path: Path) -> None:
     """

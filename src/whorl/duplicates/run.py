@@ -87,6 +87,7 @@ def duplicates_among(
         duplicates = _find_duplicates(store, options, None, spanning_everywhere=options.spanning_only)
         duplicates.read_texts, duplicates.kind = texts, options.level.value
         yield duplicates
+        store.end_run()
 
 
 def description_of_options(options: DuplicatesOptions) -> str:
@@ -176,6 +177,7 @@ def duplicates_in(
         else:
             duplicates.without_sketch = without
         yield duplicates
+        store.end_run()
 
 
 def require_few_documents(engine: Engine, where: str) -> int:

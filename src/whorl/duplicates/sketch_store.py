@@ -45,17 +45,21 @@ _TABLES = """
     CREATE INDEX pair_by_b ON pair (b)
 """
 _CHUNK, _ROWS_AT_ONCE, _BYTES_AT_ONCE = 500, 50_000, 1 << 22
-#: Values of the column `is_paired`: never compared; compared with all other documents that have this value; to be
-#: compared again, because a deletion or other options have made the document's pairs incomplete.
-_NEW, _PAIRED, _TO_PAIR_AGAIN = 0, 1, 2
+#: Values of the column `is_paired`: never compared; compared with all other documents that have this value or the last;
+#: to be compared again, because a deletion or other options have made the document's pairs incomplete; compared, but
+#: still new, because the run has not written its results yet.
+_NEW, _PAIRED, _TO_PAIR_AGAIN, _PAIRED_AND_NEW = 0, 1, 2, 3
+#: The value of a document whose pairs become incomplete.
+_INCOMPLETE = (
+    f"CASE is_paired WHEN {_PAIRED} THEN {_TO_PAIR_AGAIN} WHEN {_PAIRED_AND_NEW} THEN {_NEW} ELSE is_paired END"
+)
 _PAIR_CLUSTERS_AGAIN = f"""
     WITH RECURSIVE cluster (number) AS (
         SELECT number FROM document WHERE id IN ({{}})
         UNION
         SELECT CASE a WHEN number THEN b ELSE a END FROM cluster JOIN pair ON a = number OR b = number
     )
-    UPDATE document SET is_paired = {_TO_PAIR_AGAIN}
-    WHERE is_paired = {_PAIRED} AND number IN (SELECT number FROM cluster)
+    UPDATE document SET is_paired = {_INCOMPLETE} WHERE number IN (SELECT number FROM cluster)
 """
 #: Prefix of the recorded options if the folder has only spanning pairs: enough pairs to connect each cluster.
 _SPANNING = "links of "
@@ -75,7 +79,7 @@ class StoredSketches:
         numbers: Numbers of the documents in the store, ascending.
         keys: Hash of each sketch; equal sketches have equal keys.
         is_paired: Mask of the documents that were compared with each other: the store has all pairs among them.
-        is_new: Mask of documents that no run has compared.
+        is_new: Mask of documents that no run has compared and reported.
     """
 
     numbers: Numbers
@@ -267,9 +271,7 @@ class PersistentSketchStore:
             self._database.execute("DELETE FROM pair WHERE a = :number OR b = :number", {"number": number})
             self._database.execute("DELETE FROM document WHERE number = ?", (number,))
             # Only one of several equal texts was compared. If it is deleted, compare the other copies again.
-            self._database.execute(
-                f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE key = ? AND is_paired = {_PAIRED}", (key,)
-            )
+            self._database.execute(f"UPDATE document SET is_paired = {_INCOMPLETE} WHERE key = ?", (key,))
 
     def begin_partial_scan(self) -> None:
         """Begin a scan of only some documents. All other documents stay, so `end_scan` must not be called."""
@@ -300,7 +302,8 @@ class PersistentSketchStore:
         )
         hashes = map_hashes(self._hashes_path(int(self._meta("file") or 0)), self._end)
         sketches = Sketches(self.scheme, sizes, starts, counts, hashes)
-        return StoredSketches(numbers, sketches, keys, is_paired == _PAIRED, is_paired == _NEW)
+        is_new = np.isin(is_paired, (_NEW, _PAIRED_AND_NEW))
+        return StoredSketches(numbers, sketches, keys, np.isin(is_paired, (_PAIRED, _PAIRED_AND_NEW)), is_new)
 
     def replace_keys(self, keys: Sequence[tuple[int, int]]) -> None:
         """Set new keys of documents, given as pairs (key, document number)."""
@@ -325,11 +328,11 @@ class PersistentSketchStore:
             with self._writing():
                 self._database.execute("DELETE FROM pair")
                 # The documents must be compared again, but they are not new.
-                self._database.execute(f"UPDATE document SET is_paired = {_TO_PAIR_AGAIN} WHERE is_paired = {_PAIRED}")
+                self._database.execute(f"UPDATE document SET is_paired = {_INCOMPLETE}")
                 self._set("question", question)
 
     def replace_pairs(self, pairs: Pairs, numbers: Numbers) -> None:
-        """Replace the stored pairs, and mark all documents as compared."""
+        """Replace the stored pairs, and mark all documents as compared; new ones stay new until `end_run`."""
         columns = (numbers[pairs.a], numbers[pairs.b], pairs.shared, pairs.low, pairs.high)
         with self._writing():
             # Delete all stored pairs first: exact verification may have rejected some of them.
@@ -338,7 +341,15 @@ class PersistentSketchStore:
                 "INSERT INTO pair VALUES (?, ?, ?, ?, ?)",
                 zip(*(column.tolist() for column in columns), strict=True),
             )
-            self._database.execute(f"UPDATE document SET is_paired = {_PAIRED}")
+            self._database.execute(
+                f"UPDATE document SET is_paired = CASE WHEN is_paired IN ({_NEW}, {_PAIRED_AND_NEW}) "
+                f"THEN {_PAIRED_AND_NEW} ELSE {_PAIRED} END"
+            )
+
+    def end_run(self) -> None:
+        """Mark all documents as known, because the results are written: they are not new to the next run."""
+        with self._writing():
+            self._database.execute(f"UPDATE document SET is_paired = {_PAIRED} WHERE is_paired = {_PAIRED_AND_NEW}")
 
     def pairs(self, stored: StoredSketches) -> Pairs:
         firsts, seconds, shared, low, high = self._columns("SELECT a, b, shared, low, high FROM pair", 5)
@@ -545,6 +556,8 @@ class TemporarySketchStore:
         return Pairs.concatenate([])
 
     def replace_pairs(self, pairs: Pairs, numbers: Numbers) -> None: ...
+
+    def end_run(self) -> None: ...
 
 
 SketchStore: TypeAlias = PersistentSketchStore | TemporarySketchStore

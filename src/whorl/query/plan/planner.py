@@ -402,9 +402,9 @@ class _Resolver:
     # Methods for clauses in one field, or in the default fields. Their tests have weight 0.
 
     def _field_tests(self, clause: ast.Leaf, places: Places) -> list[_FieldTest]:
-        """Return tests of a clause in a field, each of which matches only values of the type that it is for.
+        """Return tests of a clause in a field; a test of words matches only documents with a text.
 
-        The index has the words of numbers and dates, too: -5 has the word 5. So in a field that holds texts and other
+        The index has the words of numbers and dates, too: -5 has the word 5. So if a field holds texts and other
         values, search words only in documents that have a text.
         """
         tests = self._tests_of_all_values(clause, places)
