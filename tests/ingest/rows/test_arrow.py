@@ -74,6 +74,20 @@ def test_columns_are_added_behind() -> None:
     assert table["lang"].to_pylist() == [str(at) for at in range(1, 3001)]
 
 
+def test_added_columns_keep_the_index_of_pandas() -> None:
+    """
+    The metadata of pandas names its index; the list of columns of Hugging Face's datasets is dropped.
+    """
+    metadata = {b"pandas": b'{"index_columns": ["id"]}', b"huggingface": b'{"info": {"features": {}}}'}
+    source, out = io.BytesIO(), io.BytesIO()
+    pq.write_table(pa.table({"id": ["a"], "text": ["b"]}).replace_schema_metadata(metadata), source)
+    source.seek(0)
+    Parquet().rewrite(source, out, RowColumns(), lambda rows: [{"cluster": "a"} for _ in rows], {"cluster": str})
+    schema = pq.ParquetFile(out).schema_arrow
+    assert schema.names == ["id", "text", "cluster"]
+    assert schema.metadata == {b"pandas": metadata[b"pandas"]}
+
+
 def test_a_value_that_is_no_text_costs_its_row() -> None:
     """
     Only the row is lost if a string column contains invalid UTF-8.

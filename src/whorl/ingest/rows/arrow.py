@@ -283,7 +283,8 @@ def _change_column(
 def _add_columns(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Schema:
     """Add columns to a schema.
 
-    A new text column takes the position of the old one. Any other new column drops the schema's metadata.
+    A new text column takes the position of the old one. With other new columns, the metadata loses Hugging Face's list
+    of columns, which `datasets` would refuse; if a column is replaced, all metadata goes, because it may describe it.
     """
     further = {name: kind for name, kind in added.items() if name != columns.text}
     if not further:
@@ -292,7 +293,9 @@ def _add_columns(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Sch
     if at < 0 or not pa.types.is_integer(schema.field(at).type):
         further = {name: str if kind is int else kind for name, kind in further.items()}
     own = [field for field in schema if field.name not in further]
-    return pa.schema([*own, *(pa.field(name, _TYPES[kind]) for name, kind in further.items())])
+    metadata = {name: value for name, value in (schema.metadata or {}).items() if name != b"huggingface"}
+    new = [pa.field(name, _TYPES[kind]) for name, kind in further.items()]
+    return pa.schema([*own, *new], metadata=metadata if len(own) == len(schema) else None)
 
 
 @contextmanager
