@@ -155,6 +155,7 @@ def test_repeats_are_reported(folder: Path) -> None:
         "c.txt repeats", "     94.7%  a.txt", "     92.3%  b.txt",
         "2 of 2 documents stored repeat others by 80.0% or more.",
     ]  # fmt: skip
+    assert "note: 1 unchanged document not compared; with --all," in result.stderr
     assert "threshold 1 means 100 %" in whorl("index", "--store", "store", "--warn", "1", "a.txt").stderr
     (folder / "d.txt").write_text(" ".join(f"w{at}" for at in range(20)))
     result = whorl("index", "--store", "store", "--warn", "80", "--metric", "contains", "d.txt")

@@ -104,6 +104,11 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
             keeps_texts = opened.engine.keeps_texts
             if repeats is not None:
                 _print_repeats(repeats, stored, options)
+                if done.unchanged:
+                    skipped = plural(done.unchanged, "unchanged document")
+                    click.echo(
+                        f"note: {skipped} not compared; with --all, they are stored and compared again", err=True
+                    )
         finally:
             print_notes(table_notes(text_tables))
             _print_problems(problems)
