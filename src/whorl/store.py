@@ -326,13 +326,13 @@ class Store:
             ParameterError: A number is out of its range, a quotation has no word, or the document has no text.
         """
         from whorl.operations import VerifyOperation
-        from whorl.search.quotations.extract_quotations import named_quotations
+        from whorl.search.quotations.extract_quotations import read_given_quotations
         from whorl.search.quotations.verify import verification_of, verify_quotations
 
         if quotations is not None:
             if source is not None or reference != SOURCE:
                 raise ParameterError("give quotations, or a text that has some")
-            verification = verify_quotations(self.engine, self.references, "", named_quotations(quotations))
+            verification = verify_quotations(self.engine, self.references, "", read_given_quotations(quotations))
         else:
             self._require_named(reference, source, "the id of a document, a text as source, or quotations")
             options = operation_of(VerifyOperation, options, keywords)

@@ -9,10 +9,10 @@ from tests.sampling import thorough
 from whorl.errors import ParameterError
 from whorl.request_context import new_request
 from whorl.search.quotations.extract_quotations import (
-    named_quotations,
+    count_unpaired_marks,
     quotations_in_json,
     quotations_of,
-    unpaired_marks,
+    read_given_quotations,
 )
 from whorl.search.quotations.results import Quotation
 
@@ -149,7 +149,7 @@ def test_json() -> None:
     """
     listed = quotations_in_json(' [{"quote": "a", "source": "b"}, {"quote": "c", "source": null}]')
     assert listed is not None
-    assert named_quotations(listed) == [Quotation("a", None, "b", ("b",)), Quotation("c")]
+    assert read_given_quotations(listed) == [Quotation("a", None, "b", ("b",)), Quotation("c")]
     assert [quotations_in_json(text) for text in ("[1] lease", "{}", "[" * 100_000, "")] == [None] * 4
 
 
@@ -165,7 +165,7 @@ def test_json_objects(text: str, quotes: list[str]) -> None:
     """
     A single object and JSON lines hold quotations, too.
     """
-    assert [quotation.quote for quotation in named_quotations(quotations_in_json(text))] == quotes
+    assert [quotation.quote for quotation in read_given_quotations(quotations_in_json(text))] == quotes
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_unpaired_marks(text: str, count: int) -> None:
     Quotation marks without a counterpart in the paragraph are counted.
     """
     plain, quotations = quotations_of(text)
-    assert unpaired_marks(plain, quotations) == count
+    assert count_unpaired_marks(plain, quotations) == count
 
 
 @pytest.mark.parametrize(
@@ -246,4 +246,4 @@ def test_other_values(listed: object, message: str) -> None:
     A mistake names the position of the quotation.
     """
     with pytest.raises(ParameterError, match=message):
-        named_quotations(listed)
+        read_given_quotations(listed)

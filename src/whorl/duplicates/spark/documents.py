@@ -75,12 +75,12 @@ def read(
             frames.append(_files(session, paths_of_form, excluded))
             continue
         rows = session.read.parquet(*paths_of_form) if form == "parquet" else _json(session, paths_of_form, columns)
-        documents = documents_of(_placed(_without_files(rows, excluded), columns), columns)
+        documents = documents_of(_add_places(_without_files(rows, excluded), columns), columns)
         frames.append(documents.withColumn("id", f.concat(_path(), f.lit(":"), "id")) if is_reference else documents)
     return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), frames)
 
 
-def _placed(rows: DataFrame, columns: ColumnNames) -> DataFrame:
+def _add_places(rows: DataFrame, columns: ColumnNames) -> DataFrame:
     """Add the places of rows without an id: the file, and the number of the row (Parquet) or the start of its line."""
     if columns.id not in rows.columns:
         return rows

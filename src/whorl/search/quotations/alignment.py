@@ -67,7 +67,7 @@ def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
     rows = [np.zeros(end - first + 1, np.int64)]
     for number in wanted:
         rows.append(_next_row(rows[-1], words[first:end] != number, edit_cost, omitted[: end - first + 1]))
-    edits, start = _traced(rows, wanted, words[first:end], edit_cost)
+    edits, start = _trace_path(rows, wanted, words[first:end], edit_cost)
     shifted = tuple(Edit(edit.quote, (edit.document[0] + first, edit.document[1] + first)) for edit in edits)
     return Alignment(first + start, end, distance, shifted)
 
@@ -89,7 +89,9 @@ def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_], edit_cost: int, omi
     return np.minimum.accumulate(following, out=following) + omitted
 
 
-def _traced(rows: Sequence[_Numbers], quote: _Numbers, document: _Numbers, edit_cost: int) -> tuple[list[Edit], int]:
+def _trace_path(
+    rows: Sequence[_Numbers], quote: _Numbers, document: _Numbers, edit_cost: int
+) -> tuple[list[Edit], int]:
     """Return the edits on the cheapest path through the rows of costs, and the start of the run in the document."""
     at, to = len(rows) - 1, rows[-1].size - 1
     steps: list[tuple[bool, tuple[int, int], tuple[int, int]]] = []

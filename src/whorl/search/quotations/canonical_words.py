@@ -120,7 +120,7 @@ def _pieces(text: str) -> Iterator[str]:
         start = end
 
 
-def _replaced(text: str) -> str:
+def _replace_ignored(text: str) -> str:
     """Replace the ignored characters by blanks or `_LEFT_OUT`."""
     replaced = text.translate(_CHARACTERS)
     replaced = _CHANGED_LETTER.sub(rf"{_LEFT_OUT}\1{_LEFT_OUT}", replaced)
@@ -135,8 +135,8 @@ def _replaced(text: str) -> str:
     return replaced if text.isascii() else re.sub(_MARK, lambda found: text[found.start()], replaced)
 
 
-def _folded(replaced: str) -> list[str]:
-    """Return the canonical words of a text after `_replaced` has replaced the ignored characters."""
+def _fold_words(replaced: str) -> list[str]:
+    """Return the canonical words of a text after `_replace_ignored` has replaced the ignored characters."""
     folded = replaced.replace(_LEFT_OUT, "")
     if not folded.isascii():
         folded = _UNSPACED.sub(r" \g<0> ", unicodedata.normalize("NFC", folded))
@@ -159,9 +159,9 @@ class CanonicalText:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        pieces = [_replaced(piece) for piece in timely(_pieces(text), 1)]
+        pieces = [_replace_ignored(piece) for piece in timely(_pieces(text), 1)]
         self._replaced = "".join(pieces)
-        self.words = [word for piece in timely(pieces, 1) for word in _folded(piece)]
+        self.words = [word for piece in timely(pieces, 1) for word in _fold_words(piece)]
         self.joined = f" {' '.join(self.words)} "
 
     def find(self, words: Sequence[str], start: int = 0) -> int | None:

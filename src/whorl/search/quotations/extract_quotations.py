@@ -86,7 +86,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
         number = bisect_right(starts, position) - 1
         return number >= 0 and position < names[number][1]
 
-    between = ((quote, place) for quote, place in _between_marks(text) if not is_in_name(place[0]))
+    between = ((quote, place) for quote, place in _find_between_marks(text) if not is_in_name(place[0]))
     found += [Quotation(quote, place) for quote, place in between]
     ordered = sorted(found, key=lambda each: (each.place or (0, 0), -len(each.quote)))
     kept: list[Quotation] = []
@@ -98,7 +98,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     return text, kept
 
 
-def unpaired_marks(text: str, quotations: Sequence[Quotation]) -> int:
+def count_unpaired_marks(text: str, quotations: Sequence[Quotation]) -> int:
     """Return the number of quotation marks outside of quotations, without inch marks."""
     places = [*(quotation.place for quotation in quotations if quotation.place), *quotations_between_marks(text)]
     at, count = 0, 0
@@ -110,7 +110,7 @@ def unpaired_marks(text: str, quotations: Sequence[Quotation]) -> int:
 
 
 def quotations_in_json(text: str) -> list[Any] | None:
-    """Return the values in a JSON list, a JSON object or JSON lines, for `named_quotations`; None for another text.
+    """Return the values in a JSON list, object or lines, for `read_given_quotations`; None for another text.
 
     Raises:
         ParameterError: The text begins like quotations in JSON, but is broken; the message shows the position.
@@ -128,7 +128,7 @@ def quotations_in_json(text: str) -> list[Any] | None:
         lines = [line for line in text.splitlines() if line.strip()]
         if len(lines) > 1 and all(line.lstrip().startswith("{") for line in lines):
             return [_json_line(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-        raise _broken_json(error, error.lineno) from error
+        raise _broken_json_error(error, error.lineno) from error
     return value if isinstance(value, list) else [value] if is_meant else None
 
 
@@ -136,17 +136,17 @@ def _json_line(number: int, line: str) -> Any:
     try:
         return json.loads(line)
     except json.JSONDecodeError as error:
-        raise _broken_json(error, number) from error
+        raise _broken_json_error(error, number) from error
 
 
-def _broken_json(error: json.JSONDecodeError, line: int) -> ParameterError:
+def _broken_json_error(error: json.JSONDecodeError, line: int) -> ParameterError:
     return ParameterError(
         f"the quotations are no JSON: {error.msg} in line {line}, column {error.colno}, near "
         f"{error.doc[max(0, error.pos - 20) : error.pos + 20]!r}"
     )
 
 
-def named_quotations(listed: object) -> list[Quotation]:
+def read_given_quotations(listed: object) -> list[Quotation]:
     """Return quotations from objects with a `quote` and an optional `source`; raise ParameterError for other values."""
     if not isinstance(listed, Sequence) or isinstance(listed, str):
         raise ParameterError(
@@ -167,7 +167,7 @@ def named_quotations(listed: object) -> list[Quotation]:
     return quotations
 
 
-def _between_marks(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+def _find_between_marks(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield the quotations in quotation marks, each with its range of characters, which includes the marks."""
     for start, end in quotations_between_marks(text):
         if not (text[start] == '"' and text[start + 1 : start + 2].isspace()):
@@ -189,7 +189,7 @@ def _blocks(text: str) -> Iterator[tuple[Quotation, tuple[int, int]]]:
         elif after := _DASH_LINE_AFTER.match(text, end):
             named, end = after, after.end()
         quote = _without_marks("\n".join(lines).strip())
-        yield _sourced(Quotation(quote, block.span()), named[1] if named else None), (block.end(), end)
+        yield _add_source(Quotation(quote, block.span()), named[1] if named else None), (block.end(), end)
 
 
 def _without_marks(quote: str) -> str:
@@ -201,15 +201,15 @@ def _without_marks(quote: str) -> str:
 def _with_source(quotation: Quotation, text: str, end: int, notes: Mapping[str, str]) -> Quotation:
     """Return a quotation with the source that the text names after it, if any."""
     if (mark := _FOOTNOTE_MARK.match(text, end)) and (note := notes.get(mark[1] or mark[2])):
-        return _sourced(quotation, note)
+        return _add_source(quotation, note)
     rest = text[end : end + 1_000]
     if brackets := _BRACKETS.match(rest):
-        return _sourced(quotation, brackets[1] or brackets[2], is_certain=False)
+        return _add_source(quotation, brackets[1] or brackets[2], is_certain=False)
     link = _LINK.match(rest.lstrip(" .,;:—–(-"))
-    return _sourced(quotation, link[0]) if link else quotation
+    return _add_source(quotation, link[0]) if link else quotation
 
 
-def _sourced(quotation: Quotation, source: str | None, *, is_certain: bool = True) -> Quotation:
+def _add_source(quotation: Quotation, source: str | None, *, is_certain: bool = True) -> Quotation:
     """Return a quotation with a source and the names that the source may have in a store."""
     if source is None:
         return quotation
@@ -241,7 +241,7 @@ def _quotations_of_html(html: str) -> tuple[str, list[Quotation]]:
         last = bisect_right(footers, (end, end)) - 1
         footer = footers[last] if last >= 0 and footers[last][0] >= start else (end, end)
         quotation = Quotation(_without_marks(text[start : footer[0]].strip()), (start, end))
-        found.append(_sourced(quotation, cite or text[slice(*footer)].strip(" \t\n\xa0—―–-") or None))
+        found.append(_add_source(quotation, cite or text[slice(*footer)].strip(" \t\n\xa0—―–-") or None))
     return text, found
 
 

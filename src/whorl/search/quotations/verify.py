@@ -37,8 +37,8 @@ from whorl.search.quotations.canonical_words import CanonicalText, is_unspaced
 from whorl.search.quotations.extract_quotations import (
     MOST_CHARACTERS,
     MOST_QUOTATIONS,
+    count_unpaired_marks,
     quotations_of,
-    unpaired_marks,
 )
 from whorl.search.quotations.results import (
     Difference,
@@ -112,7 +112,7 @@ def verification_of(
     copies = [key for key in references.documents_with(text) if key != own_id]
     own_ids = frozenset([*copies, *([] if own_id is None else [own_id])])
     verification = verify_quotations(engine, references, plain, long, own_ids=own_ids)
-    unpaired = 0 if options.all else unpaired_marks(plain, quotations)
+    unpaired = 0 if options.all else count_unpaired_marks(plain, quotations)
     marks = "quotation mark" if unpaired == 1 else "quotation marks"
     note = f"skipped {unpaired:,} {marks} without a counterpart in the paragraph"
     warnings = (*verification.warnings, note) if unpaired else verification.warnings
@@ -147,7 +147,7 @@ def verify_quotations(
     for number, quotation in enumerate(quotations, 1):
         require_time()
         report_progress("verifying quotations", number - 1, len(quotations))
-        verified.append(_Verifier(store, quotation, ids, number).verified())
+        verified.append(_Verifier(store, quotation, ids, number).verify())
     warnings: tuple[str, ...] = ()
     if store.without_text:
         warnings = (f"{len(store.without_text):,} documents were not read: the store keeps no text of them",)
@@ -180,7 +180,7 @@ class _Documents:
             self._characters -= len(self._cached.popitem(last=False)[1].text)
         return found
 
-    def having(self, phrases: Collection[str]) -> list[str]:
+    def find_with_phrases(self, phrases: Collection[str]) -> list[str]:
         """Return the ids of the documents that contain the most of the phrases, the best first."""
         hits = self._engine.search(BoundPlan(_any_of(phrases)), start=0, rows=_ROWS + len(self.own_ids)).hits
         self._names |= {hit.id: hit.name for hit in hits}
@@ -255,7 +255,7 @@ class _Verifier:
         self._whole = CanonicalText(quote)
         if not self._whole.words:
             raise ParameterError(f"quotation {number} has no word: {quotation.quote!r:.80}")
-        pieces = _between_gaps(quote)
+        pieces = _split_at_gaps(quote)
         is_one = len(pieces) == 1
         parts = [(start, self._whole if is_one else CanonicalText(quote[start:end])) for start, end in pieces]
         self._offsets = [start for start, part in parts if part.words]
@@ -282,8 +282,8 @@ class _Verifier:
     def _is_of_unknown_source(self) -> bool:
         return bool(self._quotation.references) and self._named is None
 
-    def verified(self) -> VerifiedQuotation:
-        own = next(iter(self._compared([self._named])), None) if self._named is not None else None
+    def verify(self) -> VerifiedQuotation:
+        own = next(iter(self._compare_documents([self._named])), None) if self._named is not None else None
         others: list[_Match] = []
         if own is None or not self._decides_verdict(own):
             for match in self._documents_with_runs(own):
@@ -291,7 +291,7 @@ class _Verifier:
                 if self._decides_verdict(match):
                     break
             if not any(match.at for match in others):
-                others += self._holder([*([own] if own else []), *others])
+                others += self._find_holder([*([own] if own else []), *others])
         verdict, places = self._verdict(own, others)
         read = len({*self._holders_read, *(match.id for match in others)})
         looked_up = LookUp(tuple(self._runs), self._store.count, read, self._is_complete) if self._runs else None
@@ -320,49 +320,49 @@ class _Verifier:
 
     def _verdict(self, own: _Match | None, others: Sequence[_Match]) -> tuple[Verdict, tuple[QuotedPlace, ...]]:
         everything = [*([own] if own else []), *others]
-        unexplained = self._unexplained(everything)
+        unexplained = self._count_unexplained(everything)
         if own is not None:
-            alone = self._unexplained([own])
-            if (placed := self._placed(own, min(alone, unexplained))) is not None:
+            alone = self._count_unexplained([own])
+            if (placed := self._judge_match(own, min(alone, unexplained))) is not None:
                 return placed
             is_elsewhere = any(len(match.at) == 1 for match in others)
             if self._is_near(own) and not is_elsewhere:
-                return Verdict.STITCHED, self._stitches(everything)
+                return Verdict.STITCHED, self._find_stitches(everything)
             if alone <= MOST_UNEXPLAINED * len(self._words) and not is_elsewhere:
-                return Verdict.STITCHED, self._stitches([own])
+                return Verdict.STITCHED, self._find_stitches([own])
         best = min(others, key=lambda match: (not match.at, len(match.at), match.distance), default=None)
-        if best is not None and (placed := self._placed(best, unexplained)) is not None:
+        if best is not None and (placed := self._judge_match(best, unexplained)) is not None:
             # A quotation with an unknown source is misattributed if it was given alone, but not if it is in a text.
             is_given = self._is_of_unknown_source and self._quotation.place is None
             return (Verdict.MISATTRIBUTED if own is not None or is_given else placed[0]), placed[1]
         if self._is_long and unexplained <= MOST_UNEXPLAINED * len(self._words):
-            return Verdict.STITCHED, self._stitches(everything)
+            return Verdict.STITCHED, self._find_stitches(everything)
         return Verdict.ABSENT, ()
 
-    def _placed(self, match: _Match, unexplained: int) -> tuple[Verdict, tuple[QuotedPlace, ...]] | None:
+    def _judge_match(self, match: _Match, unexplained: int) -> tuple[Verdict, tuple[QuotedPlace, ...]] | None:
         """Return the verdict and the places if one document has the quotation; otherwise None.
 
         `unexplained` is the number of the quotation's words that are in no run. If there are at least `MANY_EDITS`
         edits, and at least three times as many as such words, runs explain the quotation better. Then return None.
         """
         if match.at:
-            return self._in_one_piece(match)
+            return self._judge_whole_match(match)
         if not self._is_near(match) or (match.distance >= MANY_EDITS and unexplained <= match.distance / 3):
             return None
         # If there are no edits, the document has all parts, but in another order.
-        return (Verdict.EDITED if match.distance else Verdict.STITCHED), self._edited(match)
+        return (Verdict.EDITED if match.distance else Verdict.STITCHED), self._find_edited_places(match)
 
-    def _in_one_piece(self, match: _Match) -> tuple[Verdict, tuple[QuotedPlace, ...]]:
+    def _judge_whole_match(self, match: _Match) -> tuple[Verdict, tuple[QuotedPlace, ...]]:
         """Return the verdict and the places for a document with the whole quotation or with all its parts."""
         if len(match.at) == 1:
             quote = self._whole.place(0, len(self._whole.words))
-            return Verdict.EXACT, (self._place(match, quote, (match.at[0], match.end)),)
+            return Verdict.EXACT, (self._make_place(match, quote, (match.at[0], match.end)),)
         return Verdict.STITCHED, tuple(
-            self._place(match, self._range_in_quote(low, high), (at, at + high - low))
+            self._make_place(match, self._range_in_quote(low, high), (at, at + high - low))
             for (low, high), at in zip(pairwise(self._bounds), match.at, strict=True)
         )
 
-    def _edited(self, match: _Match) -> tuple[QuotedPlace, ...]:
+    def _find_edited_places(self, match: _Match) -> tuple[QuotedPlace, ...]:
         """For each part of the quotation, return the most similar place in the document, with the differences."""
         places = []
         for (low, high), aligned in zip(pairwise(self._bounds), match.alignments, strict=True):
@@ -375,26 +375,28 @@ class _Verifier:
                 texts = self._quotation.quote[slice(*quote)], match.document.text[slice(*document)]
                 differences.append(Difference(*texts, quote, document))
             places.append(
-                self._place(match, self._range_in_quote(low, high), (aligned.start, aligned.end), tuple(differences))
+                self._make_place(
+                    match, self._range_in_quote(low, high), (aligned.start, aligned.end), tuple(differences)
+                )
             )
         return tuple(places)
 
-    def _stitches(self, matches: Sequence[_Match]) -> tuple[QuotedPlace, ...]:
+    def _find_stitches(self, matches: Sequence[_Match]) -> tuple[QuotedPlace, ...]:
         """Return the places of runs from few documents that together cover the quotation, in order."""
         is_open, places, left = np.full(len(self._words), True), [], list(matches)
         while left:
-            best = max(left, key=lambda match: int(np.count_nonzero(is_open & self._covered([match]))))
-            if not (is_open & self._covered([best])).any():
+            best = max(left, key=lambda match: int(np.count_nonzero(is_open & self._mask_covered([match]))))
+            if not (is_open & self._mask_covered([best])).any():
                 break
             for run in best.runs:
                 if is_open[run.start : run.end].any():
                     ends = run.at, run.at + run.end - run.start
-                    places.append((run.start, self._place(best, self._range_in_quote(run.start, run.end), ends)))
-            is_open &= ~self._covered([best])
+                    places.append((run.start, self._make_place(best, self._range_in_quote(run.start, run.end), ends)))
+            is_open &= ~self._mask_covered([best])
             left.remove(best)
         return tuple(place for _, place in sorted(places, key=lambda pair: pair[0]))
 
-    def _place(
+    def _make_place(
         self,
         match: _Match,
         quote: tuple[int, int],
@@ -415,7 +417,7 @@ class _Verifier:
         low, high = _characters_of(self._parts[part], (start - first, end - first))
         return low + offset, high + offset
 
-    def _covered(self, matches: Iterable[_Match]) -> npt.NDArray[np.bool_]:
+    def _mask_covered(self, matches: Iterable[_Match]) -> npt.NDArray[np.bool_]:
         """Return a mask of the quotation's words that are in a run of any of the documents."""
         mask = np.zeros(len(self._words), np.bool_)
         for match in matches:
@@ -423,8 +425,8 @@ class _Verifier:
                 mask[run.start : run.end] = True
         return mask
 
-    def _unexplained(self, matches: Iterable[_Match]) -> int:
-        return len(self._words) - int(np.count_nonzero(self._covered(matches)))
+    def _count_unexplained(self, matches: Iterable[_Match]) -> int:
+        return len(self._words) - int(np.count_nonzero(self._mask_covered(matches)))
 
     def _documents_with_runs(self, own: _Match | None) -> Iterator[_Match]:
         """Yield documents with runs of the quotation, the most complete first."""
@@ -437,17 +439,17 @@ class _Verifier:
             else:
                 # The first round looks up runs of the whole quotation; later rounds look up runs of the words not found
                 # yet.
-                is_open = np.full(len(self._words), True) if round_ == 1 else ~self._covered(matches)
+                is_open = np.full(len(self._words), True) if round_ == 1 else ~self._mask_covered(matches)
                 wanted = self._phrases(is_open)
             self._runs |= dict.fromkeys(wanted)
             phrases = dict.fromkeys(spelling for phrase in wanted for spelling in _spellings(phrase))
-            ids = [key for key in self._store.having(phrases) if key not in seen] if phrases else []
+            ids = [key for key in self._store.find_with_phrases(phrases) if key not in seen] if phrases else []
             if not ids and round_:
                 return
             seen.update(ids)
             # If the quotation is exact, usually the best document has it, so read this document alone first.
             for group in (ids[:1], ids[1:]):
-                for match in self._compared(group):
+                for match in self._compare_documents(group):
                     matches.append(match)
                     yield match
 
@@ -462,14 +464,14 @@ class _Verifier:
         step = -(-len(places) // _RUNS_AT_ONCE) or 1
         return [_phrase(part, start, start + _LOOKED_UP_WORDS) for part, start in places[::step]]
 
-    def _compared(self, ids: Sequence[str]) -> Iterator[_Match]:
+    def _compare_documents(self, ids: Sequence[str]) -> Iterator[_Match]:
         for document_id, document in (self._store.read(ids) if ids else {}).items():
             require_time()
             yield self._compare(document_id, document)
 
-    def _holder(self, read: Sequence[_Match]) -> list[_Match]:
+    def _find_holder(self, read: Sequence[_Match]) -> list[_Match]:
         """Read more documents with words of the quotation; return the first that has it word for word, if any."""
-        words, self._is_complete = _required_words(self._words)
+        words, self._is_complete = _choose_required_words(self._words)
         if not words and self._is_complete:
             return []
         phrases = [
@@ -536,7 +538,7 @@ class _Verifier:
             if (at := text.find(quote.words)) is not None:
                 whole = _Run(0, len(self._words), at)
                 return _Match(document_id, text, (at,), runs=(whole,), end=at + len(quote.words))
-        if len(self._parts) > 1 and (starts := self._in_order(document)):
+        if len(self._parts) > 1 and (starts := self._find_in_order(document)):
             return _Match(document_id, document, starts)
         return None
 
@@ -551,7 +553,7 @@ class _Verifier:
             alignments = [align(part.words, document.words) for part in self._parts]
         return _Match(document_id, document, (), tuple(alignments), tuple(runs))
 
-    def _in_order(self, document: CanonicalText) -> tuple[int, ...]:
+    def _find_in_order(self, document: CanonicalText) -> tuple[int, ...]:
         """Return the index in `document` of each part's first word; empty unless it contains all parts in order."""
         starts, start = [], 0
         for part in self._parts:
@@ -581,7 +583,7 @@ class _Verifier:
             start += max(1, 0 if run is None else run.end - run.start - RUN_WORDS + 1)
 
 
-def _required_words(words: Sequence[str]) -> tuple[list[int], bool]:
+def _choose_required_words(words: Sequence[str]) -> tuple[list[int], bool]:
     """Return the indices of some words that a document must have if it has the quotation.
 
     Also return whether the absence of these words proves the absence of the quotation. Words of scripts without blanks
@@ -634,7 +636,7 @@ def _other_spellings(words: Sequence[str], at: int, profile: str) -> Iterator[st
         yield from (text for text in texts if usual.isalnum() or tokens(text, profile) != usual_tokens)
 
 
-def _between_gaps(quote: str) -> list[tuple[int, int]]:
+def _split_at_gaps(quote: str) -> list[tuple[int, int]]:
     """Return the parts of a quotation between its ellipses and insertions, as ranges of characters."""
     ends = [0, *(end for found in _GAP.finditer(quote) for end in found.span()), len(quote)]
     return list(zip(ends[::2], ends[1::2], strict=True))

@@ -22,7 +22,7 @@ from whorl.output.json_conversion import values
 from whorl.output.sources import AttributedText, sources_values
 from whorl.output.sources_report import report
 from whorl.search.boilerplate import detector_for_comparison
-from whorl.search.quotations.extract_quotations import MOST_QUOTATIONS, named_quotations
+from whorl.search.quotations.extract_quotations import MOST_QUOTATIONS, read_given_quotations
 from whorl.search.quotations.results import GivenQuotation
 from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.search.similar.results import Similar
@@ -111,7 +111,7 @@ class VerifyRequest(RequestBody):
     @classmethod
     def _are_quotations(cls, value: Any) -> Any:
         if value is not None:
-            named_quotations(value)
+            read_given_quotations(value)
         return value
 
     @model_validator(mode="after")
