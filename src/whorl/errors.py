@@ -33,7 +33,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-#: Matches the user and the password in an address, even if their characters break the address.
+#: Matches the user and the password in an address, even if they have characters that an address must not contain.
 _LOGIN = re.compile("//.*@", re.DOTALL)
 
 

@@ -20,7 +20,7 @@ import pytest
 
 from tests.limited import whorl
 from whorl import Document, open_store
-from whorl.cli.render.console import problem_lines
+from whorl.cli.render.plans_and_progress import problem_lines
 from whorl.errors import ParameterError
 from whorl.ingest.find_and_read_files import Place, Problem, Problems, documents_in, files_under, places
 from whorl.ingest.rows.row_format import RowColumns

@@ -13,7 +13,7 @@ from lark import Lark, Tree
 from lark.exceptions import UnexpectedInput
 
 from whorl.query.parser import parser_of
-from whorl.query.strict_alfresco_syntax import Splitter
+from whorl.query.strict_alfresco_tokens_and_errors import Splitter
 
 WORDS = "query: WORD+\nWORD: /[a-z]+/\n%ignore / +/\n"
 NUMBERS = WORDS.replace("a-z", "0-9")

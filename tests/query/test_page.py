@@ -15,7 +15,7 @@ from tests.query import (
     test_literals,
     test_messages,
     test_parser,
-    test_strict_alfresco_syntax,
+    test_strict_alfresco_tokens_and_errors,
 )
 from tests.query.differences import ALL
 
@@ -26,10 +26,10 @@ PAIRS = (
     len(test_parser.GOLDEN)
     + len(test_ast_builder.GOLDEN)
     + len(test_ast_builder.AND_MODE)
-    + len(test_strict_alfresco_syntax.READ)
+    + len(test_strict_alfresco_tokens_and_errors.READ)
 )
 REFUSALS: list[Sequence[object]] = [
-    *(test_messages.SYNTAX, test_messages.CONSTRUCTS, test_strict_alfresco_syntax.REFUSED),
+    *(test_messages.SYNTAX, test_messages.CONSTRUCTS, test_strict_alfresco_tokens_and_errors.REFUSED),
     *(test_ast_builder.REFUSED_TEMPLATES, test_literals.MISTAKES),
 ]
 COUNTS = [

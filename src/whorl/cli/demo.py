@@ -21,7 +21,7 @@ import platformdirs
 from rich.console import Console
 
 from whorl.cli.render.comparison import shorten
-from whorl.cli.render.console import console
+from whorl.cli.render.plans_and_progress import console
 from whorl.cli.render.tables import page_table, similar_table, sources_table, totals_line
 from whorl.errors import DocumentError
 from whorl.ingest.extraction.detect_format_and_encoding import decode

@@ -24,7 +24,7 @@ from whorl.request_context import report_progress, reporting
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from whorl.cli.duplicates_flags import DuplicatesCommand
+    from whorl.cli.check_duplicates_flags import DuplicatesCommand
     from whorl.duplicates.input import InputReader
     from whorl.duplicates.options import DuplicatesOptions, Keep
     from whorl.duplicates.results_and_retention import Cluster, Duplicates, Pair
@@ -53,7 +53,7 @@ def duplicates(paths: tuple[str, ...], store: str | None, options: DuplicatesOpe
     more than one in a hundred documents, or a whole file of many documents, could not be read. If documents have
     the same id, only the last one is compared, and a note names the id; with --strict, the exit status is then 1.
     """
-    from whorl.cli.duplicates_flags import DuplicatesCommand
+    from whorl.cli.check_duplicates_flags import DuplicatesCommand
 
     command = DuplicatesCommand(**vars(options), paths=paths, store=store)
     command.require_consistent()
@@ -91,7 +91,7 @@ def _run_on_spark(command: DuplicatesCommand) -> None:
 
 def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
     """Find duplicates, write them as requested, and return the number of compared documents."""
-    from whorl.cli.render.console import reading_bar
+    from whorl.cli.render.plans_and_progress import reading_bar
 
     has_begun = False
     with reading_bar(lambda: reading.share) as show:
@@ -231,7 +231,7 @@ def _texts(result: Duplicates, reading: InputReader, ids: Sequence[str]) -> Mapp
 
 
 def _write_ids(result: Duplicates, store: str | None, keep: Keep | None) -> str:
-    from whorl.cli.render.console import show_progress
+    from whorl.cli.render.plans_and_progress import show_progress
     from whorl.duplicates.write_cluster_labels import write_ids
     from whorl.output.duplicates import format_label_counts
     from whorl.settings.settings import Settings
@@ -243,7 +243,7 @@ def _write_ids(result: Duplicates, store: str | None, keep: Keep | None) -> str:
 
 
 def _notes(command: DuplicatesCommand, result: Duplicates, problems: Problems) -> Iterator[str]:
-    from whorl.cli.render.console import problem_lines
+    from whorl.cli.render.plans_and_progress import problem_lines
     from whorl.output.duplicates import common_line, not_compared_lines
 
     if result.residual:
@@ -257,7 +257,7 @@ def _notes(command: DuplicatesCommand, result: Duplicates, problems: Problems) -
 
 def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     """Find passages that documents share, write them as requested, and return the number of compared documents."""
-    from whorl.cli.render.console import problem_lines, reading_bar
+    from whorl.cli.render.plans_and_progress import problem_lines, reading_bar
     from whorl.duplicates import passages_among
     from whorl.duplicates.repeated_passages import WORDS
     from whorl.output.duplicates import ClusterPreview, not_compared_line
@@ -302,7 +302,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
 
 def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -> int:
     """Find reference texts in documents, write the matches as requested, and return the number of documents."""
-    from whorl.cli.render.console import problem_lines, reading_bar
+    from whorl.cli.render.plans_and_progress import problem_lines, reading_bar
     from whorl.duplicates import find_in_documents
     from whorl.output.duplicates import ClusterPreview, not_compared_line, reference_line, write_reference_table
 

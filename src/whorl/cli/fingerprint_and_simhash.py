@@ -57,8 +57,8 @@ def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
     Reads the same files as 'whorl index'; standard input (-) is one text, unless it holds rows. Codes are decimal
     numbers. A document with nothing to hash is left out and reported: all such documents would have the code 0.
     """
-    from whorl.cli.open_store import print_notes, table_notes
-    from whorl.cli.render.console import problem_lines
+    from whorl.cli.open_store_and_documents import print_notes, table_notes
+    from whorl.cli.render.plans_and_progress import problem_lines
     from whorl.hamming.simhash import DEFAULT_SCHEME, full_scheme_name, simhashes_of
     from whorl.ingest.find_and_read_files import Problem, Problems, documents_in, places
     from whorl.ingest.rows.row_format import RowColumns

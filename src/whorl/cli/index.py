@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from whorl.cli.flags import STORE, PassagesCommand, operation_options, store_flag, store_place
-from whorl.cli.open_store import file_documents, file_text, print_notes, table_notes
-from whorl.cli.render.console import problem_lines, progress_bar, show_progress
+from whorl.cli.open_store_and_documents import file_documents, file_text, print_notes, table_notes
+from whorl.cli.render.plans_and_progress import problem_lines, progress_bar, show_progress
 from whorl.errors import DocumentError, WhorlError, shorten_repr
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named
 from whorl.ingest.find_and_read_files import Problem, Problems, places

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.cli.flags import EXPLAIN, SOURCE_FILE, STORE, operation_options, with_boilerplate_texts
-from whorl.cli.open_store import open_existing_store, texts_beside
-from whorl.cli.render.console import console, explanation
+from whorl.cli.open_store_and_documents import open_existing_store, texts_beside
+from whorl.cli.render.plans_and_progress import console, explanation
 from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.formatting import as_json as json_text
 from whorl.output.formatting import plural, printable

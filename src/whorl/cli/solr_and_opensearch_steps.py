@@ -81,7 +81,7 @@ def watch(
 
     In messages, `doing` names the work ("making sketches"), and `given` its result for a document ("a sketch").
     """
-    from whorl.cli.render.console import progress_bar
+    from whorl.cli.render.plans_and_progress import progress_bar
     from whorl.engine.backfill import BackfillReport
     from whorl.output.formatting import plural
     from whorl.settings.settings import Settings
@@ -112,7 +112,7 @@ def watch(
 
 
 def show_refused(refused: Sequence[tuple[str, str]], given: str) -> None:
-    from whorl.cli.render.console import problem_lines
+    from whorl.cli.render.plans_and_progress import problem_lines
 
     problems = [f"{document_id}: {reason}" for document_id, reason in refused]
     for line in problem_lines(problems, f"could not be given {given}"):

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from whorl.cli.flags import STORE, operation_options, store_flag
-from whorl.cli.open_store import open_existing_store, print_notes
+from whorl.cli.open_store_and_documents import open_existing_store, print_notes
 from whorl.engine.protocol import Engine, lag_message
 from whorl.errors import StoreError, format_names, shorten_repr, without_login
 from whorl.operations import DeleteOperation, Paging
@@ -131,7 +131,7 @@ def upgrade(folder: Path) -> None:
     The documents are copied into a new folder, which then takes the place of the old one. If this is interrupted, run
     it again. The old folder stays under another name until you delete it. Do not write to the store during the upgrade.
     """
-    from whorl.cli.render.console import progress_bar
+    from whorl.cli.render.plans_and_progress import progress_bar
     from whorl.engine.embedded.database import previous_count, previous_documents
 
     # If the folder is a link, upgrade its target: the link stays, and the data stay on their disk.

@@ -1,4 +1,4 @@
-"""Results of a duplicate search: pairs, clusters and versions; ranks the members of a cluster, to keep the best."""
+"""Results of a duplicate search (pairs, clusters, versions), and the choice of the document to keep of a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One result of `whorl solr check` or `whorl opensearch check` (`Finding`), and the results that both can report."""
+"""`Finding`, a result of `whorl solr check` or `whorl opensearch check`, and the findings of both commands."""
 
 from __future__ import annotations
 

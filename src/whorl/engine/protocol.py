@@ -93,11 +93,11 @@ class Statistics:
 
     @classmethod
     def read(cls, *numbers: Any) -> Statistics:
-        """Read the attributes, in their order, from a server's response; None becomes 0.
+        """Return the statistics for a server's numbers, given in the order of the attributes; None counts as 0.
 
         Raises:
-            TypeError: A part is not a number.
-            ValueError: A part cannot be converted to a number.
+            TypeError: A value is not a number.
+            ValueError: A value cannot be converted to a number.
         """
         count, *others = (0 if number is None else number for number in numbers)
         return cls(int(count), *map(float, others))

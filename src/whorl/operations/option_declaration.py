@@ -1,4 +1,4 @@
-"""Declares options as fields of a dataclass (an operation), and lists the options of an operation."""
+"""Tools to declare the options of an operation as fields of a dataclass, and to list them."""
 
 from __future__ import annotations
 

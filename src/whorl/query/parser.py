@@ -32,7 +32,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 from lark.lexer import ContextualLexer
 
 from whorl.errors import ParameterError, Span, UnsupportedQueryError
-from whorl.query import ast, strict_alfresco_syntax
+from whorl.query import ast, strict_alfresco_tokens_and_errors
 from whorl.query.ast import Operator, ParseOptions, QueryLimits
 from whorl.query.ast_builder import Builder, TokenReaders, expand_templates
 from whorl.query.literals import read_boost, read_bound, read_field, read_similarity, read_slop, read_word
@@ -47,7 +47,7 @@ from whorl.query.messages import (
     too_many_clauses_error,
     unfinished_query_error,
 )
-from whorl.query.strict_alfresco_syntax import Splitter
+from whorl.query.strict_alfresco_tokens_and_errors import Splitter
 
 _OPTIONS = {"parser": "lalr", "start": "query", "maybe_placeholders": False}
 _DIGEST_SIZE = sha256().digest_size
@@ -250,16 +250,16 @@ _WHORL = _Language(
 _ALFRESCO = _Language(
     "alfresco.lark",
     TokenReaders(
-        strict_alfresco_syntax.read_word,
-        strict_alfresco_syntax.read_bound,
-        strict_alfresco_syntax.read_name,
-        strict_alfresco_syntax.read_number,
-        strict_alfresco_syntax.read_number,
-        strict_alfresco_syntax.read_slop,
+        strict_alfresco_tokens_and_errors.read_word,
+        strict_alfresco_tokens_and_errors.read_bound,
+        strict_alfresco_tokens_and_errors.read_name,
+        strict_alfresco_tokens_and_errors.read_number,
+        strict_alfresco_tokens_and_errors.read_number,
+        strict_alfresco_tokens_and_errors.read_slop,
     ),
-    strict_alfresco_syntax.bad_character_error,
-    strict_alfresco_syntax.refused_token_error,
-    strict_alfresco_syntax.early_end_error,
+    strict_alfresco_tokens_and_errors.bad_character_error,
+    strict_alfresco_tokens_and_errors.refused_token_error,
+    strict_alfresco_tokens_and_errors.early_end_error,
 )
 
 
@@ -276,7 +276,7 @@ def build_grammars() -> None:
 
 @cache
 def _cached_parser(grammar: str) -> Lark:
-    splitter = strict_alfresco_syntax.Splitter() if grammar == _ALFRESCO.grammar else None
+    splitter = strict_alfresco_tokens_and_errors.Splitter() if grammar == _ALFRESCO.grammar else None
     return parser_of(Path(__file__).with_name(grammar).read_text(encoding="utf-8"), splitter)
 
 

@@ -28,7 +28,7 @@ from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.backfill import backfill
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
-from whorl.engine.solr.document_fields import read_sketches, sketch_fields
+from whorl.engine.solr.document_fields_and_coverage import read_sketches, sketch_fields
 from whorl.engine.solr.engine import SolrEngine
 from whorl.engine.solr.field_definitions import DIGEST, SAMPLE, SCHEME, SKETCH
 from whorl.engine.solr.request_body import SolrFields, search_request

@@ -32,7 +32,7 @@ from whorl.errors import EngineResponseError
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
 
 
-#: Maximum number of fields to count in one request.
+#: Maximum number of fields for which one request counts the documents.
 _COUNTED_AT_ONCE = 100
 
 

@@ -20,7 +20,7 @@ from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, i
 from whorl.engine.configured_and_guessed_fields import FieldNames, init_command, listing
 from whorl.engine.passage_look_up import passage_terms
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text, whole_text
-from whorl.engine.solr.document_fields import sketch_fields
+from whorl.engine.solr.document_fields_and_coverage import sketch_fields
 from whorl.engine.solr.field_definitions import NEEDED, PASSAGES, SAMPLE, SCHEME, SIZE, scheme_value
 from whorl.engine.solr.inspect_collection import Collection, find_stored_texts, inspect, names_in_use
 from whorl.engine.solr.request_body import (

@@ -27,7 +27,7 @@ from whorl.engine.configured_and_guessed_fields import (
     text_elsewhere,
 )
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, guard_response, term_vectors, texts
-from whorl.engine.solr.document_fields import coverage
+from whorl.engine.solr.document_fields_and_coverage import coverage
 from whorl.engine.solr.field_definitions import NEEDED, scheme_value
 from whorl.engine.solr.inspect_collection import (
     MINHASH,

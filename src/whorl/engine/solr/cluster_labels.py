@@ -14,7 +14,7 @@ from whorl.engine.passage_look_up import passage_terms
 from whorl.engine.protocol import ClusterLabel
 from whorl.engine.solr.backfill import require_safe, send_updates, update
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, whole_text
-from whorl.engine.solr.document_fields import read_sketches, searched_sketch_fields, text_reader
+from whorl.engine.solr.document_fields_and_coverage import read_sketches, searched_sketch_fields, text_reader
 from whorl.engine.solr.field_definitions import PASSAGES, SCHEME, SKETCH, definitions
 from whorl.engine.solr.inspect_collection import Collection as SolrCollection
 from whorl.engine.solr.request_body import contents_request, escape_field_names, exists

@@ -46,7 +46,7 @@ from whorl.engine.solr.client import (
     whole_text,
 )
 from whorl.engine.solr.cluster_labels import SolrLabels
-from whorl.engine.solr.document_fields import (
+from whorl.engine.solr.document_fields_and_coverage import (
     as_typed,
     coverage,
     fields_of,

@@ -479,7 +479,7 @@ def _scheme(chain: list[Json], profile: str) -> Scheme:
         )
     buckets, functions, hashes = (int(minhash.get(name, usual)) for name, usual in _PARAMETERS.items())
     try:
-        # Rotation only repeats tokens, and plans count repetitions, so ignore it.
+        # The option `withRotation` only repeats tokens in empty buckets. Plans count repeated tokens, so ignore it.
         return Scheme(profile, largest, buckets, functions, hashes)
     except ParameterError as error:
         raise SchemaError(f"the tokens are made under a scheme that whorl does not know: {error}") from error

@@ -27,9 +27,9 @@ BEGINS_WORD, ENDS_WORD, MARK, SUFFIX = 1, 2, 4, 8
 LONGEST_WORD, UNKNOWN_COST = 20, 255
 KATAKANA_COSTS, KATAKANA_COST_LONG, KATAKANA_LIMIT = (8192, 984, 408, 240, 204, 252, 300, 372, 480), 8192, 20
 
-#: From ICU4J's ThaiBreakEngine and its siblings. A word of at least `ROOT_COMBINE_THRESHOLD` characters is not extended
-#: by following characters that form no word. No word is extended by characters that share a prefix of at least
-#: `PREFIX_COMBINE_THRESHOLD` characters with a dictionary word.
+#: From ICU4J's ThaiBreakEngine and its siblings. Characters that form no word are joined to the word before them only
+#: if that word has fewer than `ROOT_COMBINE_THRESHOLD` characters, and fewer than `PREFIX_COMBINE_THRESHOLD` of the
+#: characters begin a dictionary word.
 ROOT_COMBINE_THRESHOLD = PREFIX_COMBINE_THRESHOLD = 3
 #: From ICU4J's DictionaryBreakEngine.PossibleWord: maximum number of words to consider at one position.
 POSSIBLE_WORDS = 20

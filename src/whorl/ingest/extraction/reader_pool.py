@@ -1,4 +1,4 @@
-"""Extracts text in worker processes: starts them, kills them at limits of time and memory, and replaces them."""
+"""Extracts text in worker processes; kills and replaces a worker that takes too much time or memory."""
 
 from __future__ import annotations
 

@@ -267,7 +267,7 @@ class _Chooser:
         self._engine, self._reader, self._text_words, self._is_counted = engine, reader, words, is_counted
         #: Candidates; if several cover the same words, the first is chosen.
         self.candidates: list[Candidate] = []
-        #: Number of words of a passage hash, if all candidates' passages cover whole hashes; otherwise 0.
+        #: Number of words of a passage hash; 0 if `add_groups` dropped ranges of words that passage hashes prove.
         self._proven_words = 0
         #: Mask of the words that were looked up in the index of words. An unread candidate has these words in a passage
         #: only if `is_holder` is true.

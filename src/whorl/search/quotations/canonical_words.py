@@ -87,7 +87,7 @@ def is_unspaced(word: str) -> bool:
 
 
 class _Characters(dict[int, str]):
-    """Maps each character to one character, for `str.translate`."""
+    """Table for `str.translate` that replaces each character by its canonical form, computed on first use."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)

@@ -44,7 +44,7 @@ class SimilarHit:
     separates_boilerplate: bool = False
 
 
-#: Sort key of hits: the metric that orders them, Jaccard, and the score, all negative.
+#: Sort key of hits: the metric that orders them, then Jaccard, then the score; negated, so that the best hit is first.
 _Rank: TypeAlias = tuple[float, float, float]
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from whorl.cli.check_duplicates_flags import DuplicatesCommand
 from whorl.cli.duplicates import duplicates
-from whorl.cli.duplicates_flags import DuplicatesCommand
 from whorl.cli.main import main
 from whorl.duplicates.options import Keep
 

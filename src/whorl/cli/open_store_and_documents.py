@@ -1,4 +1,4 @@
-"""Opens the store of a command, or with `--in` a temporary store of files, and finds the documents that users name."""
+"""Opens the store of a command (with `--in`, a temporary one of files), and looks up the documents that users name."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def open_store_or_files(searched: Searched) -> Iterator[Store]:
         return
     if searched.store is not None:
         raise ParameterError("--in and --store exclude each other: --in reads files, and keeps no store")
-    from whorl.cli.render.console import problem_lines, progress_bar
+    from whorl.cli.render.plans_and_progress import problem_lines, progress_bar
     from whorl.ingest.find_and_read_files import Problem, Problems, places
     from whorl.ingest.rows.row_format import RowColumns
     from whorl.store import open_store

@@ -1,4 +1,4 @@
-"""Reads tokens and words errors for the strict parser, which follows Alfresco's own grammar (`alfresco.lark`)."""
+"""Reads the tokens of the strict parser (Alfresco's own grammar, `alfresco.lark`), and writes its error messages."""
 
 from __future__ import annotations
 
