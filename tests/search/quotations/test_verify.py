@@ -116,6 +116,14 @@ SPELLED = [
     ),
     (["One two three four.Five six seven.Eight nine ten"], "two three four. Five six seven. Eight nine", 0),
     (["One two three four.Five six seven.Eight nine ten"], "four. Five", 0),
+    (
+        [
+            *["Keep +5 watch over all of the garden of the farm."] * 30,
+            "See.Keep -5 watch over all of the garden of it.",
+        ],
+        "Keep -5 watch over all of the garden of",
+        30,
+    ),
     (["房东应当保持房屋的结构和屋顶处于良好状态。"], "持房屋的结", 0),
     (["房东应当保持房屋的结构和屋顶处于良好状态。"], "持房屋的结构和屋顶处于良", 0),
     (["本契約は満了の日に終了する。"], "約は満了の日に終", 0),

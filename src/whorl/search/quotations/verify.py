@@ -508,6 +508,8 @@ class _Verifier:
     def _pairs_in_none(self, read: Sequence[_Match]) -> list[int]:
         """Return the longest pairs of neighbouring words in no run of a read document, by the first word's index."""
         known = {at for match in read for run in match.runs for at in range(run.start, run.end - 1)}
+        # A word at the edge of a part may be joined to an unknown word.
+        known.update(self._bounds, (bound - 2 for bound in self._bounds))
         pairs = [at for at in range(len(self._words)) if self._is_pair(at) and at not in known]
         return sorted(pairs, key=lambda at: len(self._words[at] + self._words[at + 1]))[-_NARROWING_PAIRS:]
 
