@@ -45,7 +45,7 @@ ASKING: dict[tuple[str, str], tuple[str, Any]] = {
     ("POST", "/api/v1/delete"): ("/api/v1/delete", {"query": "name:lease"}),
     ("GET", "/api/v1/duplicates/{job_id}"): ("/api/v1/duplicates/JOB?rows=10", None),
     ("POST", SEARCH): (SEARCH, {"query": {"query": "rent"}, "facetFields": {"facets": [{"field": "creator"}]}}),
-    ("GET", f"{NODES}/{{node_id}}"): (f"{NODES}/lease", None),
+    ("GET", f"{NODES}/{{node_id:path}}"): (f"{NODES}/lease", None),
 }
 #: Routes whose work does not depend on the length of a request or of the store's texts.
 SHORT = {
