@@ -123,6 +123,22 @@ def test_documents_stay_new_until_the_results_are_written(tmp_path: Path, change
             assert set(ids(duplicates.pairs(new=True))) == pairs
 
 
+def test_another_run_leaves_the_documents_of_a_failed_one_new(tmp_path: Path) -> None:
+    """
+    After a failed run, a run over other documents leaves its documents new.
+    """
+    options = DuplicatesOptions(ask_pairs("jaccard", 50, 100), state=tmp_path / "state")
+    with pytest.raises(OSError, match="full"), duplicates_among(DOCUMENTS[:150], options):
+        raise OSError("full")
+    with duplicates_among(DOCUMENTS[150:160], options):
+        pass
+    known = {document.id for document in DOCUMENTS[150:160]}
+    expected = {pair for pair in true_pairs(DOCUMENTS[:160], "jaccard", 50) if pair - known}
+    for pairs in (expected, set()):
+        with duplicates_among(DOCUMENTS[:150], options) as duplicates:
+            assert set(ids(duplicates.pairs(new=True))) == pairs
+
+
 @pytest.mark.slow
 def test_changed_and_deleted_documents_lose_their_pairs(tmp_path: Path) -> None:
     """

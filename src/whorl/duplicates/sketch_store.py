@@ -347,9 +347,12 @@ class PersistentSketchStore:
             )
 
     def end_run(self) -> None:
-        """Mark all documents as known, because the results are written: they are not new to the next run."""
+        """Mark the documents of this run as known, because its results are written; the next run counts them as old."""
         with self._writing():
-            self._database.execute(f"UPDATE document SET is_paired = {_PAIRED} WHERE is_paired = {_PAIRED_AND_NEW}")
+            self._database.execute(
+                f"UPDATE document SET is_paired = {_PAIRED} WHERE is_paired = {_PAIRED_AND_NEW} AND scan = ?",
+                (self._scan(),),
+            )
 
     def pairs(self, stored: StoredSketches) -> Pairs:
         firsts, seconds, shared, low, high = self._columns("SELECT a, b, shared, low, high FROM pair", 5)

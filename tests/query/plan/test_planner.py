@@ -192,8 +192,9 @@ def between(low: str | None, high: str | None, field: str, *, low_in: bool = Tru
 
 
 def word_of_a_text(word: str) -> Bool[Test]:
-    """The word in documents with a text: the index has the digits of numbers, too."""
-    return Bool(must=(Words(word, "mixed", 0.0), Exists("mixed_s", K, 0.0)))
+    """The word, without documents that have only numbers: the index has their digits, too."""
+    only_numbers = Bool(should=(Exists("mixed_i", N, 0.0),), must_not=(Exists("mixed_s", K, 0.0),), min_should_match=1)
+    return Bool(must=(Words(word, "mixed", 0.0),), must_not=(only_numbers,))
 
 
 PAIRS: list[tuple[ast.Leaf, ResolvedPlan]] = [

@@ -63,6 +63,10 @@ def test_a_template_is_the_default_field(service: TestClient) -> None:
     keywords = {"templates": [{"name": "keywords", "template": "%(cm:name cm:title)"}]}
     by_default = names(service, "lease", **keywords, defaults={"defaultFieldName": "keywords"})
     assert by_default == names(service, "cm:name:lease OR cm:title:lease") != []
+    keywords["templates"][0]["template"] = "%(cm:name) OR storm"
+    assert names(service, "lease", **keywords, defaults={"defaultFieldName": "keywords"}) == names(
+        service, "cm:name:lease OR storm"
+    )
 
 
 def test_an_entry_has_what_the_document_has(service: TestClient) -> None:

@@ -158,7 +158,9 @@ class QueryDefaults:
         """Return the plan of a clause in the field that it names, or else in the default fields."""
         name = node.clause.field
         if name is None and self.default_field != TEXT:
-            name = self.default_field
+            # Words inside a template that is itself the default field are searched in the default fields.
+            is_template = self.default_field.lower() in map(str.lower, self.templates)
+            name = TEXT if is_template else self.default_field
         if name is None or name == TEXT:
             if not self.text_fields:
                 return node
@@ -402,16 +404,20 @@ class _Resolver:
     # Methods for clauses in one field, or in the default fields. Their tests have weight 0.
 
     def _field_tests(self, clause: ast.Leaf, places: Places) -> list[_FieldTest]:
-        """Return tests of a clause in a field; a test of words matches only documents with a text.
+        """Return tests of a clause in a field; tests of words leave out documents that have only other values.
 
-        The index has the words of numbers and dates, too: -5 has the word 5. So if a field holds texts and other
-        values, search words only in documents that have a text.
+        The index has the words of numbers and dates, too: -5 has the word 5. Documents of other programs on Solr may
+        have words without a whole value, so leave out the others instead of asking for a text.
         """
         tests = self._tests_of_all_values(clause, places)
-        if Kind.KEYWORD not in places or places.keys() <= {Kind.TEXT, Kind.KEYWORD}:
+        others = tuple(Exists(places[kind], kind, 0.0) for kind in places if kind not in (Kind.TEXT, Kind.KEYWORD))
+        if Kind.KEYWORD not in places or not others:
             return tests
         has_text = Exists(places[Kind.KEYWORD], Kind.KEYWORD, 0.0)
-        return [Bool(must=(test, has_text)) if isinstance(test, _WORD_TESTS) else test for test in tests]
+        has_no_text = Bool(should=others, must_not=(has_text,), min_should_match=1)
+        return [
+            Bool(must=(test,), must_not=(has_no_text,)) if isinstance(test, _WORD_TESTS) else test for test in tests
+        ]
 
     def _tests_of_all_values(self, clause: ast.Leaf, places: Places) -> list[_FieldTest]:
         match clause:
