@@ -10,8 +10,8 @@
 set -euo pipefail
 store=$1 folder=$2 reports=$3
 threshold=${THRESHOLD:-80}
-# Include the time: a second run on the same day finds nothing new, and its empty list would replace the first.
-now=$(date +%FT%H-%M-%S)
+# Include the time with fractions: a second run, even in the same second, must not replace the lists of the first.
+now=$(date +%FT%H-%M-%S-%N)
 mkdir -p "$reports"
 
 whorl index --store "$store" "$folder"
