@@ -47,7 +47,8 @@ async function route() {
 }
 
 function notePlace() {
-  if (!going) history.replaceState({ ...history.state, top: Math.round(scrollY) }, "");
+  // While a view loads, the page is at its top, unless the user scrolls already.
+  if (!going || scrollY) history.replaceState({ ...history.state, top: Math.round(scrollY) }, "");
 }
 
 async function count() {
