@@ -305,13 +305,13 @@ class PreparedQuery:
         is_count = isinstance(root, SharedTokens) and root.weight == 1.0 and not keys
         self._counts = {hit.id: round(hit.score) for hit in page.hits} if is_count else {}
         trace().record_search(clause_kinds(root), self._length, page.total)
-        is_whole = self._calibrated is None or self._calibrated.is_whole
-        if gaps or not is_whole:
-            page = replace(page, is_total_exact=False, warnings=(*page.warnings, *gaps))
-        page = replace(page, warnings=(*page.warnings, *self.reader.sort_warnings(keys)))
+        warnings = [*gaps, *self.reader.sort_warnings(keys)]
         if isinstance(sort, str) and any(key.field is None for key in keys) and self.reader.places(_SCORE):
-            warning = "sort: 'score' is the score of a hit; '@score' sorts by the field of that name"
-            page = replace(page, warnings=(*page.warnings, warning))
+            warnings.append("sort: 'score' is the score of a hit; '@score' sorts by the field of that name")
+        if warnings:
+            page = replace(page, warnings=(*page.warnings, *warnings))
+        if gaps or not (self._calibrated is None or self._calibrated.is_whole):
+            page = replace(page, is_total_exact=False)
         return self._with_shared(page) if with_shared and page.hits and self._calibrated is None else page
 
     def measured(self, ids: Collection[str]) -> Mapping[str, Measured]:

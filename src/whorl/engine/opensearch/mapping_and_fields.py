@@ -56,8 +56,6 @@ def source(document: Document, names: FieldNames) -> Json:
     return made
 
 
-#: For texts of fewer characters, a loop over the words is faster than numpy.
-_SHORT_TEXT = 500
 #: Number of documents whose tokens are encoded in one call.
 _SPELLED_AT_ONCE = 64
 _Row: TypeAlias = npt.NDArray[np.uint64]
