@@ -139,13 +139,13 @@ def watch(path: Path) -> None:
 
 
 def make(path: Path) -> None:
-    """Make a store, together with others who make the same."""
-    sys.stdin.readline()
-    try:
-        EmbeddedEngine(path, scheme=SCHEME).close()
-        say("made")
-    except WhorlError as error:
-        say(type(error).__name__, error)
+    """Make a store for each line of input, together with others who make the same stores."""
+    for line in sys.stdin:
+        try:
+            EmbeddedEngine(path / line.strip(), scheme=SCHEME).close()
+            say("made")
+        except WhorlError as error:
+            say(type(error).__name__, error)
 
 
 def fill(path: Path, what: str) -> None:

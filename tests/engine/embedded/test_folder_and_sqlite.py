@@ -228,12 +228,14 @@ def test_many_make_one_store(path, start):
     Several processes create one store; the later ones open it.
     """
     makers = [start("make", path) for _ in range(4)]
-    for maker in makers:
-        maker.stdin.write("\n")
-        maker.stdin.flush()
-    assert [maker.communicate(timeout=120) for maker in makers] == [("made\n", "")] * 4
-    with opened(path, create=False) as engine:
-        assert (engine.count(), matching_ids(engine)) == (0, [])
+    for number in range(20):
+        for maker in makers:
+            maker.stdin.write(f"{number}\n")
+            maker.stdin.flush()
+        assert [maker.stdout.readline() for maker in makers] == ["made\n"] * 4
+        with opened(path / str(number), create=False) as engine:
+            assert (engine.count(), matching_ids(engine)) == (0, [])
+    assert [maker.communicate(timeout=120) for maker in makers] == [("", "")] * 4
 
 
 @pytest.mark.slow

@@ -139,7 +139,7 @@ class EmbeddedEngine(Engine):
         self._writer: IndexWriter | None = None
         self._merged = threading.Event()
         self._merged.set()
-        prepare_folder(self.path, create=create)
+        has_store = prepare_folder(self.path, create=create)
         with ExitStack() as opened:
             folder, self._is_read_only = self.path, is_read_only(self.path)
             if self._is_read_only:
@@ -147,6 +147,9 @@ class EmbeddedEngine(Engine):
                 mirror(self.path, folder)
             self._lock = WriteLock(folder / LOCK)
             opened.callback(self._lock.close)
+            if not has_store:
+                # SQLite does not wait for other processes while it turns the log of a new database on.
+                self._acquire_lock()
             self._records = Records(
                 self.path / RECORDS,
                 scheme,
@@ -155,6 +158,8 @@ class EmbeddedEngine(Engine):
                 is_read_only=self._is_read_only,
             )
             opened.callback(self._records.close)
+            if not has_store:
+                self._lock.release()
             keeps_texts = self._with_texts("texts" not in omit)
             self._preparation = DocumentPreparation(
                 scheme,
@@ -225,8 +230,7 @@ class EmbeddedEngine(Engine):
     def _set_option(self, option: OptionalPart, value: str) -> None:
         if self._is_read_only:
             raise StoreError(self._not_writable())
-        if not self._lock.acquire(self._wait_seconds):
-            raise StoreError(busy_message(self.path, self._wait_seconds))
+        self._acquire_lock()
         # The name of the index depends on its tokens, so the index is rebuilt.
         with self._records.writing():
             self._records.set_option(option, value)
@@ -436,6 +440,10 @@ class EmbeddedEngine(Engine):
             if self._is_open and self._writer is None:
                 self._release()
 
+    def _acquire_lock(self) -> None:
+        if not self._lock.acquire(self._wait_seconds):
+            raise StoreError(busy_message(self.path, self._wait_seconds))
+
     def _release(self) -> None:
         """Discard uncommitted changes, and release the write lock unless a merge is running."""
         if self._writer is not None:
@@ -448,8 +456,7 @@ class EmbeddedEngine(Engine):
         """Take the write lock and build the index; `cause` is the damage that makes it necessary."""
         with self._writing:
             self._release()
-            if not self._lock.acquire(self._wait_seconds):
-                raise StoreError(busy_message(self.path, self._wait_seconds))
+            self._acquire_lock()
             try:
                 self._require_same_tokens()
                 self._build(cause)

@@ -35,22 +35,28 @@ class OtherIndexError(IndexBrokenError):
         super().__init__("it is not the index of this store")
 
 
-def prepare_folder(path: Path, *, create: bool) -> None:
-    """Raise StoreError unless the folder has a store or can get a new one; create the folder if it is missing."""
+def prepare_folder(path: Path, *, create: bool) -> bool:
+    """Create the folder if it is missing; return whether it already has a store.
+
+    Raises:
+        StoreError: The folder has other files, is not usable, or has no store although `create` is false.
+    """
     try:
         names = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
         if path.exists() and not path.is_dir():
             raise StoreError(f"{path} is a file; a store is a folder: name another path")
         if RECORDS in names and (path / RECORDS).stat().st_size > 0:
-            return
+            return True
         # An empty database is allowed: another process may be creating the store, or was stopped while creating it.
-        if any(name != LOCK and not name.startswith(RECORDS) for name in names):
-            raise StoreError(f"{path} holds other things and no store ({names[0]}, …); name an empty or a new folder")
+        # SQLite adds files next to its databases.
+        if others := [name for name in names if not name.startswith((LOCK, RECORDS))]:
+            raise StoreError(f"{path} holds other things and no store ({others[0]}, …); name an empty or a new folder")
         if not create:
             raise StoreError(f"there is no store at {path}; make one by indexing: whorl index --store {path} FILES")
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         raise StoreError(f"{path} cannot be used as a store: {error}; name another folder") from error
+    return False
 
 
 def is_read_only(path: Path) -> bool:
