@@ -1,4 +1,4 @@
-"""Connections to a scripted server on real sockets, retries, cached values, and commits shared by threads."""
+"""Connections to a scripted server on real sockets, retries, caches, shared commits, and limits on clauses."""
 
 from __future__ import annotations
 
@@ -24,19 +24,35 @@ from hypothesis import strategies as st
 from urllib3.connection import HTTPConnection
 
 from whorl.engine.server_engine import (
+    MAX_CLAUSES,
     ServerAccess,
     ServerConnections,
     SharedCommit,
     TtlCache,
+    explain_refusals,
+    fingerprints_to_move,
     json_bytes,
     retry_pause,
     with_retries,
 )
-from whorl.errors import EngineUnavailableError, ParameterError
+from whorl.errors import EngineResponseError, EngineUnavailableError, ParameterError, UnsupportedQueryError
+from whorl.query.ast import WildcardCharacter
+from whorl.query.plan.nodes import (
+    Bool,
+    BoundLeaf,
+    BoundNode,
+    BoundPlan,
+    InOrder,
+    MatchAll,
+    SharedTokens,
+    WildcardValue,
+)
 from whorl.request_context import new_request
 
 pytestmark = pytest.mark.process
 
+ANY, ONE = WildcardCharacter.ANY, WildcardCharacter.ONE
+REFUSED = EngineResponseError("Solr answers 500", status=500, detail="Determinizing automaton would require more")
 PACKED = gzip.compress(b"some words " * 1_000)
 
 
@@ -774,3 +790,75 @@ def test_a_failed_answer_is_requested_again() -> None:
     with pytest.raises(EngineUnavailableError):
         answer()
     assert answer() == 7
+
+
+def test_a_refusal_names_the_pattern() -> None:
+    """
+    That of the most states, whatever else the plan holds.
+    """
+    row = InOrder(((ANY, "a", ONE), (ANY, "b", ONE, ONE)), 0)
+    plan = BoundPlan(Bool(must=(MatchAll(), WildcardValue("kind", (ANY, "c")), row)))
+    with pytest.raises(UnsupportedQueryError, match=r"\*b\?\?: this pattern"), explain_refusals(plan):
+        raise REFUSED
+
+
+def test_other_refusals_are_unchanged() -> None:
+    """
+    Other errors pass unchanged.
+    """
+    other = EngineResponseError("Solr answers 500", status=500, detail="out of memory")
+    for plan, error in ((BoundPlan(MatchAll()), REFUSED), (BoundPlan(WildcardValue("kind", (ANY, "c"))), other)):
+        with pytest.raises(EngineResponseError) as raised, explain_refusals(plan):
+            raise error
+        assert raised.value is error
+
+
+def tokens(count: int) -> SharedTokens:
+    return SharedTokens("a", tuple(range(count)), 1)
+
+
+def count(node: BoundLeaf) -> int:
+    return len(node.tokens) if isinstance(node, SharedTokens) else 1
+
+
+def apart(*nodes: BoundLeaf) -> list[BoundLeaf]:
+    root: BoundNode = Bool(should=nodes, min_should_match=1)
+    moved = fingerprints_to_move(root, count, movable=(SharedTokens,), count_apart=3, server="Lucene")
+    return [node for node in nodes if id(node) in moved]
+
+
+def test_the_largest_leave_first() -> None:
+    """
+    And no more than have to.
+    """
+    small, large, largest = tokens(300), tokens(500), tokens(512)
+    assert apart(small, large) == []
+    assert apart(tokens(512), tokens(512)) == []
+    assert apart(small, large, largest) == [largest]
+    assert apart(small, large, largest, tokens(512), tokens(512)) == [largest, tokens(512), tokens(512)]
+
+
+@given(st.lists(st.integers(1, 512), max_size=40), st.integers(0, 1_100))
+def test_remaining_clauses_are_within_the_limit(sizes: list[int], others: int) -> None:
+    """
+    Or the query is refused, which is only where nothing more could leave.
+    """
+    nodes: list[BoundLeaf] = [tokens(size) for size in sizes]
+    everything = [*nodes, *(MatchAll() for _ in range(others))]
+    least = others + sum(min(size, 3) for size in sizes)
+    if least > MAX_CLAUSES:
+        with pytest.raises(ParameterError, match=f"comes to {least:,} clauses, and Lucene takes 1,024 at once"):
+            apart(*everything)
+        return
+    moved = {id(node) for node in apart(*everything)}
+    assert others + sum(3 if id(node) in moved else count(node) for node in nodes) <= MAX_CLAUSES
+    if moved:
+        assert others + sum(sizes) > MAX_CLAUSES, "nothing leaves without need"
+
+
+def test_too_many_clauses_are_refused_with_the_limit() -> None:
+    """
+    The message has the number of clauses and the limit.
+    """
+    with pytest.raises(ParameterError, match="comes to 1,025 clauses, and Lucene takes 1,024 at once"):
+        apart(*(MatchAll() for _ in range(1_025)))

@@ -1,4 +1,4 @@
-"""Encodes words, values and patterns as terms of an index, the same for all engines, within the limits of Lucene.
+"""Encodes words, values and patterns as terms of an index, the same for all engines.
 
 Properties can have any name. So in embedded stores and in OpenSearch, one index field holds the words of all
 properties, and another field holds all whole (not tokenized) values. Each term begins with the name of its property.
@@ -13,26 +13,15 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import numpy as np
 
-from whorl.errors import EngineResponseError, ParameterError, Span, UnsupportedQueryError
 from whorl.fingerprint.shingling import JoinedWords
-from whorl.query.ast import Pattern, WildcardCharacter, as_typed
+from whorl.query.ast import Pattern, WildcardCharacter
 from whorl.query.plan.fields_and_values import encode_keyword
-from whorl.query.plan.nodes import (
-    BoundLeaf,
-    BoundNode,
-    BoundPlan,
-    InOrder,
-    Kind,
-    Value,
-    WildcardValue,
-    leaves,
-)
+from whorl.query.plan.nodes import Kind, Value
 
 #: Fields whose words have a separate index field; all other fields share one index field.
 OWN_FIELDS = ("name", "content")
@@ -289,63 +278,3 @@ def state_doublings(pattern: Pattern) -> int:
         else:
             may_have_begun = is_anywhere
     return count
-
-
-@contextmanager
-def explain_refusals(plan: BoundPlan) -> Iterator[None]:
-    """If Lucene refuses a plan's patterns, raise UnsupportedQueryError with the pattern that has the most states."""
-    try:
-        yield
-    except EngineResponseError as error:
-        patterns = list(_patterns(plan))
-        if not patterns or "determiniz" not in error.detail.lower():
-            raise
-        typed = as_typed(max(patterns, key=state_doublings))
-        hint = "Ask with fewer ? behind letters behind a *, or begin the pattern with letters."
-        message = f"{typed:.80}: this pattern comes to more states than the search server takes"
-        raise UnsupportedQueryError(message, query=typed, span=Span(0, len(typed)), hint=hint) from error
-
-
-def _patterns(plan: BoundPlan) -> Iterator[Pattern]:
-    for leaf in leaves(plan.root):
-        match leaf:
-            case WildcardValue(pattern=pattern):
-                yield pattern
-            case InOrder(words=patterns):
-                yield from patterns
-
-
-#: Lucene's limit on the leaf clauses of one query (IndexSearcher.maxClauseCount), which most installations keep.
-MAX_CLAUSES = 1024
-
-
-def fingerprints_to_move(
-    root: BoundNode, count: Callable[[BoundLeaf], int], *, movable: tuple[type, ...], count_apart: int, server: str
-) -> frozenset[int]:
-    """Choose FINGERPRINT clauses to move into functions, so that their tokens do not count as clauses.
-
-    The largest clauses move first, until the other clauses fit Lucene's limit. A moved clause becomes a function that
-    adds to the score: `query($part0,0)` in Solr, a function of `function_score` in OpenSearch.
-
-    Args:
-        count: Returns the maximum number of leaf clauses of a node.
-        count_apart: Number of leaf clauses of a moved node.
-
-    Returns:
-        `id()` of the nodes that move.
-
-    Raises:
-        ParameterError: The query has too many clauses even after the move.
-    """
-    nodes = list(leaves(root))
-    total, moved = sum(map(count, nodes)), set[int]()
-    for node in sorted((node for node in nodes if isinstance(node, movable)), key=count, reverse=True):
-        if total <= MAX_CLAUSES or count(node) <= count_apart:
-            break
-        total += count_apart - count(node)
-        moved.add(id(node))
-    if total > MAX_CLAUSES:
-        raise ParameterError(
-            f"the query comes to {total:,} clauses, and {server} takes {MAX_CLAUSES:,} at once; ask in several queries"
-        )
-    return frozenset(moved)

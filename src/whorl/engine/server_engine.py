@@ -1,4 +1,4 @@
-"""Base of the engines for Solr and OpenSearch (`ServerEngine`): connections, retries, caches and shared commits.
+"""What the engines for Solr and OpenSearch share: connections, retries, caches, commits and Lucene's limits on queries.
 
 The HTTP client is urllib3's connection pools with whorl's deadlines, error messages and retries. Threads can share one
 client.
@@ -18,6 +18,7 @@ import time
 from abc import abstractmethod
 from base64 import b64encode
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -29,12 +30,23 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProtocolError, ReadTimeoutError
 
 from whorl.arrays_and_batches import batches
+from whorl.engine.index_terms import state_doublings
 from whorl.engine.passage_look_up import holders_plan, look_up_holders, passage_hash_terms
 from whorl.engine.protocol import Engine, PassageHolders
-from whorl.errors import EngineError, EngineUnavailableError, ParameterError, SchemaError, without_login
+from whorl.errors import (
+    EngineError,
+    EngineResponseError,
+    EngineUnavailableError,
+    ParameterError,
+    SchemaError,
+    Span,
+    UnsupportedQueryError,
+    without_login,
+)
 from whorl.fingerprint.winnowing import PassageScheme
+from whorl.query.ast import Pattern, as_typed
 from whorl.query.plan.fields_and_values import Fields
-from whorl.query.plan.nodes import BoundNode, BoundPlan
+from whorl.query.plan.nodes import BoundLeaf, BoundNode, BoundPlan, InOrder, WildcardValue, leaves
 from whorl.request_context import seconds_left, trace
 
 #: Number of bytes of a request body to send at once. The timeout applies to each block.
@@ -461,3 +473,63 @@ class ServerEngine(Engine):
             return self._holders(holders_plan(numbers, scheme, ids, left_out), terms, rows)
 
         return look_up_holders(counts, most, among, ask)
+
+
+@contextmanager
+def explain_refusals(plan: BoundPlan) -> Iterator[None]:
+    """If Lucene refuses a plan's patterns, raise UnsupportedQueryError with the pattern that has the most states."""
+    try:
+        yield
+    except EngineResponseError as error:
+        patterns = list(_patterns(plan))
+        if not patterns or "determiniz" not in error.detail.lower():
+            raise
+        typed = as_typed(max(patterns, key=state_doublings))
+        hint = "Ask with fewer ? behind letters behind a *, or begin the pattern with letters."
+        message = f"{typed:.80}: this pattern comes to more states than the search server takes"
+        raise UnsupportedQueryError(message, query=typed, span=Span(0, len(typed)), hint=hint) from error
+
+
+def _patterns(plan: BoundPlan) -> Iterator[Pattern]:
+    for leaf in leaves(plan.root):
+        match leaf:
+            case WildcardValue(pattern=pattern):
+                yield pattern
+            case InOrder(words=patterns):
+                yield from patterns
+
+
+#: Lucene's limit on the leaf clauses of one query (IndexSearcher.maxClauseCount), which most installations keep.
+MAX_CLAUSES = 1024
+
+
+def fingerprints_to_move(
+    root: BoundNode, count: Callable[[BoundLeaf], int], *, movable: tuple[type, ...], count_apart: int, server: str
+) -> frozenset[int]:
+    """Choose FINGERPRINT clauses to move into functions, so that their tokens do not count as clauses.
+
+    The largest clauses move first, until the other clauses fit Lucene's limit. A moved clause becomes a function that
+    adds to the score: `query($part0,0)` in Solr, a function of `function_score` in OpenSearch.
+
+    Args:
+        count: Returns the maximum number of leaf clauses of a node.
+        count_apart: Number of leaf clauses of a moved node.
+
+    Returns:
+        `id()` of the nodes that move.
+
+    Raises:
+        ParameterError: The query has too many clauses even after the move.
+    """
+    nodes = list(leaves(root))
+    total, moved = sum(map(count, nodes)), set[int]()
+    for node in sorted((node for node in nodes if isinstance(node, movable)), key=count, reverse=True):
+        if total <= MAX_CLAUSES or count(node) <= count_apart:
+            break
+        total += count_apart - count(node)
+        moved.add(id(node))
+    if total > MAX_CLAUSES:
+        raise ParameterError(
+            f"the query comes to {total:,} clauses, and {server} takes {MAX_CLAUSES:,} at once; ask in several queries"
+        )
+    return frozenset(moved)

@@ -21,8 +21,8 @@ from tests.families import shingles
 from tests.sampling import combine
 from whorl import Document, Store, open_store
 from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.index_terms import MAX_CLAUSES
 from whorl.engine.protocol import CountedPage
+from whorl.engine.server_engine import MAX_CLAUSES
 from whorl.engine.solr import engine
 from whorl.engine.solr.add_missing_fields import initialise
 from whorl.engine.solr.backfill import backfill

@@ -18,7 +18,6 @@ from whorl.engine.cluster_labels import (
     with_cluster_label,
 )
 from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.index_terms import explain_refusals
 from whorl.engine.opensearch.backfill import updates
 from whorl.engine.opensearch.client import IndexClient, guard_responses
 from whorl.engine.opensearch.create_or_extend_index import require_fields
@@ -33,6 +32,7 @@ from whorl.engine.opensearch.mapping_and_fields import (
     text_in,
 )
 from whorl.engine.protocol import ClusterLabel
+from whorl.engine.server_engine import explain_refusals
 from whorl.errors import DocumentError, SchemaError
 from whorl.model import CLUSTER, IS_PRINCIPAL, Document
 from whorl.query.plan.nodes import BoundPlan

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from whorl.arrays_and_batches import batches
 from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.index_terms import explain_refusals
 from whorl.engine.opensearch.backfill import missing_fields_query
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient, guard_responses
 from whorl.engine.opensearch.cluster_labels import OpenSearchLabels
@@ -60,7 +59,7 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.server_engine import CACHE_SECONDS, Holders, ServerEngine, TtlCache
+from whorl.engine.server_engine import CACHE_SECONDS, Holders, ServerEngine, TtlCache, explain_refusals
 from whorl.engine.stored_sketches import decode_sketches, finds_only_short
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
 from whorl.fingerprint.fingerprint_texts import hash_texts, index_parts, sign, signatures_by_id

@@ -21,7 +21,6 @@ from whorl.engine.index_terms import (
     clause_fields,
     decode_sortable,
     encode_sortable,
-    fingerprints_to_move,
     value_prefix,
     value_term,
 )
@@ -46,6 +45,7 @@ from whorl.engine.opensearch.mapping_and_fields import (
 )
 from whorl.engine.passage_look_up import passage_hash_terms
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
+from whorl.engine.server_engine import fingerprints_to_move
 from whorl.errors import ParameterError, SchemaError
 from whorl.fingerprint.minhash.signature_and_tokens import spell_integers
 from whorl.fingerprint.shingling import Scheme, well_formed

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from whorl.engine.cluster_labels import READ_AT_ONCE, ServerLabels, cluster_labels
-from whorl.engine.index_terms import explain_refusals
 from whorl.engine.passage_look_up import passage_terms
 from whorl.engine.protocol import ClusterLabel
+from whorl.engine.server_engine import explain_refusals
 from whorl.engine.solr.backfill import require_safe, send_updates, update
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, whole_text
 from whorl.engine.solr.document_fields_and_coverage import read_sketches, searched_sketch_fields, text_reader

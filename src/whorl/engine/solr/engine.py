@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 
 from whorl.arrays_and_batches import batches, chunks
 from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.index_terms import explain_refusals
 from whorl.engine.passage_look_up import passage_terms
 from whorl.engine.protocol import (
     CandidatePage,
@@ -33,7 +32,7 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.server_engine import CACHE_SECONDS, Holders, LimitedCache, ServerEngine, TtlCache
+from whorl.engine.server_engine import CACHE_SECONDS, Holders, LimitedCache, ServerEngine, TtlCache, explain_refusals
 from whorl.engine.solr.add_missing_fields import file_base
 from whorl.engine.solr.client import (
     BEGINNING,

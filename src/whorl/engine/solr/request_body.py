@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from whorl.engine.index_terms import fingerprints_to_move
 from whorl.engine.passage_look_up import passage_hash_terms
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
+from whorl.engine.server_engine import fingerprints_to_move
 from whorl.engine.solr.client import Json, SolrResponse, guard_response
 from whorl.engine.solr.field_definitions import PASSAGES, SAMPLE, SAMPLED, SCHEME, SIZE, WHOLE_PREFIXES, scheme_value
 from whorl.errors import ParameterError

@@ -15,7 +15,6 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar, cast
 
-from whorl.engine.index_terms import encode_sortable
 from whorl.engine.protocol import (
     Facet,
     FacetResult,
@@ -261,14 +260,12 @@ def _merge_kinds(results: Sequence[tuple[Kind, tuple[ValueCount, ...]]]) -> list
     return list(merged.values())
 
 
-def _value_sort_key(pair: tuple[Kind, ValueCount]) -> tuple[int, bytes]:
+def _value_sort_key(pair: tuple[Kind, ValueCount]) -> tuple[int, Value]:
     kind, counted = pair
-    if kind in _NUMBERS:
-        return 0, encode_sortable(Kind.FLOAT, float(counted.value)).encode()
-    return 1 + list(Kind).index(kind), encode_sortable(kind, counted.value).encode()
+    return 0 if kind in _NUMBERS else 1 + list(Kind).index(kind), counted.value
 
 
-def _count_sort_key(pair: tuple[Kind, ValueCount]) -> tuple[int, int, bytes]:
+def _count_sort_key(pair: tuple[Kind, ValueCount]) -> tuple[int, int, Value]:
     return -pair[1].count, *_value_sort_key(pair)
 
 
