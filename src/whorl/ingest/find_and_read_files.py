@@ -8,6 +8,7 @@ from __future__ import annotations
 import glob
 import io
 import os
+import re
 import shutil
 import stat
 import sys
@@ -108,8 +109,8 @@ def files_under(
     """Yield the named files, and all files in the named folders, at any depth.
 
     The files of a folder are ordered by name; hidden files are left out. Each folder is read only once, because a link
-    may lead to a parent folder. Pipes and devices are problems, because reading them might never end. If `within` is
-    given, links that lead out of this folder are also problems.
+    may lead to a parent folder. Pipes and devices are problems, because reading them might never end. If the folder
+    `within` is given, links to files outside it are also problems.
     """
     root = None if within is None else os.path.realpath(within)
     for named in paths:
@@ -130,18 +131,16 @@ def files_under(
                     names = without_metadata({entry.name for entry in path.iterdir()})
                     waiting += [path / name for name in sorted(names, reverse=True) if not name.startswith(".")]
             except FileNotFoundError:
-                is_link = path.is_symlink()
-                on_problem(
-                    Problem(str(path), "this link leads nowhere", None if path == named else 1)
-                    if is_link
-                    else Problem(str(path), "there is no such file or folder", None)
-                )
+                if path.is_symlink():
+                    on_problem(Problem(str(path), "this link leads nowhere", None if path == named else 1))
+                else:
+                    on_problem(Problem(str(path), "there is no such file or folder", None))
             except OSError as error:
                 on_problem(Problem(str(path), error.strerror or str(error), None))
 
 
 def _leads_out(path: Path, root: str, *, is_named: bool) -> bool:
-    """Check whether a link leads from a path out of the folder `root`.
+    """Check whether a path is outside the folder `root` after its links are followed.
 
     If `is_named` is false, only the path itself can be a link, not its parent folders.
     """
@@ -183,7 +182,7 @@ def documents_in(
         on_text_table: Called with the name of a table (CSV or TSV), or of a JSON array of values other than objects,
             that is read as one document. If None, each of its rows or values is a document.
         known_as: Id of the file; None for its path.
-        at_byte: Called after each group of rows, with the number of bytes read so far.
+        at_byte: Called after each group of rows with the number of bytes read so far.
     """
     # The text of a single file does not need these modules, so import them here.
     from whorl.ingest.rows.detect_row_format import format_of as format_of_rows
@@ -242,11 +241,9 @@ def _documents(
         try:
             if isinstance(row.values, DocumentError):
                 raise row.values
-            document = columns.document(row.values, known_as, row.number)
+            yield columns.document(row.values, known_as, row.number)
         except DocumentError as error:
             on_problem(Problem(f"{file}, {row.place}", str(error)))
-        else:
-            yield document
 
 
 def source_text(named: str, *, with_notation: bool = False) -> str:
@@ -313,9 +310,8 @@ def _reader(process: int) -> Reader:
     return Reader(file_limits())
 
 
-_REMOTE = "://"
 #: Prefixes of addresses that name local files; the path follows the prefix.
-_LOCAL = ("file://", "local://")
+_LOCAL = re.compile("^(?:file|local)://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,28 +385,23 @@ def places(
     """
     addresses: dict[str, str] = {}
     for word in named:
-        local = next((word.removeprefix(prefix) for prefix in _LOCAL if word.startswith(prefix)), word)
+        local = _LOCAL.sub("", word)
         if local == "-":
             yield Place(StandardInput(), PurePosixPath("standard-input"))
-        elif _REMOTE in local:
+            continue
+        if "://" in local:
             yield from _remote_places(local, addresses, on_problem)
-        elif any(wildcard in local for wildcard in PATTERN) and not os.path.lexists(local):
-            fixed = PurePath(*fixed_parts(PurePath(local).parts))
-            matched = sorted(map(Path, glob.iglob(local, recursive=True)))
-            if not matched:
+            continue
+        if any(wildcard in local for wildcard in PATTERN) and not os.path.lexists(local):
+            base = within = Path(*fixed_parts(Path(local).parts))
+            paths = sorted(map(Path, glob.iglob(local, recursive=True)))
+            if not paths:
                 on_problem(Problem(local, "no file has a name of this pattern", None))
-            yield from _local_places(matched, fixed, None if follow_links else fixed, on_problem)
         else:
-            path = Path(local)
-            base = path if os.path.isdir(local) else path.parent
-            yield from _local_places([path], base, None if follow_links else path, on_problem)
-
-
-def _local_places(
-    paths: Sequence[Path], base: PurePath, within: PurePath | None, on_problem: Callable[[Problem], None]
-) -> Iterator[Place]:
-    for file in files_under(paths, on_problem, within=within):
-        yield Place(file, PurePosixPath(file.relative_to(base).as_posix()))
+            within = Path(local)
+            base, paths = within if os.path.isdir(local) else within.parent, [within]
+        for file in files_under(paths, on_problem, within=None if follow_links else within):
+            yield Place(file, PurePosixPath(file.relative_to(base).as_posix()))
 
 
 def _remote_places(word: str, addresses: dict[str, str], on_problem: Callable[[Problem], None]) -> Iterator[Place]:
@@ -423,21 +414,15 @@ def _remote_places(word: str, addresses: dict[str, str], on_problem: Callable[[P
         return
     if not files:
         on_problem(Problem(shown, "there is no such file or folder", None))
-    for inside, file in _without_metadata(files):
-        known_as = file.as_posix()
-        if any(part.startswith(".") for part in inside.parts):
-            continue
-        if addresses.setdefault(known_as, file.address) == file.address:
-            yield Place(file, inside)
-        else:
-            on_problem(Problem(known_as, "an earlier address differs from this one in login or signature only"))
-
-
-def _without_metadata(files: dict[PurePosixPath, RemoteFile]) -> Iterator[tuple[PurePosixPath, RemoteFile]]:
-    """Yield files folder by folder, without metadata files of other programs."""
     folders: dict[PurePosixPath, set[str]] = {}
     for inside in sorted(files):
-        folders.setdefault(inside.parent, set()).add(inside.name)
+        if not any(part.startswith(".") for part in inside.parts):
+            folders.setdefault(inside.parent, set()).add(inside.name)
     for folder, names in folders.items():
         for name in sorted(without_metadata(names)):
-            yield folder / name, files[folder / name]
+            file = files[folder / name]
+            if addresses.setdefault(file.as_posix(), file.address) == file.address:
+                yield Place(file, folder / name)
+            else:
+                problem = "an earlier address differs from this one in login or signature only"
+                on_problem(Problem(file.as_posix(), problem))

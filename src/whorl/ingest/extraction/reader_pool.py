@@ -45,8 +45,10 @@ class Reader:
     def __init__(self, limits: FileLimits | None = None, workers: int = 1) -> None:
         self.limits = FileLimits() if limits is None else limits
         self._idle: deque[_ReaderProcess] = deque()
-        self._slots = threading.BoundedSemaphore(workers)
-        self._queue = _Queue(max(workers - 1, 1))
+        #: Places for files that are read at the same time, and for slow files among them.
+        self._slots, self.slow = threading.BoundedSemaphore(workers), threading.BoundedSemaphore(max(workers - 1, 1))
+        #: Number of files that wait for a process.
+        self.waiting, self._lock = 0, threading.Lock()
         self.close = weakref.finalize(self, _end, self._idle)
 
     def text(self, raw: bytes, form: FileFormat) -> str:
@@ -60,19 +62,25 @@ class Reader:
         self.require_size(len(raw))
         if not form.is_readable:
             raise DocumentError(f"reading {form.name} needs more: pip install 'whorl[files]'")
-        with self._queue.count_waiting():
-            self._wait_for_slot()
+        self._wait_for_slot()
         try:
             return self._text(raw, form)
         finally:
             self._slots.release()
 
     def _wait_for_slot(self) -> None:
-        while not self._slots.acquire(timeout=_POLL_SECONDS):
-            left = seconds_left()
-            if left is not None and left <= 0:
-                raise BusyError("other files were being read for so long that no time is left for this one; try again")
-            require_time()
+        with self._lock:
+            self.waiting += 1
+        try:
+            while not self._slots.acquire(timeout=_POLL_SECONDS):
+                if (left := seconds_left()) is not None and left <= 0:
+                    raise BusyError(
+                        "other files were being read for so long that no time is left for this one; try again"
+                    )
+                require_time()
+        finally:
+            with self._lock:
+                self.waiting -= 1
 
     def require_size(self, size: int) -> None:
         if size > self.limits.file_bytes:
@@ -94,7 +102,7 @@ class Reader:
 
     def _read_in(self, worker: _ReaderProcess, raw: bytes, form: FileFormat) -> _Extraction:
         try:
-            extraction = worker.ask(raw, form, _Watchdog(self._queue, *time_limit(self.limits)))
+            extraction = worker.ask(raw, form, _Watchdog(self, *time_limit(self.limits)))
         except BaseException:
             # End the worker, because it has not finished: the file took too long, or the caller was interrupted.
             worker.end()
@@ -106,34 +114,11 @@ class Reader:
         return extraction
 
 
-class _Queue:
-    """Counts the files that wait for a process, and limits the number of slow files by a semaphore."""
-
-    def __init__(self, slow: int) -> None:
-        self._lock, self._waiting = threading.Lock(), 0
-        self.slow = threading.BoundedSemaphore(slow)
-
-    @property
-    def is_empty(self) -> bool:
-        return not self._waiting
-
-    @contextlib.contextmanager
-    def count_waiting(self) -> Iterator[None]:
-        """Count a file as waiting while the `with` block runs."""
-        with self._lock:
-            self._waiting += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._waiting -= 1
-
-
 class _Watchdog:
     """Ends a worker process from a thread if its file takes too long, even if the pipe to the process blocks."""
 
-    def __init__(self, queue: _Queue, seconds: float, setting: str) -> None:
-        self._queue, self._seconds, self._setting = queue, seconds, setting
+    def __init__(self, reader: Reader, seconds: float, setting: str) -> None:
+        self._reader, self._seconds, self._setting = reader, seconds, setting
         self._is_over, self._cancellation = threading.Event(), cancellation()
         self.ended: DocumentError | StoppedError | None = None
 
@@ -153,25 +138,23 @@ class _Watchdog:
         try:
             while (left := began + self._seconds - time.monotonic()) > 0:
                 if self._cancellation.is_set():
-                    self._end(StoppedError("nobody waits for this file any more"), end)
-                    return
+                    self.ended = StoppedError("nobody waits for this file any more")
+                    break
                 is_slow = time.monotonic() - began >= SLOW_SECONDS
-                is_counted = is_counted or (is_slow and self._queue.slow.acquire(blocking=False))
-                if is_slow and not is_counted and not self._queue.is_empty:
+                is_counted = is_counted or (is_slow and self._reader.slow.acquire(blocking=False))
+                if is_slow and not is_counted and self._reader.waiting:
                     problem = f"reading it took longer than {SLOW_SECONDS:g} seconds, and others wait; try again"
-                    self._end(BusyError(problem), end)
-                    return
+                    self.ended = BusyError(problem)
+                    break
                 if self._is_over.wait(min(left, _POLL_SECONDS)):
                     return
-            problem = f"reading it took longer than {self._seconds:.3g} seconds (setting {self._setting})"
-            self._end(DocumentError(problem), end)
+            else:
+                problem = f"reading it took longer than {self._seconds:.3g} seconds (setting {self._setting})"
+                self.ended = DocumentError(problem)
+            end()
         finally:
             if is_counted:
-                self._queue.slow.release()
-
-    def _end(self, reason: DocumentError | StoppedError, end: Callable[[], None]) -> None:
-        self.ended = reason
-        end()
+                self._reader.slow.release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,12 +170,12 @@ class _Extraction:
 
 
 class _ReaderProcess:
-    """A worker process that reads one file at a time; see `worker` for its requests and responses."""
+    """A worker process that reads one file at a time; `worker` describes its requests and responses."""
 
     def __init__(self, limits: FileLimits) -> None:
         self._most_bytes = limits.text_characters * _MOST_CHARACTER_BYTES
         self._memory_bytes = limits.memory_bytes
-        numbers = (f"{limits.seconds}", f"{limits.memory_bytes}", f"{limits.text_characters}")
+        numbers = map(str, (limits.seconds, limits.memory_bytes, limits.text_characters))
         # -P keeps Python from importing modules in the folder of the files. In a session of its own, the worker does
         # not get Ctrl-C; only the parent does.
         self._process = subprocess.Popen(

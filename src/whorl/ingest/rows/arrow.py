@@ -60,20 +60,16 @@ class _Columnar(RowFormat):
         with _convert_errors(self.name):
             expansion, before = Expansion(_size(opened)), 0 if span is None else span.before
             for batch in self._batches(opened, columns, span):
-                if all(map(_is_flat, batch.schema.types)):
-                    most = max(1, batch.num_rows * GROUP_BYTES // max(batch.nbytes, 1))
-                    for at in range(0, batch.num_rows, most):
-                        part = batch.slice(at, most)
-                        yield before + at, _stream(part)
-                        expansion.add(_ROW_BYTES * part.num_rows + part.nbytes)
-                else:
-                    size = _VALUE_BYTES * sum(map(_count_nested_values, batch.columns))
-                    most = max(1, batch.num_rows * GROUP_BYTES // max(size, 1))
-                    for at in range(0, batch.num_rows, most):
-                        rows = list(_rows(batch.slice(at, most), before + at))
-                        yield before + at, rows
-                        expansion.add(_ROW_BYTES * len(rows) + sum(row.weight for row in rows))
-                    expansion.add(size)
+                is_flat = all(map(_is_flat, batch.schema.types))
+                nested = 0 if is_flat else _VALUE_BYTES * sum(map(_count_nested_values, batch.columns))
+                most = max(1, batch.num_rows * GROUP_BYTES // max(batch.nbytes if is_flat else nested, 1))
+                for at in range(0, batch.num_rows, most):
+                    part = batch.slice(at, most)
+                    rows = _stream(part) if is_flat else list(_rows(part, before + at))
+                    yield before + at, rows
+                    size = part.nbytes if isinstance(rows, bytes) else sum(row.weight for row in rows)
+                    expansion.add(_ROW_BYTES * part.num_rows + size)
+                expansion.add(nested)
                 before += batch.num_rows
 
     def _batches(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None) -> Iterator[pa.RecordBatch]:
@@ -81,12 +77,12 @@ class _Columnar(RowFormat):
 
 
 class Parquet(_Columnar):
-    """Parquet, read page by page: the memory then does not depend on the size of row groups."""
+    """Parquet files, read page by page, so that the memory does not depend on the size of row groups."""
 
     name = "Parquet"
 
     def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
-        with _convert_errors("Parquet"):
+        with _convert_errors(self.name):
             metadata, before = self._open(opened).metadata, 0
             for group in range(metadata.num_row_groups):
                 yield FileSpan(group, group + 1, before)
@@ -283,8 +279,9 @@ def _change_column(
 def _add_columns(schema: pa.Schema, added: Added, columns: RowColumns) -> pa.Schema:
     """Add columns to a schema.
 
-    A new text column takes the position of the old one. With other new columns, the metadata loses Hugging Face's list
-    of columns, which `datasets` would refuse; if a column is replaced, all metadata goes, because it may describe it.
+    A new text column takes the position of the old one. If other columns are added, drop Hugging Face's list of columns
+    from the metadata, because `datasets` would refuse it. If a column is replaced, drop all metadata, because they may
+    describe the old column.
     """
     further = {name: kind for name, kind in added.items() if name != columns.text}
     if not further:

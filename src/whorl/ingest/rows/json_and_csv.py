@@ -70,7 +70,7 @@ class JsonLinesFormat(RowFormat):
             yield _row(number, line)
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
-        for lines in portions(_lines(opened), _weight):
+        for lines in portions(_lines(opened), lambda line: len(line[1]) if isinstance(line[1], bytes) else 0):
             rows = [_row(*numbered_line) for numbered_line in lines]
             for row, (_, line), more in zip(rows, lines, decide(rows), strict=True):
                 if more is None or isinstance(row.values, DocumentError) or isinstance(line, DocumentError):
@@ -86,11 +86,10 @@ class JsonArrayFormat(RowFormat):
     """An array of objects, read as a whole."""
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
-        for number, value in enumerate(_array(opened), start=1):
-            yield _value_row(number, value)
+        yield from _array_rows(opened)
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
-        rows = [_value_row(number, value) for number, value in enumerate(_array(opened), start=1)]
+        rows = list(_array_rows(opened))
         remaining = [
             {**row.values, **more}
             for row, more in zip(rows, decide(rows), strict=True)
@@ -119,7 +118,7 @@ def is_row(line: bytes, columns: RowColumns) -> bool:
 
 
 def is_table(opened: IO[bytes], columns: RowColumns) -> bool:
-    """Check whether the first line names the text column, or several columns if no text column is wanted."""
+    """Check whether the first line of a file names the text column, or several columns if no text column is wanted."""
     try:
         with _cells(opened) as cells:
             columns.require(cells.names)
@@ -128,7 +127,7 @@ def is_table(opened: IO[bytes], columns: RowColumns) -> bool:
         return False
 
 
-def _array(opened: IO[bytes]) -> list[object]:
+def _array_rows(opened: IO[bytes]) -> Iterator[Row]:
     raw = opened.read(MOST_BYTES + 1)
     if len(raw) > MOST_BYTES:
         raise UnreadRowsError(f"a JSON array is read up to {MOST_BYTES:,} bytes; make JSON lines of it")
@@ -142,7 +141,11 @@ def _array(opened: IO[bytes]) -> list[object]:
         raise UnreadRowsError(f"this is not JSON: {error}") from None
     if not isinstance(values, list) or not values or not isinstance(values[0], dict):
         raise UnreadRowsError('a JSON array has documents in it, objects with at least "id" and "text"')
-    return values
+    for number, value in enumerate(values, start=1):
+        try:
+            yield Row(number, "document", _object(value))
+        except DocumentError as error:
+            yield Row(number, "document", error)
 
 
 def _lines(opened: IO[bytes], span: FileSpan | None = None) -> Iterator[tuple[int, bytes | DocumentError]]:
@@ -174,10 +177,6 @@ def _require_few_blanks(size: int) -> None:
         raise UnreadRowsError(f"there are more than {_MOST_BLANK:,} bytes of blank lines between two lines")
 
 
-def _weight(line: tuple[int, bytes | DocumentError]) -> int:
-    return len(line[1]) if isinstance(line[1], bytes) else 0
-
-
 def _require_modest(raw: bytes) -> None:
     """Raise DocumentError if parsing this JSON may exceed the memory limit, because each value becomes an object."""
     if len(raw) <= _MODEST:
@@ -199,13 +198,6 @@ def _row(number: int, line: bytes | DocumentError) -> Row:
         return Row(number, "line", _object(_json(line)), len(line))
     except DocumentError as error:
         return Row(number, "line", error)
-
-
-def _value_row(number: int, value: object) -> Row:
-    try:
-        return Row(number, "document", _object(value))
-    except DocumentError as error:
-        return Row(number, "document", error)
 
 
 def _json(line: bytes) -> object:
@@ -248,8 +240,6 @@ def _parse_with_python(line: bytes) -> object:
 def _object(value: object) -> dict[str, object]:
     if isinstance(value, dict):
         return value
-    if isinstance(value, DocumentError):
-        raise value
     raise DocumentError('a line is an object with at least "id" and "text"')
 
 
@@ -317,14 +307,14 @@ class TableFormat(RowFormat):
 
 
 class _Lines:
-    """Reads the lines of a table. The length limit applies to a whole row, which may have several lines."""
+    """Iterates over the lines of a table. The length limit applies to a whole row, which may have several lines."""
 
     def __init__(self, text: io.TextIOWrapper, most: int) -> None:
         self._text, self._most, self._left = text, most, most
         self._first = ""
 
     def heading(self) -> str:
-        """Return the first line. The first call of `next()` returns it again."""
+        """Return the first line, which the first call of `next()` then returns again."""
         self._first = self._text.readline(_HEADING)
         if len(self._first) == _HEADING and not self._first.endswith(("\n", "\r")):
             raise UnreadRowsError(f"the first line, which names the columns, has more than {_HEADING:,} characters")

@@ -45,7 +45,7 @@ _SUFFIXES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain
 
 
 class Warc(RowFormat):
-    """Web archive; each page is a document with its record's id. `.warc.gz` compresses each record separately."""
+    """Web archives; each page is a document with its record's id. `.warc.gz` compresses each record separately."""
 
     takes_columns = False
 
@@ -71,7 +71,10 @@ class Warc(RowFormat):
         """Yield each record with its number, from 1, and its raw content."""
         stream = _Unpacked(opened) if self._is_packed else opened
         with _convert_errors():
-            for number, record in enumerate(_archive(stream), start=1):
+            archive = ArchiveIterator(stream, no_record_parse=True)
+            archive.reader = _Reader(archive.fh, block_size=_READ_AT_ONCE)
+            archive.loader.warc_parser = _HeaderParser(archive.loader.WARC_TYPES)
+            for number, record in enumerate(archive, start=1):
                 raw = _all_of(record.raw_stream)
                 if len(raw) < int(record.rec_headers.get_header("Content-Length") or 0):
                     raise EOFError(f"record {number} is cut")
@@ -155,13 +158,6 @@ class _HeaderLines:
         if self._left < 0:
             raise DocumentError(f"a header has more than {_MOST_HEADER:,} bytes")
         return line
-
-
-def _archive(stream: Any) -> ArchiveIterator:
-    archive = ArchiveIterator(stream, no_record_parse=True)
-    archive.reader = _Reader(archive.fh, block_size=_READ_AT_ONCE)
-    archive.loader.warc_parser = _HeaderParser(archive.loader.WARC_TYPES)
-    return archive
 
 
 def _content(record: Any, raw: bytes) -> tuple[bytes, str]:
