@@ -92,7 +92,7 @@ PARTS = (
     ("candidates", "whorl.duplicates.all_pairs", "find_candidates"),
     ("hashes that meet, of these", "whorl.duplicates.prefix_filter", "index_tokens"),
     ("verification", "whorl.duplicates.all_pairs", "verify_pairs"),
-    ("output", "whorl.cli.duplicates", "_write"),
+    ("output", "whorl.cli.run_duplicates", "_write"),
 )
 
 

@@ -19,8 +19,8 @@ from click.testing import CliRunner, Result
 
 from tests.families import family_documents, true_components, true_pairs
 from whorl import Document, open_store
-from whorl.cli.duplicates import is_too_much_lost
 from whorl.cli.main import main
+from whorl.cli.run_duplicates import is_too_much_lost
 from whorl.duplicates.results_and_retention import Member
 from whorl.ingest.find_and_read_files import Problem, Problems
 
@@ -390,7 +390,7 @@ def test_an_id_of_two_lines_is_not_listed(lines: Path, tmp_path: Path, monkeypat
     An id with a line break is left out of the delete list, since its second line could be the id of another document.
     """
     members = [Member(name, "", 9) for name in ("a", "b\nc", "d")]
-    monkeypatch.setattr("whorl.duplicates.superfluous", lambda *_: iter(members))
+    monkeypatch.setattr("whorl.cli.run_duplicates.superfluous", lambda *_: iter(members))
     done = run(lines, "--keep", "first", "--delete-list", tmp_path / "list")
     assert (tmp_path / "list").read_text() == "a\nd\n"
     assert "2 ids in" in done.stderr

@@ -29,7 +29,7 @@ main()
 """
 OWN = """
 import signal
-from whorl.cli.duplicates import terminable
+from whorl.cli.run_duplicates import terminable
 
 signal.signal(signal.SIGTERM, lambda *_: print("own"))
 with terminable():

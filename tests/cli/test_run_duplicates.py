@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from whorl.cli.check_duplicates_flags import DuplicatesCommand
 from whorl.cli.duplicates import duplicates
 from whorl.cli.main import main
+from whorl.cli.run_duplicates import DuplicatesCommand
 from whorl.duplicates.options import Keep
 
 

@@ -1,0 +1,576 @@
+"""Runs `whorl duplicates`: checks that its flags fit together, searches, and writes what they request."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from importlib.util import find_spec
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any
+
+import click
+from click.exceptions import Exit
+
+from whorl.cli.flags import require_default, with_boilerplate_texts
+from whorl.cli.output_files import open_output, require_writable
+from whorl.cli.render.plans_and_progress import problem_lines, reading_bar, show_progress
+from whorl.duplicates.contamination import find_in_documents
+from whorl.duplicates.input import InputReader
+from whorl.duplicates.options import DuplicatesOptions, Keep, require_property
+from whorl.duplicates.repeated_passages import WORDS, passages_among
+from whorl.duplicates.results_and_retention import Cluster, Duplicates, superfluous, with_words
+from whorl.duplicates.run import duplicates_among, duplicates_in
+from whorl.duplicates.worker_pool import worthwhile_workers
+from whorl.duplicates.write_cluster_labels import write_ids
+from whorl.duplicates.write_copies_of_files import (
+    ADDED,
+    decide_retention,
+    require_columns,
+    require_room,
+    require_texts,
+    write_filtered,
+)
+from whorl.errors import ParameterError, WhorlError, without_login
+from whorl.fingerprint.statistics.metric import Metric
+from whorl.ingest.find_and_read_files import Problem, Problems
+from whorl.ingest.rows.row_format import RowColumns
+from whorl.operations import DuplicatesOperation
+from whorl.output.duplicates import (
+    ClusterPreview,
+    common_line,
+    format_label_counts,
+    not_compared_line,
+    not_compared_lines,
+    redundancy_line,
+    reference_line,
+    write_cluster_lines,
+    write_clusters,
+    write_pair_lines,
+    write_pairs,
+    write_reference_table,
+)
+from whorl.output.formatting import is_one_line, plural, printable
+from whorl.request_context import report_progress, reporting
+
+#: Exit code after SIGTERM, as in shells.
+_EXIT_CODE = 128 + signal.SIGTERM
+#: Largest share of unreadable documents at which the command still succeeds.
+_MOST_LOST = 0.01
+#: Note at the end of a run about documents that were not read.
+_UNREADABLE = "could not be read as they are"
+_FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
+#: Name of standard output; among the PATHs, it is standard input.
+_STANDARD_OUTPUT = "-"
+#: Options that need PATHs.
+_OF_FILES = ("within", "text_column", "id_column", "follow_links", "filtered", "annotated", "characters", "level")
+#: Options that need whole documents.
+_OF_DOCUMENTS = ("annotated", "versions")
+#: Options that do not apply if the search only looks for reference texts.
+_NOT_OF_REFERENCE_ONLY = (
+    *("recall", "complete", "versions", "state", "new", "date", "common_above", "boilerplate", "ignore_common"),
+    *("characters", "words"),
+)
+#: Options that do not apply to a search for passages.
+_NOT_OF_PASSAGES = ("metric", "threshold", "recall", "state", "common_above", "boilerplate", "shingle", "characters")
+#: Options that Spark does not support.
+_LOCAL = (
+    *("delete_list", "workers", "within", "follow_links", "annotated", "versions", "common_above", "boilerplate"),
+    *("ignore_common", "level", "reference_only", "reference_column"),
+)
+#: Options that need Spark.
+_OF_SPARK = ("input", "name_column", "checkpoints")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DuplicatesCommand(DuplicatesOperation):
+    """Options of `whorl duplicates`, with the inputs that the command line names.
+
+    Properties are computed from the options, and raise ParameterError if an option is invalid.
+    """
+
+    paths: tuple[str, ...]
+    store: str | None
+
+    @cached_property
+    def search(self) -> DuplicatesOptions:
+        return DuplicatesOptions.from_options(with_boilerplate_texts(self, [*self.paths, *self.reference]))
+
+    @property
+    def shows_only_new(self) -> bool:
+        """Whether to show only pairs and clusters with a new document. Always true if there are reference documents."""
+        return self.new or bool(self.reference)
+
+    @property
+    def file(self) -> Path | None:
+        return None if self.output is None or self.output == _STANDARD_OUTPUT else Path(self.output)
+
+    @property
+    def delete_file(self) -> Path | None:
+        return None if self.delete_list is None else Path(self.delete_list)
+
+    @property
+    def form(self) -> str:
+        """Output format: the requested format, or the format of the output file's suffix."""
+        by_name = "table" if self.file is None else _FORMATS.get(self.file.suffix.lower(), "table")
+        return self.format or by_name
+
+    @property
+    def is_preview(self) -> bool:
+        """Whether the output is a table with only the largest clusters."""
+        return self.form == "table" and self.file is None and not self.show_all
+
+    def open_output(self) -> AbstractContextManager[IO[Any]]:
+        return open_output(self.file, is_binary=self.form == "parquet")
+
+    @property
+    def folders(self) -> Mapping[Path, bool]:
+        """Folders for copies of the input files, mapped to whether the copies get additional columns."""
+        named = {self.filtered: False, self.annotated: True}
+        return {Path(folder): has_columns for folder, has_columns in named.items() if folder is not None}
+
+    def require_consistent(self) -> None:
+        """Raise ParameterError for flags that do not fit together, or for an invalid value."""
+        if self.paths and self.store is not None:
+            raise ParameterError("give PATHs or a --store, not both")
+        if self.new and self.state is None:
+            raise ParameterError("--new needs a --state FOLDER to compare with; give one")
+        if self.keep is None and self.delete_list is not None:
+            raise ParameterError("--delete-list lists what is not kept; say which is, with --keep first for instance")
+        if self.delete_list == _STANDARD_OUTPUT:
+            raise ParameterError("--delete-list writes a file, because standard output has the clusters; name a file")
+        for flag, folder in (("--filtered", self.filtered), ("--annotated", self.annotated)):
+            if folder == _STANDARD_OUTPUT:
+                raise ParameterError(f"{flag} writes a folder, which standard output cannot hold; name a folder")
+        if self.versions and not self.clusters:
+            raise ParameterError("--versions shows clusters; leave out --pairs")
+        if self.complete and not self.clusters:
+            raise ParameterError("--complete makes clusters; leave out --pairs")
+        if self.write_ids and (self.paths or self.new):
+            raise ParameterError("--write-ids writes into a store; give no PATHs, and leave out --new")
+        if not self.paths:
+            require_default(self, _OF_FILES, "is for PATHs; name some")
+            require_default(self, ["reference"], "is compared with PATHs; give some")
+        if self.reference and self.state is not None:
+            raise ParameterError(
+                "--reference keeps no state; with --state FOLDER run SET as PATHs first, then the others with --new"
+            )
+        if not self.reference:
+            require_default(
+                self, ["reference_only", "reference_column"], "is about a reference; name it with --reference"
+            )
+        if self.reference_only and self.level != "passage":
+            require_default(self, _NOT_OF_REFERENCE_ONLY, "is not for --reference-only; leave one of the two out")
+            if self.keep not in (None, "first"):
+                raise ParameterError(f"--keep {self.keep} chooses among PATHs, which --reference-only does not compare")
+        if self.engine == "local":
+            require_default(self, _OF_SPARK, "is for --engine spark")
+        if self.words is not None and self.level != "passage":
+            raise ParameterError("--words sets the length of passages; add --level passage")
+        if self.level != "document":
+            require_default(self, _OF_DOCUMENTS, f"is for documents; leave it out, or --level {self.level}")
+        if self.level == "passage":
+            reason = (
+                "is not for passages: they are equal word for word, the first stays, and --words N says how long they "
+                "are"
+            )
+            others = () if self.keep == "first" else ("keep",)
+            require_default(self, (*_NOT_OF_PASSAGES, *others), reason)
+        # Check percentages, limits and policies before reading any input.
+        search = self.search
+        if not self.paths:
+            require_property(search.keep)
+        if self.within and search.common and search.common.boilerplate:
+            raise ParameterError("--boilerplate does not work with --within-column; leave out one of the two")
+
+    def output_of_spark(self) -> str:
+        """Return the output folder for Spark.
+
+        Raises:
+            ParameterError: No output folder or PATHs are given, or an option is not supported by Spark.
+        """
+        reason = "is for --engine local"
+        require_default(self, _LOCAL, reason)
+        if self.store is not None:
+            raise ParameterError(f"--store {reason}")
+        if not self.paths or self.output is None or self.output == _STANDARD_OUTPUT:
+            raise ParameterError("--engine spark reads PATHs and writes the folder of --output; name both")
+        return self.output
+
+    def require_targets(self) -> None:
+        """Raise ParameterError if the output cannot be written; otherwise a long run might fail at its end."""
+        output, delete_list = self.file, self.delete_file
+        if output is not None and delete_list is not None and output.absolute() == delete_list.absolute():
+            raise ParameterError(f"--output and --delete-list are one file, {output}; name two")
+        for target in (output, delete_list):
+            if target is not None:
+                require_writable(target, [*self.paths, *self.reference, *self.boilerplate])
+        if self.form == "parquet" and self.file is None:
+            raise ParameterError("parquet is for a file; name it with --output FILE")
+        if self.form == "parquet" and find_spec("pyarrow") is None:
+            raise ParameterError("writing parquet needs more: pip install 'whorl[data]'")
+        if self.filtered is not None and self.annotated is not None and Path(self.filtered) == Path(self.annotated):
+            raise ParameterError(f"--filtered and --annotated are one folder, {self.filtered}; name two")
+
+    def make_reader(self) -> InputReader:
+        """Return a reader for the input files. Raise ParameterError if copies are requested, but cannot be written."""
+        reading = InputReader(
+            self.paths,
+            self.search,
+            reference=self.reference,
+            reference_columns=self.reference_column,
+            columns=RowColumns.from_names(self.text_column, self.id_column),
+            is_rewritten=bool(self.folders),
+            follow_links=self.follow_links,
+        )
+        for folder in self.folders:
+            require_room(reading, folder)
+        if self.annotated is not None:
+            reading.added = frozenset(ADDED)
+            require_columns(reading)
+        if self.folders and self.level != "document":
+            require_texts(reading)
+        return reading
+
+
+def run(command: DuplicatesCommand) -> None:
+    """Run the command; exit with status 1 if too many documents could not be read, or if none was compared."""
+    command.require_consistent()
+    if command.engine == "spark":
+        _run_on_spark(command)
+        return
+    command.require_targets()
+    reading = command.make_reader()
+    with terminable():
+        write = _write_duplicates
+        if command.level == "passage":
+            write = _write_passages
+        elif command.reference_only:
+            write = _write_reference_matches
+        documents = write(command, reading)
+    is_lost = is_too_much_lost(reading.problems, reading.count, reading.repeated, strict=command.strict)
+    if is_lost or (command.paths and not documents):
+        sys.exit(1)
+
+
+def _run_on_spark(command: DuplicatesCommand) -> None:
+    from whorl.duplicates.spark.run import run, summary_lines
+
+    output = command.output_of_spark()
+    summary = run(command.paths, command)
+    lines = map(printable, summary_lines(summary, output, clusters=command.clusters))
+    print_lines([*command.search.pairs.notes, *lines])
+    problems = Problems([Problem(output, "", summary.unfit)])
+    is_lost = is_too_much_lost(problems, summary.documents, summary.repeated, strict=command.strict)
+    if is_lost or not summary.documents:
+        sys.exit(1)
+
+
+def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
+    """Find duplicates, write them as requested, and return the number of compared documents."""
+    has_begun = False
+    with reading_bar(lambda: reading.share) as show:
+
+        def progress(step: str, done: int, total: int | None) -> None:
+            nonlocal has_begun
+            has_begun = True
+            show(step, done, total)
+
+        try:
+            with reporting(progress), _find_duplicates(command, reading) as result:
+                report_progress("", 0)
+                # Write files before printing, because the reader of standard output may have closed it.
+                find_clusters = partial(
+                    result.clusters, complete=True, new=command.shows_only_new, keep=command.search.keep
+                )
+                lines = _write_beside(command, reading, find_clusters)
+                if command.write_ids:
+                    lines.append(_write_ids(result, command.store, command.search.keep))
+                try:
+                    lines[:0] = _write(result, command, reading)
+                finally:
+                    print_lines([*lines, *_notes(command, result, reading.problems)])
+        except (WhorlError, KeyboardInterrupt) as error:
+            # If an option or folder is invalid, do not suggest repeating the command.
+            if command.state is not None and has_begun and not isinstance(error, ParameterError):
+                click.echo(f"stopped; run the same command again to go on from {command.state}", err=True)
+            raise
+    return result.documents
+
+
+def _write_beside(
+    command: DuplicatesCommand,
+    reading: InputReader,
+    clusters: Callable[[], Iterable[Cluster]],
+    metric: Metric = Metric.JACCARD,
+) -> list[str]:
+    """Write the delete list and the copies of the files, as requested; return lines to print.
+
+    `metric` defines the similarity in annotated copies.
+    """
+    lines = []
+    if command.delete_file is not None:
+        lines += write_list(clusters(), command.search.keep or "first", command.delete_file)
+    # If no input is readable, create no folder, so that the user can correct the command and repeat it.
+    if command.folders and (reading.count or not reading.problems):
+        retention = decide_retention(clusters(), with_columns=any(command.folders.values()), metric=metric)
+        for folder, with_columns in command.folders.items():
+            written, read = write_filtered(reading, retention, folder, with_columns=with_columns)
+            lines.append(f"{written:,} of {plural(read, 'document')} in {folder}")
+    return lines
+
+
+def _search_options(command: DuplicatesCommand, reading: InputReader) -> DuplicatesOptions:
+    """Return the options for a search of files, with a number of processes that suits the size of the files."""
+    return replace(command.search, workers=command.workers or worthwhile_workers(reading.share[1]))
+
+
+def _find_duplicates(command: DuplicatesCommand, reading: InputReader) -> AbstractContextManager[Duplicates]:
+    if not command.paths:
+        return _find_in_store(command)
+    return duplicates_among(
+        reading.documents(),
+        _search_options(command, reading),
+        reference=reading.reference() if command.reference else (),
+        dates=reading.dates,
+        texts=reading.texts,
+        on_repeated=reading.note_repeated,
+    )
+
+
+@contextmanager
+def _find_in_store(command: DuplicatesCommand) -> Iterator[Duplicates]:
+    from whorl.settings.settings import Settings
+    from whorl.store import open_store
+
+    settings = Settings.load()
+    origin = without_login(command.store or settings.store)
+    with open_store(command.store, settings, create=False) as opened:
+        scheme = opened.engine.scheme
+        if command.shingle not in (None, scheme.shingle_size):
+            raise ParameterError(
+                f"the store has shingles of {scheme.shingle_size} words ({scheme.name}), which --shingle "
+                f"{command.shingle} cannot change; leave it out, or compare files"
+            )
+        if command.write_ids:
+            # Prepare the store now: otherwise a long search might fail at its end.
+            opened.engine.labels.prepare()
+        with duplicates_in(opened.engine, command.search, origin=f"the store {origin}", names=opened.names) as result:
+            yield result
+
+
+def _write(result: Duplicates, command: DuplicatesCommand, reading: InputReader) -> list[str]:
+    """Write clusters or pairs to the output; return lines to print, a summary first."""
+    keep, versions, new, complete = command.search.keep, command.versions, command.shows_only_new, command.is_complete
+    with_residual, shown = result.residual is not None, list[str]()
+    # Writing exact results from whole columns is much faster than writing objects one by one.
+    is_fast = command.form == "json" and result.is_counted
+    with command.open_output() as out:
+        if not command.clusters and is_fast:
+            summary = plural(write_pair_lines(result.pairs_in_columns(new=new), out), "pair")
+        elif not command.clusters:
+            pairs = result.pairs(new=new)
+            summary = plural(write_pairs(pairs, command.form, out, with_residual=with_residual), "pair")
+        elif is_fast and keep is None and not versions:
+            batches = result.clusters_in_columns(complete=complete, new=new)
+            summary = clusters_line(write_cluster_lines(batches, out), result.kind)
+        else:
+            sought = result.clusters(complete=complete, new=new, keep=keep, versions=versions)
+            if versions:
+                sought = (with_words(cluster, result.read_texts, result.scheme) for cluster in sought)
+            preview = ClusterPreview(partial(_texts, result, reading)) if command.is_preview else None
+            written = write_clusters(
+                sought,
+                command.form,
+                out,
+                marks_principal=keep is not None,
+                versions=versions,
+                with_residual=with_residual,
+                preview=preview,
+            )
+            summary = clusters_line(written, result.kind)
+            if preview is not None and written[0] > preview.clusters:
+                shown = [f"the {preview.clusters} largest are shown; --all shows all, --output FILE.jsonl writes them"]
+    lines = [f"{summary}, of {plural(result.documents, result.kind)} in all"]
+    if command.clusters and not new and result.count_pairs():
+        lines.append(redundancy_line(result, reading.share[1], complete=complete, keep=keep))
+    return lines + shown
+
+
+def _texts(result: Duplicates, reading: InputReader, ids: Sequence[str]) -> Mapping[str, str]:
+    """Return the texts of documents for snippets: from a store, from whole files, or from rows of small files."""
+    texts = result.read_texts(ids)
+    missing = [document_id for document_id in ids if document_id not in texts]
+    return {**texts, **reading.row_texts(missing)} if missing else texts
+
+
+def _write_ids(result: Duplicates, store: str | None, keep: Keep | None) -> str:
+    from whorl.settings.settings import Settings
+    from whorl.store import open_store
+
+    with open_store(store, Settings.load(), create=False) as opened, show_progress("documents"):
+        done = write_ids(opened.engine, result.clusters(complete=True, keep=keep))
+    return format_label_counts(done)
+
+
+def _notes(command: DuplicatesCommand, result: Duplicates, problems: Problems) -> Iterator[str]:
+
+    if result.residual:
+        yield f"note: {common_line(result.residual)}"
+    for line in (*command.search.pairs.notes, *not_compared_lines(result)):
+        yield f"note: {line}"
+    if result.without_sketch:
+        yield "'whorl solr backfill' makes the sketches that are missing"
+    yield from problem_lines(problems, _UNREADABLE)
+
+
+def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
+    """Find passages that documents share, write them as requested, and return the number of compared documents."""
+    words = command.words or WORDS
+    search = _search_options(command, reading)
+    with (
+        reading_bar(lambda: reading.share) as show,
+        reporting(show),
+        passages_among(
+            reading.documents(),
+            words,
+            search,
+            reference=reading.reference() if command.reference else (),
+            on_repeated=reading.note_repeated,
+        ) as result,
+    ):
+        report_progress("", 0)
+        # Write files before printing, because the reader of standard output may have closed it.
+        lines = _write_beside(command, reading, result.clusters)
+        if result.too_short:
+            lines.append(f"note: {not_compared_line(result.too_short, 'document', f'of fewer than {words} words')}")
+        lines += problem_lines(reading.problems, _UNREADABLE)
+        try:
+            with command.open_output() as out:
+                if command.clusters:
+                    marks = command.filtered is not None
+                    preview = ClusterPreview(lambda ids: {}) if command.is_preview else None
+                    written = write_clusters(
+                        result.clusters(), command.form, out, marks_principal=marks, preview=preview
+                    )
+                    summary = clusters_line(written, "passage")
+                    if preview is not None and written[0] > preview.clusters:
+                        lines.insert(0, f"the {preview.clusters} largest are shown; --all shows all")
+                else:
+                    summary = plural(write_pairs(result.pairs(), command.form, out, with_spans=True), "pair")
+            lines.insert(0, f"{summary}, of {plural(result.documents, 'document')} in all")
+        finally:
+            print_lines(lines)
+    return result.documents
+
+
+def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -> int:
+    """Find reference texts in documents, write the matches as requested, and return the number of documents."""
+    search = _search_options(command, reading)
+    with reading_bar(lambda: reading.share) as show, reporting(show):
+        result = find_in_documents(reading.documents(), reading.reference(), search, on_repeated=reading.note_repeated)
+        report_progress("", 0)
+    items = result.items()
+    lines = [reference_line(result, items), *(f"note: {line}" for line in search.pairs.notes)]
+    # Write files before printing, because the reader of standard output may have closed it.
+    lines += _write_beside(command, reading, result.clusters_by_document, search.pairs.metric)
+    lack = f"of fewer than {search.scheme.shingle_size} words"
+    for count, kind in ((result.too_short_references, "reference text"), (result.too_short, search.level.value)):
+        if count:
+            lines.append(f"note: {not_compared_line(count, kind, lack)}")
+    try:
+        with command.open_output() as out:
+            if not command.clusters:
+                write_pairs(result.pairs(), command.form, out, with_spans=True)
+            elif command.form == "table":
+                preview = ClusterPreview(lambda ids: {}) if command.is_preview else None
+                write_reference_table(items, out, preview)
+                if preview is not None and len(items) > preview.clusters:
+                    lines.append(f"the {preview.clusters} in most documents are shown; --all shows all")
+            else:
+                write_clusters(result.clusters(), command.form, out)
+    finally:
+        print_lines([*lines, *problem_lines(reading.problems, _UNREADABLE)])
+    return result.documents
+
+
+def is_too_much_lost(problems: Problems, count: int, repeated: int = 0, *, strict: bool) -> bool:
+    """Check whether too many documents could not be read; if so, print a message.
+
+    With `strict`, one unreadable document, or one repeated id, is too many; `repeated` is the number of repeated ids.
+    """
+    lost, whole_files = problems.lost, problems.whole_files
+    if strict and repeated:
+        click.echo(
+            f"failed: {plural(repeated, 'repetition')} of ids; only one document of each id was compared", err=True
+        )
+    if not (whole_files or lost > _MOST_LOST * (count + lost) or (strict and lost)):
+        return strict and repeated > 0
+    reason = f"{lost:,} of {count + lost:,} documents could not be read"
+    if whole_files:
+        reason = f"{plural(whole_files, 'path')} could not be read, or not to the end"
+        reason += (
+            f", and {lost - whole_files:,} of {count + lost - whole_files:,} documents" if lost > whole_files else ""
+        )
+    click.echo(f"failed: {reason}; what was found is of the others", err=True)
+    return True
+
+
+class _TerminatedError(KeyboardInterrupt):
+    """The process has received SIGTERM, which is handled like Ctrl-C."""
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Handle SIGTERM like Ctrl-C, so that temporary and unfinished files are deleted. The exit code is 143.
+
+    Child processes must reset SIGTERM to its default.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    except _TerminatedError:
+        raise Exit(_EXIT_CODE) from None
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    # A second signal would interrupt the cleanup.
+    signal.signal(number, signal.SIG_IGN)
+    raise _TerminatedError
+
+
+def clusters_line(written: tuple[int, int], kind: str) -> str:
+
+    return f"{plural(written[0], 'cluster')} with {plural(written[1], kind)}"
+
+
+def write_list(clusters: Iterable[Cluster], keep: Keep | str, delete_list: Path) -> list[str]:
+
+    with open_output(delete_list) as out:
+        count = unlisted = 0
+        for member in superfluous(clusters, keep):
+            # A program that reads the list would split an id at a line break, and might delete other documents.
+            if is_one_line(member.id):
+                out.write(f"{member.id}\n")
+                count += 1
+            else:
+                unlisted += 1
+    lines = [f"{plural(count, 'id')} in {delete_list}; nothing was deleted"]
+    if unlisted:
+        lines.append(f"note: {plural(unlisted, 'id')} not listed, for the line breaks or control characters in them")
+    return lines
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(line, err=True)
