@@ -154,6 +154,54 @@ def test_an_array_stays_one() -> None:
     assert json.loads(out.getvalue()) == [{"text": "a", "n": 1}, {"text": "c", "n": 4}]
 
 
+def test_kept_objects_of_an_array_are_unchanged() -> None:
+    """
+    Kept objects keep the spelling of their numbers, and a name that occurs twice; columns are appended.
+    """
+    first, second = '{"n": 1.10, "large": 1e400, "n": -0, "text": "\\u00e9"', '{ "text":"two",\n  "zero": -0 }'
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        array = f" [{first}}}\n ,{second}]\n".encode(encoding)
+        for added, end in (({}, "}"), ({"m": 0.5}, ', "m": 0.5}')):
+            out = io.BytesIO()
+            JsonArrayFormat().rewrite(
+                io.BytesIO(array), out, RowColumns(), lambda _, added=added: [added, {}], {"m": float}
+            )
+            assert out.getvalue().decode() == f"[\n{first}{end},\n{second}\n]\n"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text('ab]},[{ "\\', max_size=5) | st.floats(allow_nan=False),
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text("]}a", max_size=2), values, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(
+    st.lists(JSON, max_size=4),
+    st.sampled_from([None, 0, 2]),
+    st.integers(0, 60),
+    st.sampled_from(["", ",", "]", "x", " "]),
+)
+def test_arrays_mean_what_they_mean_to_python(values: list[object], indent: int | None, at: int, added: str) -> None:
+    """
+    An array, also a damaged one, has the values of Python's parser, or the same error.
+    """
+    text = json.dumps([{}, *values], indent=indent)
+    text = text[:at] + added + text[at:]
+    expected: list[object] | str
+    values_read: list[object] | str
+    try:
+        expected = [value if isinstance(value, dict) else None for value in json.loads(text)]
+    except json.JSONDecodeError as error:
+        expected = f"this is not JSON: {error}"
+    try:
+        rows = JsonArrayFormat().rows(io.BytesIO(text.encode()), RowColumns())
+        values_read = [row.values if isinstance(row.values, dict) else None for row in rows]
+    except UnreadRowsError as error:
+        values_read = str(error)
+    assert values_read == expected
+
+
 def test_a_wrong_setting_is_not_a_problem_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A limit that cannot be read is an error of the setting, also when it is needed only for a large array.
@@ -284,6 +332,21 @@ def test_an_unclosed_quote(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows[-1][1] == {"text": "fine"}
     monkeypatch.undo()
     assert read(b"text\nfine\n") == [(2, {"text": "fine"})]
+
+
+def test_columns_of_one_name_are_refused() -> None:
+    """
+    A table with two text columns is not read; columns that are not read may have any names.
+    """
+    for heading in (b"id,text,text", b"id,a,text,text", b"text,text,text"):
+        with pytest.raises(UnreadRowsError, match="several columns are called 'text'; rename all but one"):
+            read(heading)
+    properties = io.BytesIO(b"text,a,a\none,1,2\n")
+    with pytest.raises(UnreadRowsError, match="several columns are called 'a'; rename all but one"):
+        list(TableFormat().rows(properties, RowColumns()))
+    properties.seek(0)
+    assert len(list(TableFormat().rows(properties, RowColumns(further=frozenset())))) == 1
+    assert len(read(b"id,text,,\n1,one,4,5\n")) == 1
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from whorl.model import Document
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+#: White space between the values of JSON.
+_BLANKS = re.compile(r"[ \t\n\r]*")
 #: Integers of this size or more need more than 63 bits.
 _LARGE = 2.0**63
 #: Approximate size in bytes of the parts of a file that several processes read.
@@ -75,27 +77,24 @@ class JsonLinesFormat(RowFormat):
             for row, (_, line), more in zip(rows, lines, decide(rows), strict=True):
                 if more is None or isinstance(row.values, DocumentError) or isinstance(line, DocumentError):
                     continue
-                if more.keys().isdisjoint(row.values):
-                    output = _with_members(line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n"), more)
-                else:
-                    output = _line({**row.values, **more})
-                out.write(output + b"\n")
+                out.write(_updated(line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n"), row.values, more) + b"\n")
 
 
 class JsonArrayFormat(RowFormat):
     """An array of objects, read as a whole."""
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
-        yield from _array_rows(opened)
+        for row, _ in _array(opened):
+            yield row
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
-        rows = list(_array_rows(opened))
+        elements = _array(opened)
         remaining = [
-            {**row.values, **more}
-            for row, more in zip(rows, decide(rows), strict=True)
+            _updated(source.encode("utf-8", "surrogatepass"), row.values, more)
+            for (row, source), more in zip(elements, decide([row for row, _ in elements]), strict=True)
             if more is not None and not isinstance(row.values, DocumentError)
         ]
-        out.write(b"[\n" + b",\n".join(map(_line, remaining)) + b"\n]\n")
+        out.write(b"[\n" + b",\n".join(remaining) + b"\n]\n")
 
 
 def json_document(line: bytes) -> Document:
@@ -127,7 +126,8 @@ def is_table(opened: IO[bytes], columns: RowColumns) -> bool:
         return False
 
 
-def _array_rows(opened: IO[bytes]) -> Iterator[Row]:
+def _array(opened: IO[bytes]) -> list[tuple[Row, str]]:
+    """Return the elements of a JSON array as rows, each with its source."""
     raw = opened.read(MOST_BYTES + 1)
     if len(raw) > MOST_BYTES:
         raise UnreadRowsError(f"a JSON array is read up to {MOST_BYTES:,} bytes; make JSON lines of it")
@@ -136,16 +136,46 @@ def _array_rows(opened: IO[bytes]) -> Iterator[Row]:
     except DocumentError as error:
         raise UnreadRowsError(str(error)) from None
     try:
-        values = json.loads(raw)
+        elements = [*_elements(raw.decode(json.detect_encoding(raw), "surrogatepass"))]
     except (ValueError, RecursionError) as error:
         raise UnreadRowsError(f"this is not JSON: {error}") from None
-    if not isinstance(values, list) or not values or not isinstance(values[0], dict):
+    if not elements or not isinstance(elements[0][0], dict):
         raise UnreadRowsError('a JSON array has documents in it, objects with at least "id" and "text"')
-    for number, value in enumerate(values, start=1):
-        try:
-            yield Row(number, "document", _object(value))
-        except DocumentError as error:
-            yield Row(number, "document", error)
+    return [(_element_row(number, value), source) for number, (value, source) in enumerate(elements, start=1)]
+
+
+def _element_row(number: int, value: object) -> Row:
+    try:
+        return Row(number, "document", _object(value))
+    except DocumentError as error:
+        return Row(number, "document", error)
+
+
+def _elements(text: str) -> Iterator[tuple[object, str]]:
+    """Yield the elements of a JSON array, each with its source; nothing if the text is another value.
+
+    Raises:
+        JSONDecodeError: The text is not JSON.
+    """
+    decoder, at = json.JSONDecoder(), _skip_blanks(text, 0)
+    is_array, is_empty = text.startswith("[", at), text.startswith("]", _skip_blanks(text, at + 1))
+    if not is_array or is_empty:
+        json.loads(text)
+        return
+    while not text.startswith("]", at):
+        start = _skip_blanks(text, at + 1)
+        value, end = decoder.raw_decode(text, start)
+        yield value, text[start:end]
+        at = _skip_blanks(text, end)
+        if not text.startswith((",", "]"), at):
+            raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
+    if (end := _skip_blanks(text, at + 1)) < len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
+
+
+def _skip_blanks(text: str, at: int) -> int:
+    """Return the position of the first character from `at` on that is not white space."""
+    return at + len(_BLANKS.match(text, at)[0])  # type: ignore[index]  # it also matches nothing
 
 
 def _lines(opened: IO[bytes], span: FileSpan | None = None) -> Iterator[tuple[int, bytes | DocumentError]]:
@@ -243,11 +273,16 @@ def _object(value: object) -> dict[str, object]:
     raise DocumentError('a line is an object with at least "id" and "text"')
 
 
-def _with_members(line: bytes, added: Mapping[str, object]) -> bytes:
-    """Add members at the end of an object, and copy the rest: a number such as 1.10 or 1e400 would change otherwise."""
+def _updated(source: bytes, values: Mapping[str, object], added: Mapping[str, object]) -> bytes:
+    """Return the JSON of an object with added members; `source` is its JSON, and `values` are its members.
+
+    Copy the source of the other members, because a number such as 1.10 or 1e400 would change otherwise.
+    """
     if not added:
-        return line
-    members = line.rstrip()[:-1].rstrip()
+        return source
+    if not added.keys().isdisjoint(values):
+        return _line({**values, **added})
+    members = source.rstrip()[:-1].rstrip()
     separator = b"" if members.endswith(b"{") else b", "
     return members + separator + _line(dict(added))[1:]
 

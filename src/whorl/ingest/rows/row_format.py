@@ -6,6 +6,7 @@ import datetime
 import decimal
 import io
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -184,16 +185,22 @@ class RowColumns:
         """Column of the ids; "" if the rows have no ids."""
         return "id" if self.id is None else self.id
 
-    def select(self, names: Collection[str]) -> list[str]:
-        """Select the columns of a file to read; raise UnreadRowsError if a required column is missing."""
+    def select(self, names: Sequence[str]) -> list[str]:
+        """Select the columns of a file to read.
+
+        Raises:
+            UnreadRowsError: A required column is missing, or several selected columns have the same name.
+        """
         try:
             self.require(names)
         except DocumentError as error:
             raise UnreadRowsError(str(error)) from None
-        if self.further is None:
-            return list(names)
-        wanted = {self.text, self.id_column, self.name, *self.further}
-        return [name for name in names if name in wanted]
+        wanted = {*names} if self.further is None else {self.text, self.id_column, self.name, *self.further}
+        selected = [name for name in names if name in wanted]
+        # Empty headings are common, and their cells are usually empty, too.
+        if repeated := [name for name, count in Counter(selected).items() if name and count > 1]:
+            raise UnreadRowsError(f"several columns are called {repeated[0]!r}; rename all but one")
+        return selected
 
     def require(self, names: Collection[str]) -> None:
         """Raise DocumentError if the text column, or an explicitly named id column, is missing."""
