@@ -52,10 +52,10 @@ def test_paths_and_names(filled: Store, tmp_path: Path) -> None:
     try:
         meant = filled.references.ids(["heron.txt", str(tmp_path / "marsh/reed.txt"), "../pond/reed.txt"])
         assert list(meant.values()) == ["marsh/heron.txt", "marsh/reed.txt", "pond/reed.txt"]
-        assert filled.references.document_with(f" {TEXT}\n") == "marsh/heron.txt"
-        assert filled.references.document_with(" ".join(BROKEN.split())) == "pond/newt.txt"
+        assert filled.references.documents_with(f" {TEXT}\n")[0] == "marsh/heron.txt"
+        assert filled.references.documents_with(" ".join(BROKEN.split()))[0] == "pond/newt.txt"
         for other in (f"{TEXT} or more", f"more {TEXT}", TEXT.upper(), BROKEN.replace("-\n", "")):
-            assert filled.references.document_with(other) is None
+            assert not filled.references.documents_with(other)
     finally:
         filled.references = Store(filled.engine, filled.names).references
 

@@ -187,5 +187,5 @@ def test_the_beginning_of_a_text_saves_a_search(
             return [similar.hit.id for similar in store.similar(source=given, threshold=100).found]
 
         references = References(store.engine, store._bound, same)
-        assert [*map(references.document_with, texts)] == ["a", None, None]
+        assert [*map(references.documents_with, texts)] == [["a"], [], []]
     assert searched == texts[:searched_texts]

@@ -1,8 +1,8 @@
 """Finds the document or text that a user refers to by id, path, name or file.
 
 A reference is an id (or a DBID or node, see `engine.protocol.reference_meanings`), the path of an indexed file, or the
-name of one document. These meanings are tried in this order. Only the command line gives `References` a folder and a
-reader of files; a service never opens a path.
+name of one document. It is looked up in this order. Only the command line gives `References` a folder and a reader of
+files; a service never opens a path.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -40,7 +40,7 @@ _NAMES_SHOWN = 5
 #: Limits for suggestions: minimum and maximum length of a word to search for, number of words to search for, and number
 #: of documents to choose from.
 _SHORTEST, _LONGEST, _MOST_WORDS, _MOST_SIMILAR = 4, 50, 10, 50
-#: Number of characters at the beginning of a text that are looked up first.
+#: Number of characters at the beginning of a text whose passage hash is looked up first.
 _BEGINNING = 1_000
 
 
@@ -61,15 +61,11 @@ class Referent:
         return result if self.note is None else replace(with_warnings, warnings=(self.note, *with_warnings.warnings))
 
 
-def read_no_file(path: str) -> str | None:
-    return None
-
-
 class References:
     """Resolves references to the documents of a store.
 
     Args:
-        bound: Binds a query to the store.
+        bound: Returns the plan of a query for the store's engine.
         same: Returns the ids of documents with the same shingles as a text.
         folder: The user's current folder, for paths; None if the user is not on this machine.
         read: Returns the text of a local file, or None if the file is missing.
@@ -82,7 +78,7 @@ class References:
         bound: Callable[[str], BoundPlan],
         same: Callable[[str], Iterable[str]],
         folder: Path | None = None,
-        read: Callable[[str], str | None] = read_no_file,
+        read: Callable[[str], str | None] = lambda path: None,
         advice: str = "",
     ) -> None:
         self._engine, self._bound, self._same, self._folder, self._read = engine, bound, same, folder, read
@@ -147,7 +143,7 @@ class References:
         return UnknownDocumentError(reference, self._gaps_hint(), self._nearest_id(reference))
 
     def _gaps_hint(self) -> str:
-        """Return a hint for the message about an unknown document if the engine cannot find all documents, or ""."""
+        """Return a hint for an error message if the engine cannot find all documents yet; otherwise ""."""
         return "".join(f"; {gap}" for gap in self._engine.gaps("words"))
 
     def _nearest_id(self, reference: str) -> str | None:
@@ -167,18 +163,13 @@ class References:
 
     def resolve_text(self, text: str, name: str, *, finds_copy: bool = True) -> Referent:
         """Return the stored document with this text, or the text itself. Messages call the text `name`."""
-        document_id = self.document_with(text) if finds_copy else None
-        if document_id is not None:
+        for document_id in self.documents_with(text) if finds_copy else ():
             return Referent(name, document_id, note=f"{name} is in the store as {shorten_repr(document_id)}")
         return Referent(name, text=text)
 
     def source(self, reference: str | None, text: str | None) -> Referent:
         """Return the source of a request: a referenced document, the document with a given text, or the text itself."""
         return Referent(reference, reference) if reference is not None else self.resolve_text(text or "", "the text")
-
-    def document_with(self, text: str) -> str | None:
-        """Return the id of the first document with this text; None if no document has it, or if the text is blank."""
-        return next(iter(self.documents_with(text)), None)
 
     def documents_with(self, text: str) -> list[str]:
         """Return the ids of the documents with this text, apart from white space; none for a blank text."""
@@ -190,9 +181,10 @@ class References:
         return []
 
     def _begins_unlike_all(self, text: str) -> bool:
-        """Return True if one passage hash proves that no document has the beginning of the text.
+        """Check whether no document has a passage hash of the text's beginning, so that no document has the text.
 
-        For most texts this saves the search for documents with the same shingles, which takes several times as long.
+        For most texts, this check replaces the search for documents with the same shingles, which takes several times
+        as long.
         """
         scheme = self._engine.passage_scheme
         if scheme is None:
@@ -256,7 +248,9 @@ class References:
 
     def _find_stored_end(self, path: str) -> str | None:
         """Return the longest part at the end of a file's absolute path that is a document's id, or None."""
-        ends = list(_ends(self._absolute(path)))
+        absolute = self._absolute(path)
+        parts = PurePosixPath(absolute).parts[1:]
+        ends = [absolute, *("/".join(parts[start:]) for start in range(len(parts)))]
         stored = self._engine.documents(ends)
         return next((end for end in ends if end in stored), None)
 
@@ -290,7 +284,7 @@ def list_references(references: Iterable[str]) -> list[str]:
 def file_id(path: str, base: Path | None) -> str:
     """Return the id of a file: its path relative to the folder `base`, or its absolute path if it is outside `base`.
 
-    If there is no base folder, the path is only normalised.
+    If `base` is None, the id is the normalised path.
 
     >>> file_id("/work/texts/a.txt", Path("/work")), file_id("/else/a.txt", Path("/work"))
     ('texts/a.txt', '/else/a.txt')
@@ -300,10 +294,3 @@ def file_id(path: str, base: Path | None) -> str:
     absolute = Path(os.path.abspath(path))
     is_inside = absolute.is_relative_to(base) and base.parent != base
     return (absolute.relative_to(base) if is_inside else absolute).as_posix()
-
-
-def _ends(path: str) -> Iterator[str]:
-    yield path
-    parts = PurePosixPath(path).parts[1:]
-    for start in range(len(parts)):
-        yield "/".join(parts[start:])

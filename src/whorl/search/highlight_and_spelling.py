@@ -5,7 +5,6 @@ Texts are split into words as for the index, so every engine marks exactly the w
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -32,11 +31,11 @@ _SHOWN = 40
 _BEFORE = 8
 #: Limits for suggestions: number of words to check, of documents to read, and of characters to read of each document.
 _MOST_WORDS, _MOST_DOCUMENTS, _MOST_CHARACTERS = 20, 10, 100_000
-#: Minimum length of a word to check, because shorter words have too many neighbours. Words of at least `_FEW_LETTERS`
-#: letters may differ by two edits.
+#: Minimum length of a word to check, because too many words are similar to a shorter word. Words of at least
+#: `_FEW_LETTERS` letters may differ by two edits.
 _SHORTEST, _FEW_LETTERS = 3, 5
 _OPERATORS = frozenset({"AND", "OR", "NOT", "TO"})
-_IsMeant: TypeAlias = Callable[[str], bool]
+_IsMeant: TypeAlias = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ def runs(words: Sequence[str], clause: WordClause, profile: str) -> Iterator[tup
         case Words(text=text, slop=slop):
             meant: list[_IsMeant] = [word.__eq__ for word in tokens(text, profile) if word]
         case InOrder(words=patterns, slop=slop):
-            meant = [_is_matched(compile_pattern(pattern)) for pattern in patterns]
+            meant = [compile_pattern(pattern).fullmatch for pattern in patterns]
         case FuzzyWord(word=word, edits=edits):
             meant, slop = [lambda other: is_near(word, other, edits)], 0
     if slop:
@@ -111,10 +110,6 @@ def runs(words: Sequence[str], clause: WordClause, profile: str) -> Iterator[tup
     for at in timely(range(len(words) - len(meant) + 1 if meant else 0)):
         if all(is_meant(words[at + step]) for step, is_meant in enumerate(meant)):
             yield at, at + len(meant)
-
-
-def _is_matched(expression: re.Pattern[str]) -> _IsMeant:
-    return lambda word: expression.fullmatch(word) is not None
 
 
 def is_near(word: str, other: str, edits: int) -> bool:

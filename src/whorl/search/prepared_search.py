@@ -1,4 +1,4 @@
-"""Queries that are parsed once, and can then be run, counted or explained.
+"""Prepares queries: each query is parsed once, and can then be run, counted and explained several times.
 
 str → Ast → Plan → ResolvedPlan → BoundPlan → Page
 """
@@ -253,7 +253,7 @@ class PreparedQuery:
         #: The plan of the query without its filters, before binding.
         self.resolved, warnings = reader.query(query)
         self._length = len(query)
-        #: Documents and texts that FINGERPRINTs of the query name, each once. The filters of the query do not count.
+        #: Documents and texts that FINGERPRINTs of the query name, without those of its filters; each once.
         self.references = tuple(references(self.resolved))
         chosen = [reader.filter(query) for query in _as_list(filters)]
         self._filters = [plan for plan, _ in chosen]
@@ -267,8 +267,7 @@ class PreparedQuery:
             if name not in used
         ]
         self._warnings = (*warnings, *(warning for _, of_filter in chosen for warning in of_filter), *unused)
-        #: Numbers of shared tokens by id, taken from the scores of the last page; empty if these scores have another
-        #: meaning.
+        #: Numbers of shared tokens by id: the scores of the last page, if these scores count shared tokens.
         self._counts: Mapping[str, int] = {}
         self._calibrated: CalibratedFingerprints | None = None
         if metric is not None:
@@ -409,17 +408,17 @@ def search_collapsed(engine: Engine, plan: BoundPlan, *, start: int, rows: int, 
         page = engine.search(plan, start=at, rows=batch_size, order=order)
         marks = engine.labels.labels_of([hit.id for hit in page.hits])
         for hit in page.hits:
-            mark = marks.get(hit.id)
-            if mark is not None and mark.cluster in seen:
-                continue
+            mark, copies = marks.get(hit.id), 0
             if mark is not None:
+                if mark.cluster in seen:
+                    continue
                 seen.add(mark.cluster)
-                hit = replace(hit, cluster=mark.cluster, copies=max(1, counts.get(mark.cluster, 1)) - 1)
+                hit, copies = replace(hit, cluster=mark.cluster), max(1, counts.get(mark.cluster, 1)) - 1
             passed += 1
             if start < passed <= wanted:
-                retained.append(hit if mark is not None else replace(hit, copies=0))
+                retained.append(replace(hit, copies=copies))
         at += len(page.hits)
-        if passed >= wanted or not page.hits or len(page.hits) < batch_size:
+        if passed >= wanted or len(page.hits) < max(batch_size, 1):
             break
     return replace(
         page, total=page.total - sum(counts.values()) + len(counts), hits=tuple(retained), matches=page.total
@@ -439,10 +438,10 @@ def highlight_hits(
 def measure(
     sources: Sources, reference: str, ids: Collection[str], counts: Mapping[str, int] = MappingProxyType({})
 ) -> Mapping[str, Measured]:
-    """Return the content that each document shares with a source, by id; omit documents without a fingerprint.
+    """Return each document's overlap with a source, by id; omit documents without a fingerprint.
 
-    If both texts have sketches, the estimates come from them, otherwise from the less precise MinHash tokens. The
-    result is empty if the source is unknown. `counts` has known numbers of shared tokens by id: a hit with a known
+    Overlaps are estimated from sketches if both texts have them, otherwise from the less precise MinHash tokens. The
+    result is empty if the source is unknown. `counts` has known numbers of shared tokens by id: a document with a known
     number and a sketch needs no signature.
     """
     try:
@@ -465,7 +464,9 @@ def measure(
     rough = [name for name in present if name not in estimates]
     if rough and own.scheme.fills_every_bucket:
         signatures |= _nonempty_signatures(engine, source, own, [name for name in rough if name not in signatures])
-        estimates |= _estimate_by_tokens(own, {name: signatures[name] for name in rough if name in signatures})
+        rough = [name for name in rough if name in signatures]
+        overlaps = compare_buckets(buckets_from(own), [buckets_from(signatures[name]) for name in rough])
+        estimates |= zip(rough, estimate_buckets(overlaps), strict=True)
     return {name: Measured(counted[name], len(own), estimates.get(name)) for name in present}
 
 
@@ -475,11 +476,6 @@ def _nonempty_signatures(engine: Engine, source: Source, own: Signature, ids: It
     signatures = engine.signatures(others) if others else {}
     nonempty = {name: signature for name, signature in signatures.items() if len(signature)}
     return {source.document_id or "": own, **nonempty} if has_source else nonempty
-
-
-def _estimate_by_tokens(own: Signature, signatures: Mapping[str, Signature]) -> dict[str, Estimate]:
-    overlaps = compare_buckets(buckets_from(own), [buckets_from(signature) for signature in signatures.values()])
-    return dict(zip(signatures, estimate_buckets(overlaps), strict=True))
 
 
 def _estimate_by_sketches(engine: Engine, source: Source, own: Sketch, ids: Iterable[str]) -> dict[str, Estimate]:

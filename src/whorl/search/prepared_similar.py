@@ -1,4 +1,4 @@
-"""Similarity searches that are prepared once, and can then be run or explained."""
+"""Prepares similarity searches: the source is read once, and the search can then be run or explained."""
 
 from __future__ import annotations
 
@@ -46,15 +46,9 @@ class PreparedSimilar:
         return self._search.plan
 
     def search(self, *, start: int = 0, rows: int = 10, exact: bool = False) -> Similar:
-        """Return one page of hits.
+        """Return one page of hits; raise ParameterError if the page is out of range.
 
-        Args:
-            start: Hits to skip, 0 to 1,000,000.
-            rows: Hits on the page, 0 to 10,000.
-            exact: Compare the whole texts of the hits on the page, instead of estimating shares from sketches.
-
-        Raises:
-            ParameterError: The page is out of range.
+        If `exact`, compare the whole texts of the hits on the page, instead of estimating shares from sketches.
         """
         self._reader.require_page(start, rows)
         gaps = gap_warnings(self._engine, "sketches")
@@ -80,6 +74,6 @@ class PreparedSimilar:
         return replace(page, found=hits, warnings=(*page.warnings, *left.warnings))
 
     def request(self) -> Mapping[str, object]:
-        """Return the engine's request for candidates as JSON values, without running it."""
+        """Return the engine's request for candidates, as JSON values, without running it."""
         plan = look_ups(self._search, self._filter.root)
         return self._engine.explain(plan, start=0, rows=self._search.batch_size(plan))

@@ -1,4 +1,4 @@
-"""Searches for documents that share content with a source, and says what share of them it finds (recall).
+"""Searches for documents that share content with a source, and states the share of them that it finds (recall).
 
 The source is a document or a text. The plan lists tokens of the source's sketch to look up, and the minimum number of
 matches. The engine returns candidates, which are verified on their sketches, or on their texts if sketches cannot
@@ -116,6 +116,7 @@ class SketchSearch:
         self.plan: SketchPlan = self._make_plan(self._costs)
         self._verifier = TextVerifier(engine, source, criteria)
         self.warnings: tuple[str, ...] = () if sketch.size else (source.no_fingerprint_message(engine.scheme),)
+        self.most_verified = MOST_VERIFIED
 
     def _make_plan(self, costs: Costs | None) -> SketchPlan:
         asks = 1 if self._costs is None else 2
@@ -133,10 +134,6 @@ class SketchSearch:
         """Switch to the plan with more tokens, and to large batches of candidates."""
         precise = self._make_plan(None)
         self.plan, self._costs = max(self.plan, precise, key=lambda plan: plan.look_ups), None
-
-    @property
-    def most_verified(self) -> int:
-        return MOST_VERIFIED
 
     def batch_size(self, look_ups: BoundPlan) -> int:
         """Return the number of candidates to fetch in one request."""
@@ -250,15 +247,11 @@ class MinHashSearch:
         self, engine: Engine, source: Source, signature: Signature, size: int | None, criteria: SimilarCriteria
     ) -> None:
         self.engine, self.source, self.criteria, self._signature = engine, source, criteria, signature
-        self._size = size
+        self._size, self.most_verified = size, MOST_MINHASH_VERIFIED
         self.warnings = (_ROUGH if len(signature) else source.no_fingerprint_message(engine.scheme),)
         self._buckets = buckets_from(signature)
         metric, threshold, recall = criteria.metric, criteria.threshold, criteria.recall
         self.plan: MinHashPlan = make_minhash_plan(self._buckets, metric, threshold, recall, source_size=size)
-
-    @property
-    def most_verified(self) -> int:
-        return MOST_MINHASH_VERIFIED
 
     def batch_size(self, look_ups: BoundPlan) -> int:
         return MINHASH_AT_ONCE
@@ -322,14 +315,16 @@ class ResidualSearch:
         words = words_of(text, engine.scheme)
         uncommon, self._size = _hashes_without_common(words, detector, engine.scheme)
         part = part_of_source(criteria.metric, criteria.threshold, uncommon.size)
-        self._by_sketch = SketchSearch(
+        #: Searches for candidates by the source's uncommon shingles.
+        self._by_sketch = by_sketch = SketchSearch(
             engine,
             source,
             sketch_of_distinct(uncommon, scheme),
             SimilarCriteria(Metric.A_IN_B, part, criteria.recall),
             budget=_BUDGET_WITHIN if criteria.metric.allows_smaller else BUDGET_OF_TWO_PHASES,
         )
-        self.warnings: tuple[str, ...] = self._by_sketch.warnings
+        self.look_ups, self.batch, self.batch_size = by_sketch.look_ups, by_sketch.batch, by_sketch.batch_size
+        self.most_verified, self.warnings = by_sketch.most_verified, by_sketch.warnings
         if self._size and not uncommon.size:
             self.warnings = (f"all of {source.name!r} is common, so nothing is left to look for",)
 
@@ -337,19 +332,6 @@ class ResidualSearch:
     def plan(self) -> ResidualPlan:
         criteria = self.criteria
         return ResidualPlan(criteria.metric, criteria.threshold, criteria.recall, self._size, self._by_sketch.plan)
-
-    @property
-    def most_verified(self) -> int:
-        return self._by_sketch.most_verified
-
-    def batch_size(self, look_ups: BoundPlan) -> int:
-        return self._by_sketch.batch_size(look_ups)
-
-    def look_ups(self) -> BoundNode | None:
-        return self._by_sketch.look_ups()
-
-    def batch(self, look_ups: BoundPlan, start: int, seen: Set[str], rows: int | None = None) -> Batch | None:
-        return self._by_sketch.batch(look_ups, start, seen, rows)
 
     def verify_exact(self, candidates: RankedHits) -> tuple[RankedHits, int]:
         """Read the texts of the best candidates; return the hits, and the number of candidates that were not read.
@@ -364,11 +346,9 @@ class ResidualSearch:
             residual = comparison.residual
             assert residual is not None
             least = least_overlap(metric, self.criteria.threshold, residual.shingles_a, residual.shingles_b)
-            if residual.shared_shingles < max(1, least):
-                continue
-            sizes = comparison.a.shingles, comparison.b.shingles
-            estimate = exact_estimate(*sizes, comparison.shared_shingles)
-            hits.append(SimilarHit(by_id[document_id].hit, estimate, residual))
+            if residual.shared_shingles >= max(1, least):
+                counts = comparison.a.shingles, comparison.b.shingles, comparison.shared_shingles
+                hits.append(SimilarHit(by_id[document_id].hit, exact_estimate(*counts), residual))
         return RankedHits.from_hits(hits, metric), len(candidates) - read
 
 
@@ -461,9 +441,9 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
         groups += hits.groups
         start += count
         if seen or start < min(total, search.most_verified):
-            count = -len(seen)
-            seen.update(candidates.ids(range(len(candidates))))
-            count += len(seen)
+            known = len(seen)
+            seen.update(candidates.ids(range(count)))
+            count = len(seen) - known
         verified += count
     trace().verified += verified
     count_search(search.engine.scheme)

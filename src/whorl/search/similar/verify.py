@@ -1,4 +1,4 @@
-"""Reads the texts of hits when sketches cannot decide, or when exact shares and passages are wanted."""
+"""Reads the texts of hits and compares them with the source, if sketches cannot decide or exact shares are wanted."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from whorl.engine.protocol import Engine
 from whorl.fingerprint.compare_texts import Comparison, ResidualOverlap, compare, words_of
 from whorl.fingerprint.fingerprint_texts import hash_texts
 from whorl.fingerprint.statistics.metric import least_overlap
-from whorl.fingerprint.statistics.overlap_estimates import Estimate
 from whorl.request_context import require_time
 from whorl.search.boilerplate import BoilerplateDetector, Comparer
 from whorl.search.similar.fetch_query_sources import Source, text_of
 from whorl.search.similar.options import SimilarCriteria
 from whorl.search.similar.results import RankedHits, SimilarHit, exact_estimate, order_of, score_hit, sort_hits
 
-#: Limits of one search: number of texts to read to decide hits, number of texts to read for exact numbers on a page,
-#: and number of characters of all these texts.
+#: Limits of one search: number of texts to read to decide which candidates are hits, number of texts to read for exact
+#: numbers on a page, and number of characters of all these texts.
 MOST_VERIFIED_EXACTLY, MOST_READ, MOST_CHARACTERS = 3_000, 300, 30_000_000
 #: Number of texts to fetch in one request to decide hits, number to fetch in one request for a page, and approximate
 #: maximum number of shingles of the texts in a request.
@@ -59,8 +58,10 @@ class TextVerifier:
         for similar in undecided:
             if self._own is None or similar.hit.id not in hashes:
                 yield similar
-            elif exact := self._estimate_exactly(self._own, hashes[similar.hit.id]):
-                yield score_hit(similar.hit, exact, self._criteria.metric)
+            else:
+                few, many = sorted((self._own, hashes[similar.hit.id]), key=len)
+                shared = int((many.take(np.searchsorted(many, few), mode="clip") == few).sum()) if few.size else 0
+                yield from self._score_exactly(similar, len(self._own), len(hashes[similar.hit.id]), shared)
 
     def _hash_hits(self, hits: list[SimilarHit]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
         """Yield the id of each hit and all hashes of its text. First read the source's text into `_own`."""
@@ -80,13 +81,11 @@ class TextVerifier:
     def _hash_texts(self, texts: Iterable[str]) -> list[npt.NDArray[np.uint64]]:
         return [text.hashes for text in hash_texts(texts, self._engine.scheme, workers=1)]
 
-    def _estimate_exactly(self, own: npt.NDArray[np.uint64], hashes: npt.NDArray[np.uint64]) -> Estimate | None:
-        criteria, size = self._criteria, len(hashes)
-        few, many = sorted((own, hashes), key=len)
-        shared = int((many.take(np.searchsorted(many, few), mode="clip") == few).sum()) if few.size else 0
-        if shared < least_overlap(criteria.metric, criteria.threshold, len(own), size):
-            return None
-        return exact_estimate(len(own), size, shared)
+    def _score_exactly(self, similar: SimilarHit, source_size: int, size: int, shared: int) -> Iterator[SimilarHit]:
+        """Yield the hit with exact shares, if it reaches the threshold; the sizes and `shared` count shingles."""
+        metric = self._criteria.metric
+        if shared >= least_overlap(metric, self._criteria.threshold, source_size, size):
+            yield score_hit(similar.hit, exact_estimate(source_size, size, shared), metric)
 
     # Exact numbers for the hits of a page.
 
@@ -112,16 +111,17 @@ class TextVerifier:
             lacking = end - len(known)
             if lacking <= 0 and known[end - 1].estimate.shares.by(order) >= unread[0].estimate.high.by(order):
                 break
-            most = min(max(lacking, _LEAST_AT_ONCE), _TEXTS_AT_ONCE, left)
-            wanted = unread[:most]
+            wanted = unread[: min(max(lacking, _LEAST_AT_ONCE), _TEXTS_AT_ONCE, left)]
             group = next(chunks(wanted, _hit_size, _SHINGLES_AT_ONCE, _TEXTS_AT_ONCE))
             del unread[: len(group)]
             texts = self._fetch_texts(group)
             without_text += [similar for similar in group if similar.hit.id not in texts]
-            read = (
-                self._compare_texts(own, similar, texts[similar.hit.id]) for similar in group if similar.hit.id in texts
-            )
-            known = sort_hits([*known, *(similar for similar in read if similar is not None)], metric)
+            for similar in group:
+                if similar.hit.id in texts:
+                    found = compare(own, texts[similar.hit.id], self._engine.scheme)
+                    sizes = found.a.shingles, found.b.shingles
+                    known += self._score_exactly(similar, *sizes, found.shared_shingles)
+            known = sort_hits(known, metric)
         page = tuple(sort_hits([*known, *without_text, *unread], metric))
         on_page = {similar.hit.id for similar in page[:end] if not similar.estimate.is_exact}
         missing = sum(similar.hit.id in on_page for similar in without_text)
@@ -132,18 +132,6 @@ class TextVerifier:
                 f"search reads {MOST_READ} texts, or as many as have {MOST_CHARACTERS:,} characters together"
             )
         return page, warnings
-
-    def _compare_texts(self, own: str, similar: SimilarHit, text: str) -> SimilarHit | None:
-        criteria, comparison = self._criteria, compare(own, text, self._engine.scheme)
-        if comparison.shared_shingles < least_overlap(
-            criteria.metric, criteria.threshold, comparison.a.shingles, comparison.b.shingles
-        ):
-            return None
-        return score_hit(
-            similar.hit,
-            exact_estimate(comparison.a.shingles, comparison.b.shingles, comparison.shared_shingles),
-            criteria.metric,
-        )
 
 
 def _hit_size(similar: SimilarHit) -> int:
@@ -164,7 +152,7 @@ class Residuals(NamedTuple):
 def compare_without_common(
     engine: Engine, source: Source, ids: Sequence[str], detector: BoilerplateDetector
 ) -> Residuals:
-    """Compare a source with documents; return their shares without common text, by id."""
+    """Compare a source with documents, without their common text."""
     own = text_of(engine, source)
     if own is None:
         return Residuals({}, (f"{source.name!r} has no stored text, so its common text cannot be left out",))
