@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from whorl import Store
@@ -10,6 +12,7 @@ from whorl.service.route_paths import (
     DOCUMENTS,
     SEARCH,
     TICKETS,
+    brings_text,
     is_log_in,
     is_of_the_store,
     is_upload,
@@ -59,3 +62,26 @@ def test_a_log_in_and_an_upload_are_posts() -> None:
         assert not kind({"method": "GET", "path": path})
         assert not kind({"method": "POST", "path": f"{path}/-me-"})
         assert not kind({"method": "POST", "path": f"{path}/"})
+
+
+def test_bodies_with_texts(embedded_contracts: Store) -> None:
+    """
+    All described routes whose bodies have a text or a file may have long bodies; other routes may not.
+    """
+    description = create_app(embedded_contracts).openapi()
+    models = description["components"]["schemas"]
+
+    def has_text(body: Any) -> bool:
+        schema = body["content"]["application/json"]["schema"]
+        properties = models[schema["$ref"].rpartition("/")[2]]["properties"]
+        return not properties.keys().isdisjoint(("text", "a", "content"))
+
+    bodies = {
+        path: methods["post"]["requestBody"]
+        for path, methods in description["paths"].items()
+        if "requestBody" in methods.get("post", {}) and path != DOCUMENTS
+    }
+    assert len(bodies) > 5
+    assert {path for path in bodies if brings_text({"method": "POST", "path": path})} == {
+        path for path, body in bodies.items() if has_text(body)
+    }

@@ -19,7 +19,7 @@ DOCUMENTS = f"{API}/documents"
 
 
 #: Routes whose bodies contain whole texts or files.
-_OF_TEXTS = frozenset(f"{API}/{name}" for name in ("compare", "passages", "similar", "sources", "text"))
+_OF_TEXTS = frozenset(f"{API}/{name}" for name in ("compare", "passages", "similar", "sources", "text", "verify"))
 
 
 def header(scope: Scope, name: bytes) -> str:

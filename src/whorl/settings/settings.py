@@ -387,8 +387,8 @@ class Settings:
     )  # fmt: skip
     max_text_bytes: int = setting(
         REQUEST, "max_text_bytes", whole(1, 1_000_000_000), 64_000_000,
-        "bytes in a body that brings a text or a file: to compare, to find similar documents or sources for, or to "
-        "read; more is 413",
+        "bytes in a body that brings a text or a file: to compare, to find similar documents or sources for, to "
+        "verify, or to read; more is 413",
     )  # fmt: skip
     max_line_bytes: int = setting(
         REQUEST, "max_line_bytes", whole(1, 1_000_000_000), 64_000_000,
