@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +43,19 @@ def test_report(store: Store) -> None:
     assert re.sub(r"\d|\n", "", shown) == re.sub(
         r"\d", "", TEXT.replace("<", "&lt;").replace(">", "&gt;").replace("& ", "&amp; ")
     )
+
+
+def test_context_of_a_place(tmp_path: Path) -> None:
+    """
+    A place is shown with the text around it; dots mark where this text is cut.
+    """
+    words = " ".join(f"word{number}" for number in range(100))
+    quotation = "the landlord keeps the structure in good repair"
+    with open_store(tmp_path / "store") as opened:
+        opened.index([Document("lease", f"{words} {quotation} {words}")])
+        page = quotations_report(Read("", "text", ""), opened.verify(source=f"“{quotation}”"))
+    around = rf'<span class="around">….* </span><mark>{quotation}</mark><span class="around"> .*…</span>'
+    assert re.search(around, page)
 
 
 def test_no_quotations(store: Store) -> None:

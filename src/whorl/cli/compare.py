@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.cli.flags import STORE, operation_options, with_boilerplate_texts
-from whorl.cli.open_store_and_documents import STANDARD_INPUT, is_file, open_existing_store, referent
+from whorl.cli.open_store_and_documents import STANDARD_INPUT, is_file, open_existing_store, print_notes, referent
 from whorl.cli.render.comparison import summary_lines
 from whorl.cli.render.plans_and_progress import console
 from whorl.errors import EngineError, ParameterError, SchemeMismatchError, StoreError
@@ -50,8 +50,7 @@ def compare(a: str, b: str, store: str | None, options: CompareOperation, as_jso
     if as_json:
         click.echo(json_text(comparison_values(read_a, read_b, comparison)))
         return
-    for warning in warnings(comparison):
-        click.echo(f"note: {warning}", err=True)
+    print_notes(warnings(comparison))
     printer = console()
     for line in summary_lines(read_a, read_b, comparison, options, printer=printer):
         printer.print(line, soft_wrap=True)
@@ -80,7 +79,8 @@ def read(a: str, b: str, store: str | None, scheme: Scheme | None) -> tuple[Read
         name = next((name for name in (a, b) if not is_file(name)), None)
         if name is None:
             raise
-        raise StoreError(f"{name!r} is {_no_file(name)}, so it is an id, and the store says: {error}") from error
+        kind = "a folder and no file" if os.path.isdir(name) else "no file here"
+        raise StoreError(f"{name!r} is {kind}, so it is an id, and the store says: {error}") from error
 
 
 def _file(name: str) -> Read:
@@ -95,10 +95,6 @@ def _read_text(opened: Store, name: str) -> Read:
         return Read(name, "file", meant.text)
     document_id = meant.id or name
     return Read(name, "document", opened.texts([document_id])[document_id])
-
-
-def _no_file(name: str) -> str:
-    return "a folder and no file" if os.path.isdir(name) else "no file here"
 
 
 def _comparison(a: str, b: str, scheme: Scheme, store: str | None, options: CompareOperation) -> Comparison:

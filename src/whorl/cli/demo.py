@@ -50,22 +50,22 @@ def demo(folder: Path | None) -> None:
         # Start from an empty folder, because texts of an earlier demo may no longer be on this machine.
         shutil.rmtree(where, ignore_errors=True)
     with open_store(where) as store:
-        out.print(f"Reading licences, readmes and documentation on this machine into {where} …", markup=False)
+        out.print(f"Reading licences, readmes and documentation on this machine into {where} …")
         done = store.index(find_texts())
         if not store.count():
             raise DocumentError("found no text on this machine to ask about; index your own with: whorl index PATH…")
-        out.print(f"{done.stored:,} documents stored, {done.unchanged:,} were there already.\n", markup=False)
+        out.print(f"{done.stored:,} documents stored, {done.unchanged:,} were there already.\n")
         first, second = choose_documents(store)
         _show_sources(out, store, where, [first, second])
         _show_similar(out, store, where, first)
         _show_fingerprint(out, store, where, second)
-    out.print("Next, the same in a browser, and with your own documents:", markup=False)
+    out.print("Next, the same in a browser, and with your own documents:")
     for command in (
         *(() if find_spec("uvicorn") else ("pip install 'whorl[serve]'",)),
         f"{_command('serve', where)}    # then open http://127.0.0.1:8000",
         "whorl index ~/Documents",
     ):
-        out.print(f"  {command}", markup=False, soft_wrap=True)
+        out.print(f"  {command}", soft_wrap=True)
 
 
 def _command(name: str, store: Path, *words: str) -> str:
@@ -76,17 +76,15 @@ def _show_sources(out: Console, store: Store, where: Path, ids: list[str]) -> No
     letter = where.with_name(f"{where.name}-letter.txt")
     quoted = [" ".join(text.split()[:_WORDS_QUOTED]) for text in store.texts(ids).values()]
     letter.write_text("\n\n".join([_LETTER[0], *quoted, _LETTER[1]]) + "\n", encoding="utf-8")
-    out.print(
-        f"Where does {letter} come from?\n  {_command('sources', where, str(letter))}", markup=False, soft_wrap=True
-    )
+    out.print(f"Where does {letter} come from?\n  {_command('sources', where, str(letter))}", soft_wrap=True)
     text = letter.read_text(encoding="utf-8")
     attribution = store.sources(source=text)
-    out.print(totals_line(attribution), markup=False, soft_wrap=True)
+    out.print(totals_line(attribution), soft_wrap=True)
     out.print(sources_table(attribution, attribution.sources[:5], out.width))
     for source in attribution.sources[:2]:
         passage = source.passages[0]
-        out.print(f"  {plural(passage.words, 'word')} of {printable(source.id)}:", markup=False, soft_wrap=True)
-        out.print(f"    {shorten(text, *passage.a)}", markup=False)
+        out.print(f"  {plural(passage.words, 'word')} of {printable(source.id)}:", soft_wrap=True)
+        out.print(f"    {shorten(text, *passage.a)}")
     out.print()
 
 
@@ -94,11 +92,10 @@ def _show_similar(out: Console, store: Store, where: Path, document_id: str) -> 
     page = store.similar(document_id, rows=6)
     out.print(
         f"Which documents share text with {document_id}?\n  {_command('similar', where, document_id)}",
-        markup=False,
         soft_wrap=True,
     )
     out.print(similar_table(page, out.width))
-    out.print(f"{plural(page.total, 'document')} {format_condition(page.plan)}\n", markup=False, soft_wrap=True)
+    out.print(f"{plural(page.total, 'document')} {format_condition(page.plan)}\n", soft_wrap=True)
 
 
 def _show_fingerprint(out: Console, store: Store, where: Path, document_id: str) -> None:
@@ -106,11 +103,10 @@ def _show_fingerprint(out: Console, store: Store, where: Path, document_id: str)
     page = store.search(query, rows=6, with_shared=True)
     out.print(
         f"Which share anything with {document_id}, but are not of the same kind?\n  {_command('search', where, query)}",
-        markup=False,
         soft_wrap=True,
     )
     out.print(page_table(page))
-    out.print(f"{plural(page.total, 'document')}\n", markup=False)
+    out.print(f"{plural(page.total, 'document')}\n")
 
 
 def find_texts() -> Iterator[Document]:

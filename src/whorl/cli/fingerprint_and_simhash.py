@@ -57,8 +57,7 @@ def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
     Reads the same files as 'whorl index'; standard input (-) is one text, unless it holds rows. Codes are decimal
     numbers. A document with nothing to hash is left out and reported: all such documents would have the code 0.
     """
-    from whorl.cli.open_store_and_documents import print_notes, table_notes
-    from whorl.cli.render.plans_and_progress import problem_lines
+    from whorl.cli.open_store_and_documents import print_notes, print_problems, table_notes
     from whorl.hamming.simhash import DEFAULT_SCHEME, full_scheme_name, simhashes_of
     from whorl.ingest.find_and_read_files import Problem, Problems, documents_in, places
     from whorl.ingest.rows.row_format import RowColumns
@@ -87,8 +86,7 @@ def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
                 problems.append(Problem(document_id, f"there is nothing in it that {scheme} hashes"))
     finally:
         print_notes(table_notes(text_tables))
-        for line in problem_lines(problems, "gave no code"):
-            click.echo(line, err=True)
+        print_problems(problems, "gave no code")
     if (problems and not printed) or problems.whole_files:
         sys.exit(1)
 

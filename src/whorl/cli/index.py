@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from whorl.cli.flags import STORE, PassagesCommand, operation_options, store_flag, store_place
-from whorl.cli.open_store_and_documents import file_documents, file_text, print_notes, table_notes
-from whorl.cli.render.plans_and_progress import problem_lines, progress_bar, show_progress
-from whorl.errors import DocumentError, WhorlError, shorten_repr
+from whorl.cli.open_store_and_documents import file_documents, file_text, print_notes, print_problems, table_notes
+from whorl.cli.render.plans_and_progress import progress_bar, show_progress
+from whorl.errors import WhorlError, shorten_repr
 from whorl.fingerprint.statistics.metric import fraction_of, metric_named
 from whorl.ingest.find_and_read_files import Problem, Problems, places
 from whorl.ingest.rows.row_format import RowColumns
@@ -24,6 +24,8 @@ from whorl.output.search import repeats_lines
 from whorl.search.repeats_of_new_documents import RepeatSearch
 from whorl.search.similar.options import METRICS
 from whorl.store import open_store
+
+_NOT_STORED = "could not be stored"
 
 
 @click.command(cls=PassagesCommand)
@@ -53,7 +55,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
     files = [place.file for place in places(paths, problems.append, follow_links=options.follow_links)]
     if problems and not files:
         # Create no store for a mistyped path.
-        _print_problems(problems)
+        print_problems(problems, _NOT_STORED)
         sys.exit(1)
     with open_store(
         store,
@@ -78,9 +80,6 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
             done = so_far
             bar.update(task, description=f"indexing, {plural(done.stored + done.unchanged, 'document')} done")
 
-        def report_refusal(document: Document, error: DocumentError) -> None:
-            problems.append(Problem(document.id, str(error)))
-
         opened.read_files(Path.cwd(), file_text)
         try:
             with progress_bar("files") as bar:
@@ -92,7 +91,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
                     batch=options.batch,
                     again=options.again,
                     progress=note,
-                    on_refused=report_refusal,
+                    on_refused=lambda document, error: problems.append(Problem(document.id, str(error))),
                     on_stored=remember,
                     seen=seen,
                 )
@@ -106,27 +105,20 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
                 _print_repeats(repeats, stored, options)
                 if done.unchanged:
                     skipped = plural(done.unchanged, "unchanged document")
-                    click.echo(
-                        f"note: {skipped} not compared; with --all, they are stored and compared again", err=True
-                    )
+                    print_notes([f"{skipped} not compared; with --all, they are stored and compared again"])
         finally:
             print_notes(table_notes(text_tables))
-            _print_problems(problems)
+            print_problems(problems, _NOT_STORED)
             if seen.first_repeated is not None:
                 have = "has the id of an earlier one" if done.repeated == 1 else "have the ids of earlier ones"
                 such = f"{plural(done.repeated, 'document')} {have}, such as {shorten_repr(seen.first_repeated)}"
-                click.echo(f"note: {such}; only the last document of each id is stored", err=True)
+                print_notes([f"{such}; only the last document of each id is stored"])
     if first and keeps_texts:
         command = f"whorl similar{store_flag(store)} {shlex.quote(first)}"
         click.echo(f"Documents like one of them: {command}", err=True)
     is_empty = problems and not (done.stored or done.unchanged)
     if is_empty or problems.whole_files or (options.strict and (problems or done.repeated)):
         sys.exit(1)
-
-
-def _print_problems(problems: Problems) -> None:
-    for line in problem_lines(problems, "could not be stored"):
-        click.echo(line, err=True)
 
 
 def _print_repeats(repeats: RepeatSearch, stored: Collection[str], options: IndexOperation) -> None:
@@ -137,8 +129,7 @@ def _print_repeats(repeats: RepeatSearch, stored: Collection[str], options: Inde
             count += 1
             for line in repeats_lines(repeated, metric):
                 click.echo(line)
-    for note in repeats.notes:
-        click.echo(f"note: {note}", err=True)
+    print_notes(repeats.notes)
     about = percent(float(fraction_of("warn", options.warn or 0)))
     click.echo(f"{count:,} of {plural(len(stored), 'document')} stored repeat others by {about} or more.")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path, PurePath
@@ -91,7 +91,7 @@ def open_store_or_files(searched: Searched) -> Iterator[Store]:
         return
     if searched.store is not None:
         raise ParameterError("--in and --store exclude each other: --in reads files, and keeps no store")
-    from whorl.cli.render.plans_and_progress import problem_lines, progress_bar
+    from whorl.cli.render.plans_and_progress import progress_bar
     from whorl.ingest.find_and_read_files import Problem, Problems, places
     from whorl.ingest.rows.row_format import RowColumns
     from whorl.store import open_store
@@ -110,8 +110,7 @@ def open_store_or_files(searched: Searched) -> Iterator[Store]:
                 on_refused=lambda document, error: problems.append(Problem(document.id, str(error))),
             )
         print_notes(table_notes(text_tables))
-        for line in problem_lines(problems, "could not be read"):
-            click.echo(line, err=True)
+        print_problems(problems, "could not be read")
         if not store.engine.count():
             raise ParameterError(f"no text could be read in {', '.join(folders)}; name other files or folders")
         yield store
@@ -210,3 +209,11 @@ def print_notes(notes: Iterable[str | None]) -> None:
         for note in notes:
             if note is not None:
                 click.echo(f"note: {printable(note)}", err=True)
+
+
+def print_problems(problems: Collection[object], what: str) -> None:
+    """Print the first problems on standard error, and the number of the others."""
+    from whorl.cli.render.plans_and_progress import problem_lines
+
+    for line in problem_lines(problems, what):
+        click.echo(line, err=True)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.cli.flags import EXPLAIN, SOURCE_FILE, STORE, operation_options, with_boilerplate_texts
-from whorl.cli.open_store_and_documents import open_existing_store, texts_beside
+from whorl.cli.open_store_and_documents import open_existing_store, print_notes, texts_beside
 from whorl.cli.render.plans_and_progress import console, explanation
 from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.formatting import as_json as json_text
-from whorl.output.formatting import plural, printable
+from whorl.output.formatting import plural
 
 # These modules are imported when needed, so that help and errors in the command line are shown sooner.
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ def explain(query: str, store: str | None, source_file: str | None, options: Exp
     """Print what a query would do, in words and numbers, and the exact request, without searching."""
     with open_existing_store(store) as opened:
         explained = _prepare(opened, query, source_file, options).explain(start=options.start, rows=options.rows)
-    for warning in explained.warnings:
-        click.echo(f"note: {printable(warning)}", err=True)
+    print_notes(explained.warnings)
     click.echo(_explanation_text(explained))
 
 
@@ -94,17 +93,14 @@ def show_page(query: str, prepared: PreparedQuery, options: SearchOperation, *, 
 
         click.echo(json_text(values(HitsPage(query, page))))
         return
-    for warning in page.warnings:
-        click.echo(f"note: {printable(warning)}", err=True)
+    print_notes(page.warnings)
     if page.hits:
         from whorl.cli.render.tables import page_table
 
         console().print(page_table(page))
     until = options.start + len(page.hits)
-    if until - options.start == page.total:
-        shown = ""
-    else:
-        shown = f", {options.start + 1:,} to {until:,} shown" if page.hits else ", none shown"
+    shown = f", {options.start + 1:,} to {until:,} shown" if page.hits else ", none shown"
+    shown = "" if len(page.hits) == page.total else shown
     total = plural(page.total, "document")
     if page.matches is not None:
         total += f" and {plural(page.matches - page.total, 'near-copy', 'near-copies')}"

@@ -18,7 +18,7 @@ from whorl.errors import ParameterError
 from whorl.fingerprint.statistics.metric import Metric, notes_on
 from whorl.operations import SearchOperation, SimilarOperation
 from whorl.output.formatting import as_json as json_text
-from whorl.output.formatting import percent, plural, printable, title_of
+from whorl.output.formatting import percent, plural, title_of
 
 # These modules are imported when needed, so that help and errors in the command line are shown sooner.
 if TYPE_CHECKING:
@@ -82,8 +82,7 @@ def similar(
         name, source = meant.id or SOURCE, meant.text
         if options.plan == "stock":
             query = _stock_query(name, options)
-            for note in notes_on(threshold=options.threshold, recall=options.recall):
-                click.echo(f"note: {note}", err=True)
+            print_notes(notes_on(threshold=options.threshold, recall=options.recall))
             from whorl.cli.search_and_explain import show_page
 
             page_options = SearchOperation(filter=options.filter, start=options.start, rows=options.rows)
@@ -100,8 +99,7 @@ def similar(
 
         click.echo(json_text(values(page)))
         return
-    for warning in page.warnings:
-        click.echo(f"note: {printable(warning)}", err=True)
+    print_notes(page.warnings)
     if page.found:
         printer = console()
         printer.print(similar_table(page, printer.width))

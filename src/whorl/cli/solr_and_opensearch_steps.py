@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.cli.flags import operation_option, store_flag
+from whorl.cli.open_store_and_documents import print_problems
 from whorl.errors import EngineUnavailableError, WhorlError
 from whorl.operations import IndexOperation
 
@@ -112,8 +113,4 @@ def watch(
 
 
 def show_refused(refused: Sequence[tuple[str, str]], given: str) -> None:
-    from whorl.cli.render.plans_and_progress import problem_lines
-
-    problems = [f"{document_id}: {reason}" for document_id, reason in refused]
-    for line in problem_lines(problems, f"could not be given {given}"):
-        click.echo(line, err=True)
+    print_problems([f"{document_id}: {reason}" for document_id, reason in refused], f"could not be given {given}")

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from whorl.cli.flags import HTML, STORE, operation_options
-from whorl.cli.open_store_and_documents import STANDARD_INPUT, is_file, open_existing_store, referent
+from whorl.cli.open_store_and_documents import STANDARD_INPUT, is_file, open_existing_store, print_notes, referent
 from whorl.cli.output_files import open_output, report_file
 from whorl.cli.render.comparison import place_text, shorten
 from whorl.cli.render.plans_and_progress import console, show_progress
@@ -113,8 +113,7 @@ def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tupl
 
 
 def _print(verification: Verification, options: VerifyOperation) -> None:
-    for warning in verification.warnings:
-        click.echo(f"note: {printable(warning)}", err=True)
+    print_notes(verification.warnings)
     shown = verification.quotations[options.start :][: options.rows]
     printer = console()
     for number, quotation in enumerate(shown, options.start + 1):

@@ -10,7 +10,7 @@ from typing import IO, Any, ClassVar
 from whorl.output.compare_documents import LinedRange, Lines, Read
 from whorl.output.formatting import cell, plural
 from whorl.output.json_conversion import values
-from whorl.output.sources_report import html_name, html_text, lines_named, report_page
+from whorl.output.sources_report import html_in_context, html_name, html_text, lines_named, report_page
 from whorl.search.quotations.results import Difference, LookUp, QuotedPlace, Verdict, Verification, VerifiedQuotation
 
 #: Columns of the CSV file: a row has a quotation, its verdict, and the first place in a document where it occurs.
@@ -31,8 +31,6 @@ COLOURS: Mapping[Verdict, str] = {
 }
 #: Classes of the colours in the report's style sheet.
 _CLASSES = {"green": "source c2", "yellow": "source c5", "red": "source c7"}
-#: Number of characters of context on each side of a quotation that was found in a document.
-_AROUND = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +43,6 @@ class LinedPlace:
 
     place: QuotedPlace
     range: LinedRange
-
-    @classmethod
-    def from_place(cls, place: QuotedPlace) -> LinedPlace:
-        return cls(place, Lines(place.content).range(place.document, with_text=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +84,13 @@ class ListedVerification:
     quotations: tuple[ListedQuotation, ...]
 
 
-def list_verification(read: Read, verification: Verification) -> ListedVerification:
-    quotations = tuple(
-        ListedQuotation(quotation, tuple(map(LinedPlace.from_place, quotation.places)))
-        for quotation in verification.quotations
-    )
-    return ListedVerification(
-        ListedText(read.name, read.kind, verification.text if verification.is_html else None), verification, quotations
-    )
-
-
 def verification_values(read: Read, verification: Verification) -> dict[str, Any]:
-    return values(list_verification(read, verification))
+    def lined(place: QuotedPlace) -> LinedPlace:
+        return LinedPlace(place, Lines(place.content).range(place.document, with_text=True))
+
+    text = ListedText(read.name, read.kind, verification.text if verification.is_html else None)
+    quotations = (ListedQuotation(each, tuple(map(lined, each.places))) for each in verification.quotations)
+    return values(ListedVerification(text, verification, tuple(quotations)))
 
 
 def write_quotations(read: Read, verification: Verification, out: IO[str]) -> None:
@@ -210,13 +199,10 @@ def _article(number: int, quotation: VerifiedQuotation) -> str:
 
 
 def _format_place(place: QuotedPlace) -> str:
-    content, (start, end) = place.content, place.document
-    before, after = content[max(0, start - _AROUND) : start], content[end : end + _AROUND]
     differences = "".join(f"<li>{html_text(difference_text(difference))}</li>" for difference in place.differences)
     return (
-        f"<h3>In {html_name(place.name or place.id)}, {lines_named(Lines(content), place.document)}</h3>"
-        f'<blockquote dir="auto"><span class="around">{html_text(before)}</span>'
-        f'<mark>{html_text(content[start:end])}</mark><span class="around">{html_text(after)}</span></blockquote>'
+        f"<h3>In {html_name(place.name or place.id)}, {lines_named(Lines(place.content), place.document)}</h3>"
+        + html_in_context(place.content, *place.document)
         + (f"<ul>{differences}</ul>" if differences else "")
     )
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-from whorl.fingerprint.compare_texts import Comparison, Passage, ResidualOverlap, Size
+from whorl.fingerprint.compare_texts import Comparison, ResidualOverlap, Size
 from whorl.operations import CompareOperation
 from whorl.output.formatting import plural
 from whorl.output.json_conversion import values
@@ -180,24 +179,20 @@ def comparison_values(
     `texts` selects the texts to include: none, the passages in both texts, or both whole texts.
     """
     whole_a, whole_b = (a.text, b.text) if texts == "whole" else (None, None)
+    lines_a, lines_b, with_text = Lines(a.text), Lines(b.text), texts == "passages"
+    passages = (
+        LinedPassage(passage.words, lines_a.range(passage.a, with_text), lines_b.range(passage.b, with_text))
+        for passage in timely(comparison.passages)
+    )
     compared = ComparedTexts(
         Side(a, comparison.a, whole_a),
         Side(b, comparison.b, whole_b),
         comparison,
         None if comparison.residual is None else ResidualOfBoth(comparison.residual),
         warnings(comparison),
-        make_lined_passages(Lines(a.text), Lines(b.text), comparison.passages, with_text=texts == "passages"),
+        tuple(passages),
     )
     return values(compared)
-
-
-def make_lined_passages(
-    a: Lines, b: Lines, passages: Iterable[Passage], *, with_text: bool
-) -> tuple[LinedPassage, ...]:
-    return tuple(
-        LinedPassage(passage.words, a.range(passage.a, with_text), b.range(passage.b, with_text))
-        for passage in timely(passages)
-    )
 
 
 def document_passages(document_id: str, text: str, comparison: Comparison) -> DocumentPassages:

@@ -46,8 +46,6 @@ _SPAN_COLUMNS = ("a_document", "a_start", "a_end", "b_document", "b_start", "b_e
 #: Columns with the shares without common text (boilerplate). They come last, and only if the options define common
 #: text.
 _REST_COLUMNS = tuple(f"{name}_without_common" for name in Shares.NAMES)
-
-
 #: In JSON: maximum number of passages per version, the longest first, and maximum number of characters per passage.
 _PASSAGES, _CHARACTERS = 10, 300
 #: In a table: maximum number of passages per version, and maximum number of characters per passage.
@@ -241,13 +239,10 @@ def write_pairs(
         out.write(f"{heads}  A | B\n")
     for count, pair in enumerate(pairs, start=1):  # noqa: B007 - the last one is returned
         if form == "json":
-            line = _pair_line(pair)
-            if with_spans:
-                spans = dict(zip(_SPAN_COLUMNS, _spans(pair), strict=True))
-                line = f"{line.rstrip()[:-1]}, {_line(spans)[1:]}"
-            out.write(line)
+            spans = zip(_SPAN_COLUMNS, _spans(pair), strict=True) if with_spans else ()
+            out.write(_line(values(MatchedPair(pair)) | dict(spans)))
         elif form == "csv":
-            rows.writerow(_csv(_pair_row(pair, with_spans=with_spans)))
+            rows.writerow(map(cell, _pair_row(pair, with_spans=with_spans)))
         else:
             shares = "".join(f"{_percent(pair, name):>{width}}" for name in Shares.NAMES)
             out.write(f"{shares}  {printable(pair.a.id)} | {printable(pair.b.id)}\n")
@@ -303,7 +298,7 @@ def write_clusters(
         if form == "json":
             out.write(_line(values(DescribedCluster(cluster))))
         elif form == "csv":
-            rows.writerows(map(_csv, _cluster_rows(cluster)))
+            rows.writerows(map(cell, row) for row in _cluster_rows(cluster))
         elif preview is None or count <= preview.clusters:
             heading = f"cluster {count:,}: {plural(size, 'document')}{_snippet(texts.get(cluster.principal.id, ''))}"
             out.write(f"{chr(10) if count > 1 else ''}{heading}\n")
@@ -456,10 +451,6 @@ def _version_lines(cluster: Cluster) -> Iterator[str]:
             yield "      the same\n"
 
 
-def _csv(row: list[object]) -> list[object]:
-    return [cell(value) for value in row]
-
-
 def _cells(pair: Pair) -> list[object]:
     return [*_share_cells(pair.shares), pair.is_exact]
 
@@ -479,17 +470,6 @@ def _percent(pair: Pair, name: str) -> str:
     """Format a share in percent, with `~` for an estimate, and the share without common text in brackets."""
     residual = f" ({percent(getattr(pair.residual, name))})" if pair.residual else ""
     return f"{percent(getattr(pair.shares, name), is_exact=pair.is_exact)}{residual}"
-
-
-def _pair_line(pair: Pair) -> str:
-    """Return the JSON line of a pair. Most pairs are exact, and take a faster path."""
-    if pair.residual is not None or not pair.is_exact:
-        return _line(values(MatchedPair(pair)))
-    shares = pair.shares
-    return (
-        f'{{"a": {_json_text(pair.a.id)}, "b": {_json_text(pair.b.id)}, "jaccard": {fraction(shares.jaccard)!r}, '
-        f'"a_in_b": {fraction(shares.a_in_b)!r}, "b_in_a": {fraction(shares.b_in_a)!r}, "exact": true}}\n'
-    )
 
 
 def _json_text(text: str) -> str:

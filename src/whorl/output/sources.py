@@ -88,12 +88,8 @@ class AttributedText:
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("text", "covered_words=found.covered_words", "common", "excluded_words=found.excluded_words"),
-        *(
-            "coverage=found.coverage",
-            "level=found.level",
-            "longest_passage=found.longest_passage",
-            "min_words=found.min_words",
-        ),
+        *("coverage=found.coverage", "level=found.level", "longest_passage=found.longest_passage"),
+        "min_words=found.min_words",
         *("candidates=found.candidates", "read=found.read", "unread=found.unread"),
         *("without_text=found.without_text", "recall=found.promise.recall", "promised_words=found.promise.words"),
         *("certain_words=found.promise.certain_words", "crowded=found.promise.crowded", "warnings", "sources"),
@@ -116,13 +112,16 @@ def sources_values(
     If `texts` is "passages", the texts of the passages are included.
     """
     lines, with_text, common = Lines(read.text), texts == "passages", attribution.common
-    sources = ((source, _passages_with_lines(lines, source, with_text=with_text)) for source in attribution.sources)
+    sources = (
+        LinedSource(source, attribution.counted_words, _passages_with_lines(lines, source, with_text=with_text))
+        for source in attribution.sources
+    )
     attributed = AttributedText(
         SearchedText(read.name, read.kind, attribution.words),
         attribution,
         None if common is None else CommonPart(common, attribution.words - common.words),
         notes(attribution),
-        tuple(LinedSource(source, attribution.counted_words, passages) for source, passages in sources),
+        tuple(sources),
         tuple(NamedDocument(*pair) for pair in attribution.also),
     )
     return values(attributed)

@@ -17,7 +17,7 @@ from whorl.fingerprint.compare_texts import Passage
 from whorl.output.compare_documents import Lines, Read
 from whorl.output.formatting import percent, plural
 from whorl.output.sources import common_line, excluded_line, notes, recall_line
-from whorl.search.attribution.results import Attribution, TextSource
+from whorl.search.attribution.results import Attribution
 
 #: The report shows up to `MOST_SHOWN` passages of a source, the longest first. It shows up to `_LONGEST` characters of
 #: a passage, and up to `_AROUND` characters before and after it.
@@ -162,7 +162,8 @@ def _passages(read: Read, attribution: Attribution) -> Iterator[str]:
             yield f'<h2 id="h{number}-{at}"><span class="{_colour(number)}"><b>{number}</b> {name}</span></h2>'
             yield f"<p>{plural(passage.words, 'word')}, passage {at} of {len(source.passages):,}</p>"
             if isinstance(passage, Passage):
-                yield f"<h3>In the source, {lines_named(own, passage.b)}</h3>{_passage_html(source, passage)}"
+                place = html_in_context(source.content, *passage.b)
+                yield f"<h3>In the source, {lines_named(own, passage.b)}</h3>{place}"
             else:
                 yield "<p>The store keeps no texts, so the place in the source is not known.</p>"
             part = _shorten(read.text, *passage.a)
@@ -173,9 +174,8 @@ def _passages(read: Read, attribution: Attribution) -> Iterator[str]:
             yield f'<p class="links">{" · ".join(links)}</p></article>'
 
 
-def _passage_html(source: TextSource, passage: Passage) -> str:
-    """Return the HTML of a passage in its source, with the surrounding text."""
-    content, (start, end) = source.content, passage.b
+def html_in_context(content: str, start: int, end: int) -> str:
+    """Return the HTML of a range of a text, with the surrounding text."""
     before, after = content[max(0, start - _AROUND) : start], content[end : end + _AROUND]
     return (
         f'<blockquote dir="auto"><span class="around">{"…" if start > _AROUND else ""}{html_text(before)}</span>'

@@ -38,10 +38,10 @@ def _console_type() -> type[Console]:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console, 120 columns wide if the output is not a terminal."""
+    """Return a console without markup, 120 columns wide if the output is not a terminal."""
     stream = sys.stderr if stderr else sys.stdout
-    is_looked_at = stream is not None and stream.isatty()
-    return _console_type()(stderr=stderr, width=None if is_looked_at else 120, highlight=False, emoji=False)
+    width = None if stream is not None and stream.isatty() else 120
+    return _console_type()(stderr=stderr, width=width, markup=False, highlight=False, emoji=False)
 
 
 def share_bar(share: float) -> Text:
@@ -52,8 +52,8 @@ def share_bar(share: float) -> Text:
 
 
 def explanation(plan: Iterable[str], request: Mapping[str, object]) -> str:
-    words = "\n".join(f"  {line}" for line in plan)
-    return f"Plan\n{words}\n\nRequest\n{json.dumps(request, ensure_ascii=True, indent=2)}"
+    steps = "\n".join(f"  {line}" for line in plan)
+    return f"Plan\n{steps}\n\nRequest\n{json.dumps(request, ensure_ascii=True, indent=2)}"
 
 
 def problem_lines(problems: Collection[object], what: str) -> list[str]:
@@ -62,8 +62,8 @@ def problem_lines(problems: Collection[object], what: str) -> list[str]:
         return []
     shown = sorted(problems, key=lambda problem: getattr(problem, "documents", 1) is not None)[:_PROBLEMS_SHOWN]
     lines = [f"{len(problems):,} {what}:", *(f"  {printable(str(problem))}" for problem in shown)]
-    hidden = len(problems) - _PROBLEMS_SHOWN
-    return lines if hidden <= 0 else [*lines, f"  … and {hidden:,} more"]
+    hidden = len(problems) - len(shown)
+    return [*lines, f"  … and {hidden:,} more"] if hidden else lines
 
 
 #: For each step, the unit of its counts.

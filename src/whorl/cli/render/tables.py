@@ -45,21 +45,15 @@ def page_table(page: Page) -> Table:
         # rich would read brackets in strings as markup, so use Text for ids and names.
         row = [Text(printable(hit.id)), Text(printable(hit.name))]
         if page.source_tokens:
-            row += [
-                Text("–" if hit.shared_tokens is None else str(hit.shared_tokens)),
-                _overlap_bar(hit.shared_tokens or 0, page.source_tokens),
-            ]
+            overlap = min(1.0, (hit.shared_tokens or 0) / page.source_tokens)
+            row.append(Text("–" if hit.shared_tokens is None else str(hit.shared_tokens)))
+            row.append(share_bar(overlap).append(f" {percent(overlap):>6}", style="none"))
         else:
             row.append(Text(f"{hit.score:g}"))
         if page.matches is not None:
             row.append(Text(f"{hit.copies:,}" if hit.copies else ""))
         table.add_row(*row)
     return table
-
-
-def _overlap_bar(shared: int, of_source: int) -> Text:
-    share = min(1.0, shared / of_source)
-    return share_bar(share).append(f" {percent(share):>6}", style="none")
 
 
 def similar_table(page: Similar, width: int) -> Table:
