@@ -61,6 +61,20 @@ def clause_fields(name: str | None) -> tuple[str, ...]:
     return OWN_FIELDS if name is None else ("content" if name in ("text", "TEXT") else name,)
 
 
+def places_by_field(kinds: Iterable[tuple[str, Kind]]) -> dict[str, dict[Kind, str]]:
+    """Return the places for `Fields`, given pairs of a property and a type of its values.
+
+    These are the places in an index that whorl fills. A place has the name of its field.
+    """
+    places: dict[str, dict[Kind, str]] = {"id": {Kind.KEYWORD: "id"}, "content": {Kind.TEXT: "content"}}
+    for name, kind in [("name", Kind.KEYWORD), *kinds]:
+        of_field = places.setdefault(name, {})
+        if kind is Kind.KEYWORD:
+            of_field[Kind.TEXT] = name
+        of_field[kind] = name
+    return places
+
+
 def word_prefix(field: str) -> str:
     """Return the prefix of a field's word terms: "", or in the shared index field the name and a control character."""
     return "" if field in OWN_FIELDS else f"{_encode_part(field)}{_AFTER_FIELD}"

@@ -383,6 +383,7 @@ class Engine(Protocol):
     @property
     def costs(self) -> Costs | None:
         """Costs for planning calibrated searches; None if look-ups are too cheap to need planning."""
+        return None
 
     def largest_size(self) -> int | None:
         """Return the number of distinct shingles of the largest document, cached for some seconds; None if unknown."""

@@ -16,8 +16,10 @@ from tantivy import Query
 from tests import plain_clauses
 from tests.engine.embedded.store_process import SCHEME
 from tests.engine.embedded.stores import opened
-from whorl.engine.embedded import clause_queries
-from whorl.engine.embedded.clause_queries import (
+from whorl.engine.embedded import tantivy_query
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.engine.embedded.prepare_documents import SCHEMA
+from whorl.engine.embedded.tantivy_query import (
     MOST_LOOK_UPS,
     IndexReader,
     Values,
@@ -25,8 +27,6 @@ from whorl.engine.embedded.clause_queries import (
     is_sloppy_phrase,
     positions,
 )
-from whorl.engine.embedded.engine import EmbeddedEngine
-from whorl.engine.embedded.prepare_documents import SCHEMA
 from whorl.engine.index_terms import compile_pattern, value_prefix, value_term, word_term
 from whorl.errors import StoppedError, UnsupportedQueryError
 from whorl.model import Document
@@ -251,7 +251,7 @@ def test_clauses_are_counted_before_any_look_up(
     def built(*_: object) -> None:
         raise AssertionError("an automaton was built")
 
-    monkeypatch.setattr(clause_queries, "Query", SimpleNamespace(**{**vars(Query), "regex_query": built}))
+    monkeypatch.setattr(tantivy_query, "Query", SimpleNamespace(**{**vars(Query), "regex_query": built}))
     for ask in (engine.search, engine.explain):
         with pytest.raises(UnsupportedQueryError):
             ask(many(WildcardValue("v", pattern), count), start=0, rows=9)
@@ -278,7 +278,7 @@ def test_terms_that_are_read_are_bounded(filled, monkeypatch) -> None:
     Patterns beyond tantivy's automata are compared with terms; the terms that one query reads are limited.
     """
     engine = filled(*(Document(f"{n}", "", properties={"v": f"a{n}" + "x" * 70}) for n in range(8)))
-    monkeypatch.setattr(clause_queries, "MOST_TERMS", 16)
+    monkeypatch.setattr(tantivy_query, "MOST_TERMS", 16)
     pattern = WildcardValue("v", ("a", *[ONE] * 71))
     assert engine.search(many(pattern, 2), start=0, rows=9).total == 8
     with pytest.raises(UnsupportedQueryError, match="more than 16 words or values would have to be compared"):

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.families import shingles
-from whorl.engine.embedded import compare_candidates as stored_candidates
-from whorl.engine.embedded.compare_candidates import FEW, StoredCandidates
+from whorl.engine.embedded import search as stored_candidates
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
+from whorl.engine.embedded.search import FEW, StoredCandidates
 from whorl.engine.embedded.text_and_token_index import InvertedIndex
 from whorl.errors import StoreError
 from whorl.fingerprint.sketch.frac_minhash import Sketch, lookup_numbers

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.engine.embedded.database import NumberedDocument
-from whorl.engine.embedded.prepare_documents import DocumentPreparation, IndexEntry, fill, words_analyzer
+from whorl.engine.embedded.prepare_documents import WORDS_ANALYZER, DocumentPreparation, IndexEntry, fill
 from whorl.engine.embedded.segmented_token_index import DocumentTokens
 from whorl.engine.index_terms import BETWEEN_WORDS, join_terms, presence_term, value_term, word_term
 from whorl.fingerprint.fingerprint_texts import fingerprint, least_stored_size, text_sketch
@@ -63,9 +63,6 @@ def test_equal_values_are_indexed_once() -> None:
     assert len(once.values) == 2
 
 
-ANALYZER = words_analyzer()
-
-
 NO_TOKENS = DocumentTokens(0, ())
 
 
@@ -81,7 +78,7 @@ def test_words_are_split_where_they_were_joined(field: str, words: list[str]) ->
     Each word is one term, also with blanks and control characters.
     """
     terms = [word_term(field, word) for word in words]
-    assert ANALYZER.analyze(BETWEEN_WORDS.join(terms)) == terms
+    assert WORDS_ANALYZER.analyze(BETWEEN_WORDS.join(terms)) == terms
 
 
 def test_everything_is_indexed() -> None:

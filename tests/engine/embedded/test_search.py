@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl import Store
-from whorl.engine.embedded.clause_queries import IndexReader
 from whorl.engine.embedded.database import Head, Records
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.engine.embedded.search import sort_hits
 from whorl.engine.embedded.shared_tokens import ScoredDocuments
+from whorl.engine.embedded.tantivy_query import IndexReader
 from whorl.model import Document, Order
 from whorl.query.plan.nodes import BoundNode, Kind
 

@@ -13,7 +13,7 @@ from tests.engine.embedded.store_process import SCHEME, document
 from tests.engine.embedded.stores import matching_ids, opened
 from tests.oracle import Oracle
 from whorl.engine.embedded import text_and_token_index as inverted
-from whorl.engine.embedded import text_index as words
+from whorl.engine.embedded import text_and_token_index as words
 from whorl.engine.embedded.folder_and_sqlite import INDEX, IndexBrokenError
 from whorl.errors import StoreError
 from whorl.model import Document
@@ -114,7 +114,7 @@ def test_the_small_part_moves_into_the_main_one(small, path):
             engine.index([document(f"d{number}", "s")])
             engine.refresh()
             assert len(matching_ids(engine)) == number + 1
-        snapshot = engine._index._text_index._snapshot()
+        snapshot = engine._index.text_index._snapshot()
         assert (snapshot.base, snapshot.applied, snapshot.changed) == (12, 13, frozenset({"d12"}))
 
 

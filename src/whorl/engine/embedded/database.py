@@ -82,9 +82,8 @@ _META = frozenset(("format", "scheme", "sketches", "store", "dictionary", "passa
 class Record(NamedTuple):
     """Stored data of a document.
 
-    Attributes:
-        content: The sketch of a long text, or None for a short text, whose sketch is computed on demand. In a store
-            without texts, the passage hashes.
+    `content` is the sketch of a long text, or None for a short text, whose sketch is computed on demand. In a store
+    without texts, it has the passage hashes.
     """
 
     document: Document
@@ -92,12 +91,7 @@ class Record(NamedTuple):
 
 
 class Head(NamedTuple):
-    """A stored document without its text.
-
-    Attributes:
-        stored_digest: "" for a short document.
-        short_text: Text of a short document, otherwise None.
-    """
+    """A stored document without its text. Only a short document has `short_text`, its text, and no `stored_digest`."""
 
     number: int
     id: str
@@ -121,10 +115,6 @@ class _Remembered(NamedTuple):
     ids: dict[int, str]
     names: dict[str, str]
 
-    @property
-    def size(self) -> int:
-        return len(self.ids) + len(self.names)
-
 
 class SketchedDocument(NamedTuple):
     """A stored document with its sketch, to compare with a source."""
@@ -136,10 +126,9 @@ class SketchedDocument(NamedTuple):
 
 
 class NumberedDocument(NamedTuple):
-    """A stored document with its number. The numbers of deleted documents are not used again.
+    """A stored document with its number, and in a store without texts its passage hashes.
 
-    Attributes:
-        passages: Passage hashes in a store without texts, otherwise None.
+    The numbers of deleted documents are not used again.
     """
 
     number: int
@@ -271,10 +260,6 @@ class Records:
         rows = self._read("SELECT value FROM meta WHERE key = ?", (option,))
         return str(rows[0][0]) if rows else None
 
-    @property
-    def keeps_texts(self) -> bool:
-        return self.option("texts") is None
-
     def set_option(self, option: OptionalPart, value: str) -> None:
         self._writer.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (option, value))
 
@@ -392,10 +377,7 @@ class Records:
         return known
 
     def _predecessors(self, ids: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of existing documents by id, and subtract their fields from the counts.
-
-        The caller replaces or deletes these documents.
-        """
+        """Return the numbers of existing documents, which the caller replaces or deletes; subtract their fields."""
         numbers = {}
         for chunk in batches(ids, _CHUNK):
             marks = ", ".join("?" * len(chunk))
@@ -419,7 +401,7 @@ class Records:
         self._writer.executemany("INSERT INTO journal (entry) VALUES (?)", entries)
 
     def forget_changes(self, through: int) -> None:
-        """Delete the journal's entries up to and including the number `through`."""
+        """Delete the entries of the journal up to and including the number `through`."""
         self._writer.execute("DELETE FROM journal WHERE number <= ?", (through,))
 
     # Any thread may call the following methods at any time.
@@ -529,13 +511,11 @@ class Records:
         return [number for number, _, _ in self._select("NULL", "id", ids)]
 
     def _remember(self, wanted: Sequence[object]) -> _Remembered:
-        """Return the cache of ids and names.
-
-        First clear it if the store has changed, or if `wanted` would overfill it.
-        """
+        """Return the cache of ids and names, cleared if the store has changed or if `wanted` would overfill it."""
         # Read the number of the last change before the documents, so that the documents are at least as new.
         change, remembered = self.last_change(), self._remembered
-        if remembered.change == change and len(wanted) + remembered.size <= _MOST_REMEMBERED:
+        size = len(wanted) + len(remembered.ids) + len(remembered.names)
+        if remembered.change == change and size <= _MOST_REMEMBERED:
             return remembered
         remembered = _Remembered(change, {}, {})
         if len(wanted) <= _MOST_REMEMBERED:
@@ -726,8 +706,7 @@ _TRAINING = {"k": 200, "d": 8}
 class TextCodec:
     """Compresses texts in one thread at a time, and decompresses them in any number of threads.
 
-    `read_dictionary` returns the dictionary of the store, or None before the store has one. The dictionary never
-    changes.
+    `read_dictionary` returns the store's dictionary, which never changes, or None before the store has one.
     """
 
     def __init__(self, read_dictionary: Callable[[], bytes | None]) -> None:
@@ -740,10 +719,7 @@ class TextCodec:
         self._idle: list[zstandard.ZstdDecompressor] = []
 
     def begin(self, texts: Iterable[str]) -> bytes | None:
-        """Load the store's dictionary.
-
-        If the store has none and the sample is large enough, train and return a new dictionary.
-        """
+        """Load the store's dictionary; if it has none and the sample is large enough, train and return a new one."""
         if self._compressor is not self._without_dictionary:
             return None
         made = None

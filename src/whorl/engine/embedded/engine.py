@@ -18,14 +18,13 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Self, TypeVar
+from typing import Literal, Self, TypeVar
 
 import numpy as np
 
 from whorl.arrays_and_batches import batches, chunks
 from whorl.engine.cluster_labels import READ_AT_ONCE, cluster_labels, with_cluster_label
 from whorl.engine.embedded.database import OptionalPart, Records
-from whorl.engine.embedded.facets import count_facets
 from whorl.engine.embedded.folder_and_sqlite import (
     INDEX,
     LOCK,
@@ -47,6 +46,7 @@ from whorl.engine.embedded.segments import PASSAGES
 from whorl.engine.embedded.shared_tokens import document_frequencies
 from whorl.engine.embedded.tantivy_query import translate
 from whorl.engine.embedded.text_and_token_index import IndexWriter, InvertedIndex
+from whorl.engine.index_terms import places_by_field
 from whorl.engine.protocol import (
     SCAN_BATCH_SIZE,
     Candidates,
@@ -160,12 +160,12 @@ class EmbeddedEngine(Engine):
             opened.callback(self._records.close)
             if not has_store:
                 self._lock.release()
-            keeps_texts = self._with_texts("texts" not in omit)
+            keeps_texts = self._keeps_part("texts", "texts" not in omit)
             self._preparation = DocumentPreparation(
                 scheme,
                 self._sketch_scheme,
                 self._with_passages(passages, keeps_texts=keeps_texts),
-                self._with_minhash(keeps_texts and "minhash" not in omit),
+                self._keeps_part("minhash", keeps_texts and "minhash" not in omit),
                 keeps_texts,
             )
             self._index_folder = folder
@@ -180,10 +180,7 @@ class EmbeddedEngine(Engine):
 
     @property
     def _index_name(self) -> str:
-        """Name of the index: the store's id, passage scheme and layout.
-
-        If an existing index has another name, it is rebuilt.
-        """
+        """Name of the index: the store's id, passage scheme and layout. An index with another name is rebuilt."""
         scheme = self._preparation.passage_scheme
         return f"{self._records.store} {scheme.name} {_PASSAGE_LAYOUT}" if scheme else self._records.store
 
@@ -191,18 +188,15 @@ class EmbeddedEngine(Engine):
     def scheme(self) -> Scheme:
         return self._scheme
 
-    def _with_texts(self, wanted: bool) -> bool:
-        """Check whether the store keeps texts.
-
-        If a new store is to omit texts (`wanted` is false), save this choice.
-        """
-        keeps_texts = self._records.option("texts") is None
-        if keeps_texts and not wanted:
-            # Refuse a store that was used before, because its file may still contain parts of deleted texts.
-            if self._records.last_change():
+    def _keeps_part(self, part: Literal["texts", "minhash"], wanted: bool) -> bool:
+        """Check whether the store has its texts or MINHASH tokens. If `wanted` is false, omit them permanently."""
+        has_part = self._records.option(part) is None
+        if has_part and not wanted:
+            # The file of a store that was used before may still contain parts of deleted texts.
+            if part == "texts" and self._records.last_change():
                 raise StoreError(f"the store {self.path} has kept texts already; index into a new folder")
-            self._set_option("texts", "none")
-        return keeps_texts and wanted
+            self._set_option(part, "none")
+        return has_part and wanted
 
     def _with_passages(self, wanted: PassageScheme | bool | None, *, keeps_texts: bool) -> PassageScheme | None:
         """Return the scheme of the store's passage hashes. If the store has none yet, save the wanted scheme."""
@@ -220,13 +214,6 @@ class EmbeddedEngine(Engine):
         self._set_option("passages", scheme.name)
         return scheme
 
-    def _with_minhash(self, wanted: bool) -> bool:
-        """Remove the MINHASH tokens unless wanted; return whether the store still has them."""
-        has_minhash = self._records.option("minhash") is None
-        if has_minhash and not wanted:
-            self._set_option("minhash", "none")
-        return has_minhash and wanted
-
     def _set_option(self, option: OptionalPart, value: str) -> None:
         if self._is_read_only:
             raise StoreError(self._not_writable())
@@ -237,16 +224,12 @@ class EmbeddedEngine(Engine):
 
     # Writing.
 
-    def index(self, documents: Iterable[Document]) -> None:
+    def index(self, documents: Iterable[Document], *, is_again: bool = False) -> None:
         """Store all documents, replacing documents with the same ids; after an error, store none.
 
         The documents are safe when this method returns. It keeps all documents in memory, so split a large collection
-        into several calls.
+        into several calls. With `is_again`, skip documents that have changed since they were read.
         """
-        self._store(documents)
-
-    def _store(self, documents: Iterable[Document], *, is_again: bool = False) -> None:
-        """Store documents; with `is_again`, skip documents that have changed since they were read."""
         self._require_writable()
         # Prepare the documents before taking the lock, because this is most of the work. If documents share an id,
         # store only the last one.
@@ -575,10 +558,6 @@ class EmbeddedEngine(Engine):
             return None
         return self._with_repair(lambda: self._runner.find_known_phrases(phrases))
 
-    @property
-    def costs(self) -> None:
-        return None
-
     def largest_size(self) -> int | None:
         self._require_usable()
         return self._with_repair(lambda: self._index.tokens().largest_size)
@@ -616,12 +595,7 @@ class EmbeddedEngine(Engine):
         return sign(text, self._scheme)
 
     def fields(self, *, latest: bool = False) -> Fields:
-        known: dict[str, dict[Kind, str]] = {"id": {Kind.KEYWORD: "id"}, "content": {Kind.TEXT: "content"}}
-        for name, kind in [("name", Kind.KEYWORD), *self._usable_records.fields()]:
-            places = known.setdefault(name, {})
-            if kind is Kind.KEYWORD:
-                places[Kind.TEXT] = name
-            places[kind] = name
+        known = places_by_field(self._usable_records.fields())
         return Fields(known, profile=self._scheme.profile, split={"name"})
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
@@ -631,8 +605,7 @@ class EmbeddedEngine(Engine):
         }
 
     def names(self, ids: Collection[str]) -> Mapping[str, str]:
-        self._require_usable()
-        return self._records.names(ids)
+        return self._usable_records.names(ids)
 
     def search(self, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
         return self._with_repair(lambda: self._runner.page(self._require_tokens(plan), start, rows, order))
@@ -659,7 +632,7 @@ class EmbeddedEngine(Engine):
             )
 
     def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
-        return self._with_repair(lambda: count_facets(self._runner, self._records, plan, facets))
+        return self._with_repair(lambda: self._runner.facets(plan, facets))
 
     def _with_repair(self, search: Callable[[], _Result]) -> _Result:
         """Run a search; if the index is broken, refresh or rebuild it and try again."""
@@ -694,7 +667,7 @@ class EmbeddedEngine(Engine):
         ids = lambda plan: self._with_repair(lambda: self._runner.ids(self._require_tokens(plan)))  # noqa: E731
         # Writing a label rewrites the whole document.
         require_writable = self._require_writable if self.keeps_texts else self._require_texts
-        return EmbeddedLabels(self._records, ids, partial(self._store, is_again=True), require_writable)
+        return EmbeddedLabels(self._records, ids, partial(self.index, is_again=True), require_writable)
 
     def count(self) -> int:
         return self._usable_records.count()
@@ -800,10 +773,7 @@ class WriterRegister:
                 self._changed.notify_all()
 
     def wait_for_current(self) -> None:
-        """Wait until all currently registered writers have ended.
-
-        The caller must not hold a lock that these writers need, and must not be registered itself.
-        """
+        """Wait for all registered writers; the caller must hold none of their locks and not be registered itself."""
         with self._changed:
             first = frozenset(self._registered)
             self._changed.wait_for(lambda: self._registered.isdisjoint(first))

@@ -70,15 +70,17 @@ def file_base(path: Path, current: Path | None) -> Path | None:
     If the store is inside the base folder, the saved path is relative, so that both can be moved together. Otherwise
     the path is absolute.
     """
-    file = path / BASE
-    with file_errors(path):
+    file, home = path / BASE, os.path.realpath(path)
+    try:
         if not file.exists():
             if current is None:
                 return None
-            home, base = os.path.realpath(path), os.path.realpath(current)
+            base = os.path.realpath(current)
             is_inside = home.startswith(os.path.join(base, ""))
             file.write_text(os.path.relpath(base, home) if is_inside else base, encoding="utf-8")
-        return Path(os.path.normpath(os.path.join(os.path.realpath(path), file.read_text(encoding="utf-8"))))
+        return Path(os.path.normpath(os.path.join(home, file.read_text(encoding="utf-8"))))
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path} cannot be used as a store: {error}") from error
 
 
 def folder_size(path: Path) -> int:
@@ -88,14 +90,6 @@ def folder_size(path: Path) -> int:
         with suppress(OSError):
             total += file.stat().st_size if file.is_file() else 0
     return total
-
-
-@contextmanager
-def file_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{path} cannot be used as a store: {error}") from error
 
 
 def mirror(path: Path, copy: Path) -> None:

@@ -42,7 +42,6 @@ class DocumentPreparation:
     """Computes the stored and indexed data of documents.
 
     Args:
-        passage_scheme: None for a store without passage hashes.
         has_minhash: Whether the store has MinHash tokens, which only FINGERPRINT queries use.
         keeps_texts: Whether the store keeps texts, not only their passage hashes.
     """
@@ -149,8 +148,7 @@ class IndexEntry(NamedTuple):
 class Change(NamedTuple):
     """Index change: add the document, or delete it if the entry is None.
 
-    Attributes:
-        is_new: Whether the document's id is new, so that the index has no earlier version to delete.
+    If `is_new`, the document's id is new, so the index has no earlier version to delete.
     """
 
     number: int
@@ -178,11 +176,8 @@ def _schema() -> tantivy.Schema:
 
 
 SCHEMA = _schema()
-
-
-def words_analyzer() -> tantivy.TextAnalyzer:
-    """Return the analyzer that splits words at the separators of `engine.index_terms.join_terms`."""
-    return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
+#: Analyzer that splits words at the separators of `engine.index_terms.join_terms`.
+WORDS_ANALYZER = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
 
 
 def words_field(field: str) -> str:

@@ -1,37 +1,64 @@
-"""Runs query plans on an embedded store, then reads and sorts the hits.
+"""Runs query plans on an embedded store: reads and sorts the hits, counts facets, and compares candidates of a search.
 
 Plans with only fingerprint tokens run on the token index. All other plans run on tantivy.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, compress
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from tantivy import Query
 
 from whorl.arrays_and_batches import batches, sort_distinct
-from whorl.engine.embedded.clause_queries import IndexReader, any_of, phrase_query
-from whorl.engine.embedded.compare_candidates import FEW, StoredCandidates
 from whorl.engine.embedded.database import Records
 from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
 from whorl.engine.embedded.prepare_documents import SCHEMA
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
-from whorl.engine.embedded.segments import PASSAGES
-from whorl.engine.embedded.shared_tokens import ScoredDocuments, best_page, has_only_tokens, match_tokens, token_holders
-from whorl.engine.embedded.tantivy_query import translate
-from whorl.engine.embedded.text_and_token_index import InvertedIndex
-from whorl.engine.embedded.text_index import ScoredId
-from whorl.engine.protocol import CandidatePage, Candidates, PassageHolders, Role, reference_meanings
+from whorl.engine.embedded.segments import PASSAGES, SKETCH, Numbers
+from whorl.engine.embedded.shared_tokens import (
+    ScoredDocuments,
+    best_page,
+    has_only_tokens,
+    match_tokens,
+    shared_counts,
+    token_holders,
+)
+from whorl.engine.embedded.tantivy_query import IndexReader, any_of, phrase_query, translate
+from whorl.engine.embedded.text_and_token_index import InvertedIndex, ScoredId
+from whorl.engine.index_terms import encode_sortable
+from whorl.engine.protocol import (
+    CandidatePage,
+    Candidates,
+    Facet,
+    FacetResult,
+    MatchCount,
+    PassageHolders,
+    Role,
+    Statistics,
+    StatisticsFacet,
+    ValueCount,
+    ValueFacet,
+    reference_meanings,
+)
 from whorl.fingerprint.shingling import well_formed
+from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, compare
 from whorl.model import Document, Hit, Order, Page
-from whorl.query.plan.nodes import BoundPlan
+from whorl.query.plan.fields_and_values import encode_keyword
+from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, Equal, Kind, SketchTokens, Value
+from whorl.request_context import require_time
 
 _PROPERTIES: Mapping[Role, str] = {"dbid": "DBID", "noderef": "LID"}
 _PHRASES_AT_ONCE = 100
+#: Number of documents to read at a time for facets, without their texts.
+_HEADS_AT_ONCE = 1000
+#: Values of the requested fields by document id.
+_DocumentValues = Mapping[str, Mapping[tuple[Kind, str], list[Value]]]
 _Data = TypeVar("_Data")
 
 
@@ -142,12 +169,12 @@ class PlanRunner:
         queries = [phrase_query("content", phrase) for phrase in phrases]
         # Most phrases occur in no document, so look for each phrase alone first. This takes less time than a query for
         # many phrases.
-        known = compress(queries, self._index.are_known(queries))
-        found = (self._index.ids(any_of(batch)) for batch in batches(known, _PHRASES_AT_ONCE))
+        known = compress(queries, self._index.text_index.are_known(queries))
+        found = (self._index.text_index.ids(any_of(batch)) for batch in batches(known, _PHRASES_AT_ONCE))
         return set(chain.from_iterable(found))
 
     def find_known_phrases(self, phrases: Collection[tuple[str, ...]]) -> list[tuple[str, ...]]:
-        are_known = self._index.are_known([phrase_query("content", phrase) for phrase in phrases])
+        are_known = self._index.text_index.are_known([phrase_query("content", phrase) for phrase in phrases])
         return [*compress(phrases, are_known)]
 
     def ids(self, plan: BoundPlan) -> list[str]:
@@ -183,12 +210,64 @@ class PlanRunner:
         present = [(rows_read[hit.number], hit.score) for hit in page if hit.number in rows_read]
         return matches.numbers.size - len(missing), present
 
+    def facets(self, plan: BoundPlan, facets: Sequence[Facet]) -> tuple[FacetResult, ...]:
+        """Count the facets of a plan's hits from the stored values."""
+        places = set(_places(facets))
+        return self._count_facets(facets, self._read_values(self.ids(plan), places) if places else {}, plan.root)
+
+    def _read_values(self, ids: Sequence[str], places: set[tuple[Kind, str]]) -> _DocumentValues:
+        values_by_id: dict[str, dict[tuple[Kind, str], list[Value]]] = {}
+        for batch in batches(ids, _HEADS_AT_ONCE):
+            require_time()
+            for head in self._records.heads("id", batch):
+                values = values_by_id.setdefault(head.id, {})
+                for name, kind, value in [("id", Kind.KEYWORD, head.id), *head.document().wholes()]:
+                    if (kind, name) in places:
+                        shortened = encode_keyword(str(value)) if kind is Kind.KEYWORD else value
+                        values.setdefault((kind, name), []).append(shortened)
+        return values_by_id
+
+    def _count_facets(
+        self, facets: Sequence[Facet], known: _DocumentValues, among: BoundNode
+    ) -> tuple[FacetResult, ...]:
+        """Count facets of the documents in `known`, which are the matches of the query `among`."""
+        results: list[FacetResult] = []
+        for facet in facets:
+            match facet:
+                case MatchCount(node=node):
+                    results.append(self.page(BoundPlan(Bool(must=(among, node))), 0, 0, ()).total)
+                case ValueFacet():
+                    results.append(tuple(self._count_values(facet, known, among)))
+                case StatisticsFacet(kind=kind, place=place):
+                    numbers = [float(value) for values in known.values() for value in values.get((kind, place), ())]
+                    smallest, largest = min(numbers, default=0.0), max(numbers, default=0.0)
+                    squares = sum((number * number for number in numbers), 0.0)
+                    results.append(Statistics(len(numbers), smallest, largest, sum(numbers, 0.0), squares))
+        return tuple(results)
+
+    def _count_values(self, facet: ValueFacet, known: _DocumentValues, among: BoundNode) -> Iterator[ValueCount]:
+        place = (facet.kind, facet.place)
+        counts = Counter(value for values in known.values() for value in dict.fromkeys(values.get(place, ())))
+        retained = [
+            (count, encode_sortable(facet.kind, value).encode(), value)
+            for value, count in counts.items()
+            if count >= facet.least and (not facet.beginning or str(value).startswith(facet.beginning))
+        ]
+        retained.sort(key=lambda counted: counted[1] if facet.is_by_value else (-counted[0], counted[1]))
+        for count, _, value in retained[: facet.most]:
+            within: tuple[FacetResult, ...] = ()
+            if facet.within:
+                matching = {own: values for own, values in known.items() if value in values.get(place, ())}
+                node = Bool(must=(among, Equal(facet.place, facet.kind, value)))
+                within = self._count_facets(facet.within, matching, node)
+            yield ValueCount(value, count, within)
+
     def _match_page(self, plan: BoundPlan, start: int, rows: int) -> tuple[int, list[ScoredId], tuple[str, ...]]:
         """Return the number of matching documents, the ids and scores of one page, and warnings."""
         reader = IndexReader(self._index, self._records, self._words)
         translation = translate(plan, self._profile, reader)
         reader.require_time_for_all()
-        total, scored = self._index.matches(translation.query, start, rows, is_ranked=translation.is_ranked)
+        total, scored = self._index.text_index.matches(translation.query, start, rows, is_ranked=translation.is_ranked)
         return total, scored, translation.warnings
 
     def resolve(
@@ -220,8 +299,7 @@ class PlanRunner:
         numbers = [key for key in lost if isinstance(key, int)]
         ids = [key for key in lost if isinstance(key, str) and key == well_formed(key)]
         with suppress(IndexBrokenError):
-            _, indexed = self._index.matches(Query.term_set_query(SCHEMA, "id", ids), 0, len(ids), is_ranked=False)
-            for key in (*numbers, *_ids(indexed)):
+            for key in (*numbers, *self._index.text_index.ids(Query.term_set_query(SCHEMA, "id", ids))):
                 self._records.raise_damaged(f"document {key!r} is not where it was")
 
 
@@ -229,13 +307,16 @@ def _ids(scored: Iterable[ScoredId]) -> list[str]:
     return [document_id for document_id, _ in scored]
 
 
+def _places(facets: Sequence[Facet]) -> list[tuple[Kind, str]]:
+    """Return the types and names of the fields that facets count, including sub-facets."""
+    places = [(facet.kind, facet.place) for facet in facets if isinstance(facet, ValueFacet | StatisticsFacet)]
+    return places + [place for facet in facets if isinstance(facet, ValueFacet) for place in _places(facet.within)]
+
+
 def sort_hits(
     scored: Sequence[tuple[str, float]], documents: Mapping[str, Document], order: Sequence[Order]
 ) -> list[tuple[str, float]]:
-    """Sort hits by several keys. Ties are sorted by id; hits without a value come last.
-
-    A hit that `documents` lacks has no values.
-    """
+    """Sort hits by several keys, then by id. Hits without a value, or without a document, come last."""
     hits = sorted(scored)
     # Sorting is stable, so sort by the primary key last.
     for key in reversed(order):
@@ -267,3 +348,91 @@ def _sort_value(documents: Mapping[str, Document], key: Order) -> Callable[[tupl
         return next((extreme(present) for present in values if present), None)
 
     return value
+
+
+#: For up to this number of candidates, reading their records is as fast as looking up the source's hashes.
+FEW = 32
+_SKETCHES_AT_ONCE = 256
+
+
+class StoredCandidates(Candidates):
+    """Candidates of a search in an embedded store, sorted by document number.
+
+    A source can have thousands of near-copies, and reading their records would take most of the time of a search. The
+    index holds every hash of a short document. So if the sketch of the source is complete, the index gives the number
+    of hashes shared with each short candidate. Records are read only for other candidates and for the documents on a
+    page.
+
+    Args:
+        found: Numbers of the candidates, ascending, with their scores.
+        changed: Numbers of the documents that changed after the snapshot of the index.
+        require_deleted: Raises StoreError if any of the given documents is missing but was not deleted.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        snapshot: TokenSnapshot,
+        plan: BoundPlan,
+        found: ScoredDocuments,
+        total: int,
+        changed: Collection[int],
+        require_deleted: Callable[[Sequence[int]], None],
+    ) -> None:
+        self._records, self._snapshot, self._plan, self._found = records, snapshot, plan, found
+        self.total, self.warnings = total, plan.warnings
+        self._changed, self._require_deleted = changed, require_deleted
+
+    def __len__(self) -> int:
+        return self._found.numbers.size
+
+    def compare(self, source: Sketch, left_out: Collection[str]) -> tuple[list[int], Overlaps]:
+        numbers, left_out_numbers = self._found.numbers, self._records.numbers(left_out)
+        positions = np.flatnonzero(~np.isin(numbers, left_out_numbers, kind="sort"))
+        sizes = self._snapshot.sizes(numbers)
+        is_compared = self._is_indexed(source, sizes)
+        shared = np.zeros_like(sizes)
+        # If the index is damaged, compare the records of all candidates instead.
+        try:
+            shared[is_compared] = self._shared(source, is_compared)
+        except IndexBrokenError:
+            is_compared[:] = False
+        overlaps = Overlaps.of_complete(source.size, sizes, shared)
+        for batch in batches(positions[~is_compared[positions]].tolist(), _SKETCHES_AT_ONCE):
+            sketches = self._records.sketches_by_number(numbers[batch].tolist())
+            present = [position for position in batch if numbers[position] in sketches]
+            overlaps.put(present, compare(source, [sketches[int(numbers[position])] for position in present]))
+            is_compared[present] = True
+        compared = positions[is_compared[positions]]
+        return compared.tolist(), overlaps.select(compared)
+
+    def _is_indexed(self, source: Sketch, sizes: Numbers) -> npt.NDArray[np.bool_]:
+        """Return a mask of the candidates that the index can compare exactly."""
+        # If the source repeats a hash, the index cannot compare it: the index counts the hash once, but a sketch counts
+        # every repetition.
+        if not source.is_complete or (source.hashes[1:] == source.hashes[:-1]).any():
+            return np.zeros(sizes.size, np.bool_)
+        is_short = (sizes > 0) & (sizes <= source.scheme.largest_at(0))
+        if self._changed:
+            is_short &= ~np.isin(self._found.numbers, list(self._changed))
+        return is_short if np.count_nonzero(is_short) > FEW else np.zeros_like(is_short)
+
+    def _shared(self, source: Sketch, which: npt.NDArray[np.bool_]) -> Numbers:
+        """Return the number of hashes that each candidate in the mask `which` shares with the source."""
+        root = self._plan.root
+        if isinstance(root, SketchTokens) and root.is_whole:
+            return self._found.scores[which].astype(np.int64)
+        if not which.any():
+            return np.empty(0, np.int64)
+        return shared_counts(self._snapshot, SKETCH, source.hashes, self._found.numbers[which])
+
+    def ids(self, positions: Sequence[int]) -> list[str]:
+        numbers = self._found.numbers[list(positions)].tolist()
+        ids = self._records.ids(numbers)
+        return [ids.get(number, "") for number in numbers]
+
+    def fetch_hits(self, positions: Sequence[int]) -> dict[int, Hit]:
+        ids = dict(zip(positions, self.ids(positions), strict=True))
+        names = self._records.names(list(ids.values()))
+        self._require_deleted([int(self._found.numbers[at]) for at, own in ids.items() if own not in names])
+        return {at: Hit(own, names[own], 0.0) for at, own in ids.items() if own in names}

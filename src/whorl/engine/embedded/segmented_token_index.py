@@ -47,12 +47,10 @@ _MANIFEST = "runs.json"
 
 
 class DocumentTokens(NamedTuple):
-    """The tokens of a document.
+    """Number of distinct shingles and the tokens of a document.
 
-    Attributes:
-        size: Number of distinct shingles in the document.
-        kinds: MinHash tokens, look-up hashes (the indexed hashes of the sketch) and optional passage hashes; sorted
-            distinct uint64 arrays.
+    `kinds` has MinHash tokens, look-up hashes (the indexed hashes of the sketch) and optional passage hashes, as sorted
+    distinct uint64 arrays.
     """
 
     size: int
@@ -164,13 +162,12 @@ class TokenIndex:
     def _make_snapshot(self, applied: int, segments: Sequence[Segment]) -> TokenSnapshot:
         """Return a snapshot of segments; reuse the masks of the cached snapshot."""
         known = dict(zip(self._cached[1].segments, self._cached[1].alive, strict=True)) if self._cached else {}
-        known_segments = set(self._cached[1].segments) if self._cached else set()
         alive = []
         for at, segment in enumerate(segments):
             # Start from the mask in the last snapshot, because an overridden document stays overridden.
             mask = known[segment].copy() if segment in known else np.ones(len(segment), np.bool_)
             for younger in segments[at + 1 :]:
-                if segment not in known or younger not in known_segments:
+                if segment not in known or younger not in known:
                     for numbers in (younger.numbers, younger.tombstones):
                         mask[segment.ordinals_of(numbers)] = False
             alive.append(mask)

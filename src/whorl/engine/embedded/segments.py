@@ -159,9 +159,9 @@ _TOKENS_AT_ONCE = 1 << 17
 _BLOCKS_AT_ONCE = 1 << 12
 _BLOCK_BITS = BLOCK.bit_length() - 1
 #: Numbers of columns in the tables. The first six columns are differences of document numbers, sizes, shared bits,
-#: numbers of deleted documents, originals, and copies. Each kind of token has four columns: counts, starts of the skip
-#: blocks, overfull skip blocks, and the number of postings before each bucket of an overfull skip block. The last
-#: column has the checksums.
+#: numbers of deleted documents, originals, and copies. Each kind of token has four columns: the number of postings of
+#: each document, the position of the first posting of each skip block, the skip blocks with more postings than one byte
+#: can count (overfull), and for these the number of postings before each bucket. The last column has the checksums.
 _COLUMNS, _COLUMNS_OF_KIND = 6, 4
 #: Odd factor that mixes the bits of a token.
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
@@ -241,27 +241,10 @@ def _round_up_to_block(size: int) -> int:
     return -(-size // BLOCK) * BLOCK
 
 
-class _Tables(NamedTuple):
-    """Tables that locate the postings of one kind of token in a segment.
-
-    Attributes:
-        counts: Number of postings of each document.
-        starts: Position of the first posting of each skip block.
-        overfull: Skip blocks with more postings than one byte can count.
-        offsets: For each overfull skip block, the count of postings before each bucket.
-    """
-
-    counts: _Narrow
-    starts: _Narrow
-    overfull: _Narrow
-    offsets: _Narrow
-
-
 class _Blocks:
     """The blocks of a segment with their checksums. Each look-up verifies the blocks that it reads.
 
-    A segment and its postings both refer to this object, not to each other. So no reference cycle keeps the file of an
-    unused segment open.
+    A segment and its postings both refer to this object, because a reference cycle would keep unused files open.
     """
 
     def __init__(self, name: str, raw: npt.NDArray[np.uint8], checks: npt.NDArray[np.uint32]) -> None:
@@ -331,7 +314,7 @@ class Segment:
         begin = _HEAD_BYTES
         for number, layout in enumerate(layouts):
             first = _COLUMNS + _COLUMNS_OF_KIND * number
-            tables = _Tables(*columns[first : first + _COLUMNS_OF_KIND])
+            tables = columns[first : first + _COLUMNS_OF_KIND]
             self.kinds.append(PostingsReader(blocks, layout, begin, raw[begin:], tables))
             begin += sum(layout.bytes)
 
@@ -397,9 +380,7 @@ class Segment:
 
 
 def _token_ranges(before: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:
-    """Yield ranges of tokens with at most `READ_AT_ONCE` postings in total.
-
-    A token with more postings has a separate range.
+    """Yield ranges of tokens with at most `READ_AT_ONCE` postings in total. A token with more has a separate range.
 
     `counts` has the number of postings of each token, and `before` their sum over all earlier tokens; int64 arrays of
     shape (tokens,).
@@ -435,15 +416,21 @@ def _concatenate_portions(portions: Sequence[tuple[Numbers, Numbers]]) -> tuple[
 
 
 class PostingsReader:
-    """Reads the postings of one kind of token in a segment."""
+    """Reads the postings of one kind of token in a segment.
+
+    Args:
+        begin: Offset of the buckets in the file.
+        raw: Bytes of the file from this offset.
+        tables: The four columns of the kind, see `_COLUMNS_OF_KIND`.
+    """
 
     def __init__(
-        self, blocks: _Blocks, layout: _BitLayout, begin: int, raw: npt.NDArray[np.uint8], tables: _Tables
+        self, blocks: _Blocks, layout: _BitLayout, begin: int, raw: npt.NDArray[np.uint8], tables: Sequence[_Narrow]
     ) -> None:
-        self.counts, self.token_bits = tables.counts, layout.token_bits
-        self._blocks, self._layout, self._starts = blocks, layout, tables.starts
-        self._overfull = tables.overfull.astype(np.int64)
-        self._overfull_offsets = tables.offsets.astype(np.int64).reshape(-1, _SKIP_BUCKETS)
+        self._blocks, self._layout, self.token_bits = blocks, layout, layout.token_bits
+        self.counts, self._starts, overfull, overfull_offsets = tables
+        self._overfull = overfull.astype(np.int64)
+        self._overfull_offsets = overfull_offsets.astype(np.int64).reshape(-1, _SKIP_BUCKETS)
         self._buckets_begin, self._postings_begin = begin, begin + layout.bytes[0]
         self._before, self._raw = raw[: layout.buckets + 1], raw[layout.bytes[0] : sum(layout.bytes)]
 
@@ -524,12 +511,10 @@ class PostingsReader:
 def write_segment(
     path: Path, documents: SegmentDocuments, token_bits: Sequence[int], postings: Sequence[Iterable[Postings]]
 ) -> None:
-    """Write a segment and sync it to the disk. After an error, the caller deletes the incomplete file.
+    """Write a segment to a new file and sync it to the disk. After an error, the caller deletes the incomplete file.
 
-    Args:
-        path: A file that does not exist.
-        token_bits: Bits of each kind of token.
-        postings: For each kind of token, its postings in ascending order, in chunks of any size.
+    `token_bits` has the number of bits of each kind of token, and `postings` its postings in ascending order, in chunks
+    of any size.
     """
     first = int(documents.numbers[0]) if documents.numbers.size else 0
     steps = np.diff(documents.numbers, prepend=first)
@@ -548,7 +533,8 @@ def write_segment(
         file.truncate(at)
         tables.append(_file_checksums(file, at))
         columns = [column.astype(_narrowest_type(column)) for column in tables]
-        raw = b"".join(_pad_to_words(column.tobytes()) for column in columns)
+        # Each column fills whole words.
+        raw = b"".join(column.tobytes().ljust(-(-column.nbytes // 8) * 8, b"\0") for column in columns)
         file.seek(at)
         file.write(raw)
         types = [(column.size, column.dtype.str) for column in columns]
@@ -604,10 +590,6 @@ def _file_checksums(file: BinaryIO, end: int) -> npt.NDArray[np.uint32]:
 
 def _narrowest_type(column: npt.NDArray[Any]) -> np.dtype[Any]:
     return np.min_scalar_type(int(column.max(initial=0))).newbyteorder("<")
-
-
-def _pad_to_words(raw: bytes) -> bytes:
-    return raw.ljust(-(-len(raw) // 8) * 8, b"\0")
 
 
 def _first_keys(sizes: _Narrow | Numbers, shared_bits: _Narrow | Numbers) -> Tokens:

@@ -77,12 +77,7 @@ def has_only_tokens(plan: BoundNode) -> bool:
 
 
 def match_tokens(plan: BoundNode, snapshot: TokenSnapshot) -> ScoredDocuments:
-    """Return the documents that match a plan of only fingerprint tokens (`has_only_tokens`), with their scores.
-
-    Raises:
-        IndexBrokenError: The tokens are damaged.
-        StoppedError: The request was cancelled or its deadline has passed.
-    """
+    """Return the documents that match a plan of only fingerprint tokens (`has_only_tokens`), with their scores."""
     match plan:
         case SharedTokens(tokens=tokens, min_should_match=minimum, weight=weight):
             return _match_queries(snapshot, MINHASH, [_TokenQuery(tokens, minimum, weight)])[0]
@@ -145,12 +140,7 @@ def document_frequencies(snapshot: TokenSnapshot, kind: int, wanted: Numbers) ->
 
 
 def shared_counts(snapshot: TokenSnapshot, kind: int, wanted: Tokens, numbers: Numbers) -> Numbers:
-    """Count the wanted tokens that each document has.
-
-    Args:
-        wanted: Distinct tokens, ascending; uint64 array of shape (n,).
-        numbers: Numbers of documents, ascending; int64 array of shape (documents,).
-    """
+    """Return the number of wanted tokens in each document; `wanted` (distinct tokens) and `numbers` must ascend."""
     counts = np.zeros(numbers.size, np.int64)
     (matches,) = _match_queries(snapshot, kind, [_TokenQuery(wanted.tolist())])
     if matches.numbers.size:
@@ -256,10 +246,7 @@ def _distinct_tokens(tokens: Tokens) -> tuple[Tokens, Numbers]:
 
 
 def _multiplicities(distinct: Tokens, counts: Numbers, among: Tokens) -> Numbers:
-    """Return the count of each token in `among`, or 0 if it has none. `counts` belong to the tokens in `distinct`.
-
-    The tokens of both arrays ascend.
-    """
+    """Return the counts of the tokens in `among`, given those of the tokens in `distinct`; both arrays ascend."""
     if distinct.size == among.size:
         return counts
     multiplicities = np.zeros(among.size, np.int64)

@@ -1,22 +1,61 @@
-"""Translates a whole query plan into a tantivy query. Scores come from the plan, not from word frequencies (IDF)."""
+"""Translates query plans, and single clauses such as words, phrases and ranges, into tantivy queries.
+
+Scores come from the plan, not from word frequencies (IDF). tantivy supports terms, phrases, fuzzy terms, and regular
+expressions of moderate size. For any other clause, this module queries a superset of the hits, and filters it by the
+stored fields. Phrases and spans match as in Lucene.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from tantivy import Occur, Query
 
-from whorl.engine.embedded.clause_queries import ClauseQueries, IndexReader
-from whorl.engine.embedded.prepare_documents import SCHEMA
-from whorl.engine.embedded.shared_tokens import Combine, has_only_tokens, regroup
+from whorl.engine.embedded.database import Records
+from whorl.engine.embedded.prepare_documents import SCHEMA, words_field
+from whorl.engine.embedded.segmented_token_index import TokenSnapshot
+from whorl.engine.embedded.shared_tokens import Combine, ScoredDocuments, has_only_tokens, match_tokens, regroup
+from whorl.engine.embedded.text_and_token_index import InvertedIndex
+from whorl.engine.index_terms import (
+    OWN_FIELDS,
+    clause_fields,
+    compile_pattern,
+    encode_pattern,
+    encode_sortable,
+    pattern_expression,
+    presence_term,
+    range_expression,
+    state_doublings,
+    value_prefix,
+    value_term,
+    word_prefix,
+    word_term,
+)
+from whorl.errors import Span, StoppedError, UnsupportedQueryError
+from whorl.fingerprint.shingling import well_formed
+from whorl.fingerprint.words.tokenizer import tokens
+from whorl.query.ast import Pattern, as_typed
+from whorl.query.plan.describe import describe_test
+from whorl.query.plan.fields_and_values import split_name
 from whorl.query.plan.nodes import (
+    Between,
     Bool,
     BoundLeaf,
     BoundNode,
     BoundPlan,
     DocumentIds,
+    Equal,
+    Exists,
+    FuzzyWord,
+    InOrder,
+    Kind,
     MatchAll,
     Nothing,
     PassageNumbers,
@@ -24,9 +63,12 @@ from whorl.query.plan.nodes import (
     SharedTokens,
     SketchTokens,
     Test,
+    WildcardValue,
     Words,
     leaves,
 )
+from whorl.query.plan.planner import edit_distance
+from whorl.request_context import require_time, seconds_left
 
 _Json: TypeAlias = Mapping[str, object]
 #: For fewer documents, one term query per document is faster than one set query, which scans all documents.
@@ -34,12 +76,11 @@ _FEW_NUMBERS = 256
 
 
 class TantivyQuery(NamedTuple):
-    """A tantivy query for a whole plan, with a description and warnings.
+    """A tantivy query for a whole plan, the plan's warnings, and warnings about words that cannot match.
 
     Args:
         is_ranked: Whether two hits can have different scores.
         description: The query as JSON values, with counts instead of tokens.
-        warnings: The plan's warnings, then warnings about words that cannot match.
     """
 
     query: Query
@@ -191,3 +232,399 @@ def _bool_query(must: Sequence[Query], should: Sequence[Query], must_not: Sequen
     occurs = ((Occur.Must, must), (Occur.Should, should), (Occur.MustNot, must_not))
     parts = [(occur, query) for occur, queries in occurs for query in queries]
     return Query.boolean_query(parts, minimum_number_should_match=needed if should else None)
+
+
+#: Maximum number of patterns, fuzzy words and ranges in a query. A clause on two fields counts twice.
+MOST_LOOK_UPS = 100
+#: Maximum total size of the patterns, fuzzy words and ranges. The size is about the number of states in tantivy's
+#: automata, which take 4 KB each.
+MOST_STATES = 8192
+#: Maximum number of terms to compare one by one if tantivy cannot build an automaton.
+MOST_TERMS = 100_000
+#: Maximum length of a regular expression for tantivy. A longer expression would compile slowly and exceed tantivy's
+#: limit.
+_LONGEST_EXPRESSION = 4000
+#: The estimated size of a pattern is its length times 2**`state_doublings`, with at most this exponent. A larger
+#: automaton usually exceeds tantivy's limit.
+_MOST_DOUBLINGS = 4
+#: Number of look-ups that need no trial run (`IndexReader.rehearse`), because they take at most some tenths of a
+#: second.
+_FEW_LOOK_UPS = 4
+
+
+class ClauseQueries:
+    """Builds the queries of one plan, within limits on look-ups. Without a reader, it only counts the look-ups."""
+
+    def __init__(self, profile: str, reader: IndexReader | None) -> None:
+        self._profile, self._reader = profile, reader
+        self._look_ups, self._states, self._terms = 0, 0, 0
+        self._words_of: dict[str, list[str]] = {}
+
+    def query(self, test: Test) -> Query | str:
+        """Return a clause's query, or the reason why it matches nothing; raise UnsupportedQueryError above a limit."""
+        match test:
+            case Words(text=text, field="id"):
+                return _value_query("id", Kind.KEYWORD, text) if text == well_formed(text) else Query.empty_query()
+            case Words(text=text, slop=slop):
+                words = self._words(text)
+                if not words:
+                    return f"there is no word in {text!r:.80}, so it matches nothing"
+                has_slop = slop > 0 and len(words) > 1
+                is_match = (lambda values: is_sloppy_phrase(values, words, slop)) if has_slop else None
+                single: list[Pattern] = [(word,) for word in words]
+                return self._consecutive_words(single, slop, clause_fields(test.field), is_match)
+            case InOrder(words=patterns, slop=slop):
+                is_phrase = not slop and all(map(_is_word, patterns))
+                is_match = (
+                    None
+                    if is_phrase or len(patterns) == 1
+                    else lambda values: is_ordered_span(values, list(map(compile_pattern, patterns)), slop)
+                )
+                return self._consecutive_words(patterns, slop, clause_fields(test.field), is_match)
+            case FuzzyWord():
+                return self._fuzzy(test)
+            case Equal(field=field, kind=kind, value=value):
+                return _value_query(field, kind, value)
+            case WildcardValue(field=field, pattern=pattern):
+                return self._wildcard(_term_place(field, Kind.KEYWORD), pattern)
+            case Between(field=field, kind=kind, low=low, high=high):
+                ends = [None if end is None else encode_sortable(kind, end) for end in (low, high)]
+                return self._range(_term_place(field, kind), ends[0], ends[1], test)
+            case Exists(field="id"):
+                return Query.exists_query("id")
+            case Exists(field=field, kind=kind):
+                return Query.term_query(SCHEMA, "values", presence_term(field, kind), "basic")
+
+    def description(self, test: Test) -> Mapping[str, object]:
+        match test:
+            case Words(text=text, field="id", weight=weight):
+                return {"id": text, "weight": weight}
+            case Words(text=text, field=field, slop=slop, weight=weight):
+                words = self._words(text)
+                described = {"words": words, "fields": list(clause_fields(field)), "weight": weight}
+                return {**described, "slop": slop} if slop else described
+            case InOrder(words=patterns, slop=slop, field=field, weight=weight):
+                words = [as_typed(pattern) for pattern in patterns]
+                return {"in_order": words, "slop": slop, "fields": list(clause_fields(field)), "weight": weight}
+            case FuzzyWord(word=word, edits=edits, field=field, weight=weight):
+                return {"near": word, "edits": edits, "fields": list(clause_fields(field)), "weight": weight}
+            case Equal(field=field, value=value, weight=weight):
+                return {"value": value, "field": field, "weight": weight}
+            case WildcardValue(field=field, pattern=pattern, weight=weight):
+                return {"like": as_typed(pattern), "field": field, "weight": weight}
+            case Between(field=field, low=low, high=high, weight=weight):
+                included = {"includes_low": test.includes_low, "includes_high": test.includes_high}
+                return {"low": low, "high": high, **included, "field": field, "weight": weight}
+            case Exists(field=field, weight=weight):
+                return {"present": field, "weight": weight}
+
+    def _words(self, text: str) -> list[str]:
+        """Return the words of a text, cached: a query needs them, and then its description."""
+        if text not in self._words_of:
+            self._words_of[text] = tokens(well_formed(text), self._profile)
+        return self._words_of[text]
+
+    def _consecutive_words(
+        self, patterns: Sequence[Pattern], slop: int, fields: Sequence[str], is_match: Callable[[Values], bool] | None
+    ) -> Query:
+        """Return the query for a phrase of words or patterns; `is_match`, if given, filters hits by stored values."""
+        if is_match is None and all(map(_is_word, patterns)):
+            return any_of(phrase_query(field, [str(pattern[0]) for pattern in patterns]) for field in fields)
+        query = any_of(self._superset(field, patterns, slop) for field in fields)
+        return query if is_match is None else self._filter_query(query, fields, is_match)
+
+    def _superset(self, field: str, patterns: Sequence[Pattern], slop: int) -> Query:
+        """Return a query for documents with all words of a phrase, and each pair of neighbouring words within the slop.
+
+        These documents include all matches of the phrase. tantivy's own phrases with a slop would miss matches of three
+        or more words.
+        """
+        parts = [
+            phrase_query(field, [str(first[0]), str(second[0])], slop)
+            for first, second in pairwise(patterns)
+            if _is_word(first) and _is_word(second)
+        ]
+        for pattern in dict.fromkeys(patterns):
+            if _is_word(pattern):
+                parts.append(phrase_query(field, [str(pattern[0])]))
+            else:
+                parts.append(self._wildcard((words_field(field), word_prefix(field)), encode_pattern(pattern)))
+        return Query.boolean_query([(Occur.Must, part) for part in parts])
+
+    def _fuzzy(self, test: FuzzyWord) -> Query:
+        fields = clause_fields(test.field)
+
+        def fuzzy_query(field: str) -> Query:
+            def build(_: IndexReader) -> Query:
+                return Query.fuzzy_term_query(
+                    SCHEMA, words_field(field), word_term(field, test.word), distance=test.edits
+                )
+
+            return self._look_up(build, describe_test(test), 4 * len(test.word))
+
+        query = any_of(map(fuzzy_query, fields))
+        names = set() if self._reader is None else self._reader.field_names()
+        # tantivy may also edit the field name that begins a term, and so match a term of another field.
+        shared = [field for field in fields if field not in OWN_FIELDS]
+        others = names - {*fields, *OWN_FIELDS}
+        if not any(_is_close(field, other) for field in shared for other in others):
+            return query
+
+        def is_match(values: Values) -> bool:
+            words = {word for words in values for word in words if abs(len(word) - len(test.word)) <= test.edits}
+            return any(edit_distance(word, test.word) <= test.edits for word in words)
+
+        return self._filter_query(query, fields, is_match)
+
+    def _wildcard(self, place: tuple[str, str], pattern: Pattern) -> Query:
+        regex = pattern_expression(pattern)
+        literal = pattern[0] if pattern and isinstance(pattern[0], str) else ""
+        size = len(regex) << min(state_doublings(pattern), _MOST_DOUBLINGS)
+        return self._matching_terms(
+            place, regex, literal, lambda text: bool(compile_pattern(pattern).fullmatch(text)), as_typed(pattern), size
+        )
+
+    def _range(self, place: tuple[str, str], low: str | None, high: str | None, test: Between) -> Query:
+        def fits(text: str) -> bool:
+            is_above = low is None or low < text or (test.includes_low and low == text)
+            return is_above and (high is None or text < high or (test.includes_high and text == high))
+
+        size = 4 * (len(low or "") + len(high or ""))
+        regex: str | None = ""
+        if size <= _LONGEST_EXPRESSION:
+            regex = range_expression(low, high, includes_low=test.includes_low, includes_high=test.includes_high)
+        if regex is None:
+            return Query.empty_query()
+        return self._matching_terms(place, regex, "", fits, describe_test(test), size)
+
+    def _matching_terms(
+        self, place: tuple[str, str], regex: str, literal: str, fits: Callable[[str], bool], clause: str, size: int
+    ) -> Query:
+        """Return a query for documents with a term that fits an expression.
+
+        Args:
+            place: tantivy's field, and the prefix of the terms.
+            regex: Expression for the part of a term after the prefix; "" if there is no expression.
+            literal: First characters of this part, the same in all matching terms.
+            fits: Checks whether this part matches the expression.
+            clause: The clause in words, for error messages.
+            size: Size of the clause, for the limit `MOST_STATES`.
+        """
+        field, prefix = place
+
+        def build(reader: IndexReader) -> Query:
+            if regex and len(regex) <= _LONGEST_EXPRESSION:
+                # If tantivy rejects the expression, because it has more than 1,000 states, compare the terms below.
+                with suppress(ValueError):
+                    return Query.regex_query(SCHEMA, field, pattern_expression((prefix,)) + regex)
+            return self._terms_query(reader, field, prefix, literal, fits, clause)
+
+        return self._look_up(build, clause, size)
+
+    def _terms_query(
+        self, reader: IndexReader, field: str, prefix: str, literal: str, fits: Callable[[str], bool], clause: str
+    ) -> Query:
+        """Return a query for the terms that begin with `literal` and pass `fits`; raise an error above a limit."""
+        terms = reader.terms(field, prefix + literal, MOST_TERMS - self._terms)
+        self._terms += len(terms)
+        if self._terms > MOST_TERMS:
+            raise _unsupported_error(
+                clause, f"more than {MOST_TERMS:,} words or values would have to be compared with it"
+            )
+        matching = []
+        for candidate in terms:
+            require_time()
+            if fits(candidate[len(prefix) :]):
+                matching.append(candidate)
+        return Query.term_set_query(SCHEMA, field, matching)
+
+    def _look_up(self, build: Callable[[IndexReader], Query], clause: str, size: int) -> Query:
+        """Build a query of many terms (a look-up); raise UnsupportedQueryError if the plan exceeds a limit.
+
+        From the fifth look-up on, schedule a trial run of each query.
+        """
+        self._look_ups += 1
+        self._states += size
+        if self._look_ups > MOST_LOOK_UPS:
+            raise _unsupported_error(clause, f"a query has at most {MOST_LOOK_UPS} patterns, fuzzy words and ranges")
+        if self._states > MOST_STATES:
+            raise _unsupported_error(clause, "the patterns, fuzzy words and ranges of this query are too long together")
+        if self._reader is None:
+            return Query.empty_query()
+        query = build(self._reader)
+        if self._look_ups > _FEW_LOOK_UPS:
+            self._reader.rehearse(query)
+        return query
+
+    def _filter_query(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> Query:
+        """Return a query for the hits of `query` that have a field whose stored values pass `is_match`."""
+        if self._reader is None:
+            return query
+        return Query.term_set_query(SCHEMA, "id", self._reader.filter_hits(query, fields, is_match))
+
+
+def _unsupported_error(clause: str, reason: str) -> UnsupportedQueryError:
+    hint = "Ask with fewer or shorter ones, in fewer fields, or begin patterns with more letters."
+    return UnsupportedQueryError(f"{clause:.80}: {reason}", query=clause, span=Span(0, len(clause)), hint=hint)
+
+
+def _term_place(field: str, kind: Kind) -> tuple[str, str]:
+    """Return tantivy's field for whole (not tokenized) values, and the prefix of the terms of one field and type."""
+    return ("id", "") if field == "id" else ("values", value_prefix(field, kind))
+
+
+def _value_query(field: str, kind: Kind, value: str | int | float | bool) -> Query:
+    if field == "id":
+        return Query.term_query(SCHEMA, "id", str(value), "basic")
+    return Query.term_query(SCHEMA, "values", value_term(field, kind, value), "basic")
+
+
+def phrase_query(field: str, words: Sequence[str], slop: int = 0) -> Query:
+    if len(words) == 1:
+        # Search a single word as a term, because tantivy rejects phrases of one word.
+        return Query.term_query(SCHEMA, words_field(field), word_term(field, words[0]), "basic")
+    return Query.phrase_query(SCHEMA, words_field(field), [word_term(field, word) for word in words], slop)
+
+
+def any_of(queries: Iterable[Query]) -> Query:
+    listed = list(queries)
+    return listed[0] if len(listed) == 1 else Query.boolean_query([(Occur.Should, query) for query in listed])
+
+
+def _is_word(pattern: Pattern) -> bool:
+    return len(pattern) == 1 and isinstance(pattern[0], str)
+
+
+def _is_close(field: str, other: str) -> bool:
+    """Check whether a fuzzy search in one field could match terms of the other field.
+
+    Terms begin with the name of their field, and a fuzzy search may edit the name.
+    """
+    is_beginning = field.startswith(other) or other.startswith(field)
+    return is_beginning or (abs(len(field) - len(other)) <= 2 and edit_distance(field, other) <= 2)
+
+
+#: Values of a field, each as a list of words.
+Values: TypeAlias = Sequence[Sequence[str]]
+
+
+class IndexReader:
+    """Reads tokens, terms and stored fields for the translation of one query."""
+
+    def __init__(self, index: InvertedIndex, records: Records, words: Callable[[str], list[str]]) -> None:
+        self._index, self._records, self._words = index, records, words
+        self._tokens: TokenSnapshot | None = None
+        self._pending: list[Query] = []
+        self._rehearsed_seconds = 0.0
+
+    def match_tokens(self, plan: BoundNode) -> ScoredDocuments:
+        """Return the matches of a plan with only fingerprint tokens. All calls read the same snapshot."""
+        if self._tokens is None:
+            self._tokens = self._index.tokens()
+        return match_tokens(plan, self._tokens)
+
+    def field_names(self) -> set[str]:
+        return {"name", "content", *(name for name, _ in self._records.fields())}
+
+    def terms(self, field: str, prefix: str, most: int) -> list[str]:
+        """Return the terms of a tantivy field with a prefix. A list longer than `most` may be incomplete."""
+        return self._index.text_index.terms(field, prefix, most)
+
+    def filter_hits(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> list[str]:
+        """Return the ids of a query's hits that have a field whose stored values pass `is_match`."""
+        self.require_time_for_all()
+        _, hits = self._index.text_index.matches(query, 0, self._records.count(), is_ranked=False)
+        passing = []
+        for record in self._records.documents(document_id for document_id, _ in hits):
+            require_time()
+            document = record.document
+            texts = {"name": (document.name,), "content": (document.text,), **document.values()}
+            texts["name"] = tuple(map(split_name, texts["name"]))
+            if any(is_match([self._words(text) for text in texts.get(field, ())]) for field in fields):
+                passing.append(document.id)
+        return passing
+
+    def rehearse(self, query: Query) -> None:
+        """Schedule a trial run of one part of a query, to measure its time before the whole query runs."""
+        self._pending.append(query)
+
+    def require_time_for_all(self) -> None:
+        """Run each scheduled part once; raise StoppedError if the time left is too short to run all parts again.
+
+        whorl cannot cancel a search of tantivy, but it can stop between the parts.
+        """
+        while self._pending:
+            begin = time.monotonic()
+            self._index.text_index.matches(self._pending.pop(), 0, 0, is_ranked=False)
+            self._rehearsed_seconds += time.monotonic() - begin
+            require_time()
+        require_time()
+        left = seconds_left()
+        if left is not None and left < self._rehearsed_seconds:
+            raise StoppedError("the time left is too short for the patterns of this query; ask for fewer of them")
+
+
+#: Number of positions between two values of a field, as in Solr's text types (positionIncrementGap).
+GAP = 100
+
+
+def positions(values: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
+    """Return the words of a field's values with their positions; a gap separates two values."""
+    positioned, at = [], 0
+    for words in values:
+        positioned += list(enumerate(words, at))
+        at += len(words) + GAP
+    return positioned
+
+
+def is_sloppy_phrase(values: Sequence[Sequence[str]], wanted: Sequence[str], slop: int) -> bool:
+    """Check whether a field contains a phrase with a slop.
+
+    The shift of a word is its position in the field minus its position in the phrase. The shifts of all words differ by
+    at most the slop.
+
+    Source: Lucene's SloppyPhraseMatcher.
+    """
+    positions_of: dict[str, list[int]] = {word: [] for word in wanted}
+    for at, word in positions(values):
+        if word in positions_of:
+            positions_of[word].append(at)
+
+    def fits(least: int) -> bool:
+        """Check whether each word has a position with a shift from `least` to `least + slop`."""
+        # A repeated word needs a later position, so take the first free position for each word.
+        taken = dict.fromkeys(positions_of, 0)
+        for number, word in enumerate(wanted):
+            word_positions = positions_of[word]
+            at = bisect_left(word_positions, least + number, lo=taken[word])
+            if at == len(word_positions) or word_positions[at] > least + slop + number:
+                return False
+            taken[word] = at + 1
+        return True
+
+    shifts = sorted({at - number for number, word in enumerate(wanted) for at in positions_of[word]})
+    for least in shifts:
+        require_time()
+        if fits(least):
+            return True
+    return False
+
+
+def is_ordered_span(values: Sequence[Sequence[str]], wanted: Sequence[re.Pattern[str]], slop: int) -> bool:
+    """Check whether a field has words that match patterns in their order, with at most `slop` words between them.
+
+    Source: Lucene's NearSpansOrdered.
+    """
+    positioned = positions(values)
+    pattern_positions = [[at for at, word in positioned if pattern.fullmatch(word)] for pattern in wanted]
+    for first in pattern_positions[0]:
+        at: int | None = first
+        for later_positions in pattern_positions[1:]:
+            # Take the nearest following position for each word, because it leaves the most room for later words.
+            following = bisect_left(later_positions, (at or 0) + 1)
+            at = later_positions[following] if following < len(later_positions) else None
+            if at is None:
+                return False
+        if at is not None and at - first - (len(wanted) - 1) <= slop:
+            return True
+    return False

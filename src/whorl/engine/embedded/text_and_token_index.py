@@ -1,39 +1,531 @@
 """Reads and writes the index of an embedded store: words in tantivy, fingerprint tokens in whorl's own segments.
 
-A write changes both parts, and commits the tokens first. Each part stores the number of the last journal entry that it
-contains. After a crash between the two commits, both parts are updated from the journal, starting after the last entry
-of the words. A lost or broken index is rebuilt from the records in a new folder, which then replaces the old one.
+`TextIndex` is the text index (words and whole values), `segmented_token_index.TokenIndex` the token index, and
+`InvertedIndex` has both. A write changes both, and commits the tokens first. Each of them stores the number of the last
+journal entry that it contains. After a crash between the two commits, both are updated from the journal, starting after
+the last entry of the text index. A lost or broken index is rebuilt from the records in a new folder, which then
+replaces the old one.
+
+tantivy may merge 16,000 documents for a single new document, because no setting prevents it from merging a small
+segment with a large segment. So the text index has two tantivy indexes, in separate folders. The main part has all
+documents at the time of its last commit. The small part has only the documents that were changed or deleted since then,
+at most `MOST_RECENT`. A search queries both parts, and ignores documents of the main part that the small part also has.
+When the small part is full, the main part is updated from the records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import json
+import mmap
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeAlias
 
-from tantivy import Query
+import tantivy
+from tantivy import Occur, Query
 
-from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError, index_errors, remove
-from whorl.engine.embedded.prepare_documents import LAYOUT, Change
+from whorl.engine.embedded.folder_and_sqlite import HEAP_BYTES, IndexBrokenError, OtherIndexError, index_errors, remove
+from whorl.engine.embedded.prepare_documents import LAYOUT, SCHEMA, WORDS_ANALYZER, Change, fill
 from whorl.engine.embedded.segmented_token_index import TokenIndex, TokenSnapshot
-from whorl.engine.embedded.text_index import ReadEntries, ScoredId, TextIndex, TextIndexWriter
+from whorl.request_context import require_time, timely
+
+#: Maximum number of documents in the small part.
+MOST_RECENT = 128
+
+META = "meta.json"
+_MAIN, _RECENT = "main", "recent"
+_HEAP_BYTES = {_MAIN: HEAP_BYTES, _RECENT: 20_000_000}
+#: Number of hits to fetch beyond the page, usually enough to get all hits with the last score of the page.
+_MARGIN = 700
+
+#: Number of ids to request while the number of matches is unknown. tantivy allocates memory for this number of ids.
+_FEW_IDS = 2_000
+#: Maximum number of cached ids of a snapshot.
+_MOST_KNOWN = 100_000
+
+ScoredId: TypeAlias = tuple[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class TextSnapshot:
+    """Consistent snapshot of both parts of the text index, for one search.
+
+    Args:
+        recent: The small part; None if nothing has changed since the last commit of the main part.
+        base: Number of the last journal entry in the main part.
+        applied: Number of the last journal entry in either part.
+        changed: Ids of the documents that the small part overrides.
+        known: Cached ids of documents in the main part, by tantivy's address of the document.
+    """
+
+    main: tantivy.Searcher
+    recent: tantivy.Searcher | None
+    base: int
+    applied: int
+    changed: frozenset[str]
+    known: dict[int, str] = field(default_factory=dict, repr=False, compare=False)
+
+
+class TextIndex:
+    """The text index in one folder, which the first writer creates. The index of another `store_id` is refused."""
+
+    def __init__(self, folder: Path, store_id: str) -> None:
+        self._folder, self._store_id = folder, store_id
+        self._readers: dict[str, tuple[tantivy.Index, SegmentFiles]] = {}
+        self._verified_state: tuple[object, ...] = ()
+        self._known: tuple[tuple[int, ...], dict[int, str]] = (), {}
+        self._cached: tuple[tuple[bytes, bytes], TextSnapshot] | None = None
+
+    def read_applied_number(self) -> int | None:
+        """Return the number of the last journal entry in the index; None if it is damaged or of another store."""
+        for _ in range(2):
+            with suppress(IndexBrokenError):
+                return self._snapshot().applied
+            # Retry with new readers: another process may have replaced the folder.
+            self.close()
+        return None
+
+    def _snapshot(self) -> TextSnapshot:
+        with index_errors(self._folder):
+            # Compare the bytes, because a new file may have the same inode and times as the previous file.
+            raw = self._read_metas()
+            if self._cached and self._cached[0] == raw:
+                return self._cached[1]
+            snapshot = self._read_snapshot()
+            # Do not cache a snapshot if another process has committed during the read.
+            self._cached = (raw, snapshot) if raw == self._read_metas() else None
+            return snapshot
+
+    def _read_metas(self) -> tuple[bytes, bytes]:
+        """Read the meta.json of both parts; each commit and each merge changes one of them."""
+        recent = self._folder / _RECENT / META
+        return (self._folder / _MAIN / META).read_bytes(), recent.read_bytes() if recent.exists() else b""
+
+    def _read_snapshot(self) -> TextSnapshot:
+        # Open the small part first: a later commit of the main part contains all of its documents.
+        recent = self._searcher(_RECENT) if (self._folder / _RECENT / META).exists() else None
+        state = _state(self._folder / _MAIN / META)
+        main = self._searcher(_MAIN)
+        known = self._known_ids(state)
+        reached, numbers = self._journal_numbers(main), None if recent is None else self._journal_numbers(recent)
+        if reached is None:
+            raise OtherIndexError
+        self._require_complete(main, reached)
+        base = reached[1]
+        if recent is None or numbers is None or numbers[0] != base:
+            return TextSnapshot(main, None, base, base, frozenset(), known)
+        count, hits = _search(recent, Query.all_query(), recent.num_docs)
+        ids = [recent.doc(address).get_first("changed") for _, address in hits]
+        changed = frozenset(own.decode() for own in ids if own is not None)
+        # Each part has one additional document, with the store's identifier and the journal numbers.
+        if not count == recent.num_docs == len(changed) + 1 == numbers[2] + 1:
+            raise IndexBrokenError(f"{self._folder / _RECENT} has {count - 1:,} documents, not {numbers[2]:,}")
+        return TextSnapshot(main, recent, base, numbers[1], changed, known)
+
+    def _known_ids(self, state: tuple[int, ...]) -> dict[int, str]:
+        """Return the cached ids of documents in the main part by tantivy's address; `state` describes meta.json."""
+        if state != _state(self._folder / _MAIN / META):
+            # The searcher may be older or newer than `state`, so do not use the cache.
+            return {}
+        if self._known[0] != state:
+            self._known = state, {}
+        return self._known[1]
+
+    def _require_complete(self, main: tantivy.Searcher, reached: tuple[int, int, int]) -> None:
+        """Raise IndexBrokenError if the main part lacks documents, for example because of a damaged meta.json."""
+        state = (reached, main.num_docs, main.num_segments)
+        if state != self._verified_state:
+            count, _ = _search(main, Query.exists_query("id"), 1)
+            if not count == reached[2] == main.num_docs - 1:
+                raise IndexBrokenError(f"{self._folder / _MAIN} has {count:,} documents, not {reached[2]:,}")
+            self._verified_state = state
+
+    def _journal_numbers(self, part: tantivy.Searcher) -> tuple[int, int, int] | None:
+        """Return the last journal numbers of the main part and of `part`, and the number of documents of `part`.
+
+        Return None if the part belongs to another store.
+        """
+        count, hits = _search(part, _bytes_query("store", self._store_id), 1)
+        if count != 1:
+            return None
+        marker = part.doc(hits[0][1])
+        base, applied, documents = (int(marker.get_first(name) or 0) for name in ("base", "applied", "documents"))
+        return base, applied, documents
+
+    def _searcher(self, part: str) -> tantivy.Searcher:
+        """Return a searcher for the current state of a part; verify its new files first."""
+        files = self._readers[part][1] if part in self._readers else SegmentFiles(self._folder / part)
+        files.require_sound()
+        reader = self._readers[part][0] if part in self._readers else _open(self._folder / part)
+        # Another process may have committed, so load the latest commit.
+        reader.reload()
+        while not files.is_current():
+            # A writer has committed or merged since the verification, so verify again.
+            files.require_sound()
+            reader.reload()
+        self._readers[part] = reader, files
+        return reader.searcher()
+
+    def close(self) -> None:
+        self._cached = None
+        self._readers.clear()
+        self._verified_state = ()
+
+    def verify(self) -> None:
+        """Read the files of all segments again; raise IndexBrokenError if a checksum is wrong."""
+        self.close()
+        self._snapshot()
+
+    def writer(self, read_entries: ReadEntries, before_main: Callable[[], object]) -> TextIndexWriter:
+        """Return a writer; the caller must hold the write lock."""
+        return TextIndexWriter(self._folder, self._store_id, self._snapshot(), read_entries, before_main)
+
+    def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[ScoredId]]:
+        """Return the number of matching documents, and the ids and scores of one page, best first, ties by id.
+
+        Args:
+            query: A query from `whorl.engine.embedded.tantivy_query`.
+            is_ranked: Whether two hits can have different scores; if not, tantivy orders the hits by id.
+        """
+        with index_errors(self._folder):
+            snapshot = self._snapshot()
+            page = _search_by_score if is_ranked else _search_by_id
+            if snapshot.recent is None:
+                return page(snapshot.main, query, start, start + rows)
+            recent_count, recent = page(snapshot.recent, query, 0, snapshot.recent.num_docs if rows else 0)
+            superseded = Query.term_set_query(SCHEMA, "id", list(snapshot.changed))
+            others = Query.boolean_query([(Occur.Must, query), (Occur.MustNot, superseded)])
+            # Each hit of the small part may move a hit of the main part back by one place. So start reading the main
+            # part earlier, by the number of hits in the small part.
+            begin = max(0, start - len(recent))
+            count, hits = page(snapshot.main, others, begin, start + rows)
+            hits = sorted([*hits, *recent], key=_best_first)[start - begin :][:rows]
+            return count + recent_count, hits
+
+    def ids(self, query: Query) -> list[str]:
+        """Return the ids of all matching documents, in any order."""
+        with index_errors(self._folder):
+            require_time()
+            snapshot = self._snapshot()
+            main = _all_ids(snapshot.main, query, snapshot.known)
+            if snapshot.recent is None:
+                return main
+            return [*(own for own in main if own not in snapshot.changed), *_all_ids(snapshot.recent, query, {})]
+
+    def are_known(self, queries: Iterable[Query]) -> list[bool]:
+        """Check for each query whether any document matches it, or matched it before its last change."""
+        with index_errors(self._folder):
+            snapshot = self._snapshot()
+            parts = [part for part in (snapshot.main, snapshot.recent) if part is not None]
+            # If the score is constant, tantivy does not read the data for scores.
+            unscored = (Query.const_score_query(query, 1.0) for query in queries)
+            return [any(_search(part, query, 1)[0] for part in parts) for query in timely(unscored, 1)]
+
+    def terms(self, field: str, prefix: str, most: int) -> list[str]:
+        """Return the terms of a tantivy field with a prefix. A list longer than `most` may be incomplete."""
+        with index_errors(self._folder):
+            snapshot = self._snapshot()
+            parts = [part for part in (snapshot.main, snapshot.recent) if part is not None]
+            terms = {term for part in parts for term, _ in part.terms_with_prefix(field, prefix, limit=most + 1)}
+            return sorted(terms)
+
+
+def _best_first(hit: ScoredId) -> tuple[float, str]:
+    return -hit[1], hit[0]
+
+
+def _all_ids(searcher: tantivy.Searcher, query: Query, known: dict[int, str]) -> list[str]:
+    """Return the ids of all matching documents. `known` is a cache of ids by tantivy's address of the document."""
+    limit = _FEW_IDS
+    while True:
+        count, hits = _search(searcher, query, limit)
+        if count <= limit:
+            break
+        limit = count
+    ids = [known.get(_address(place)) for _, place in hits]
+    if None not in ids:
+        return [own for own in ids if own is not None]
+    # A search ordered by id returns ids without reading stored fields, but takes several times as long as other
+    # searches.
+    _, named = _search(searcher, query, count, order_by_field="id", order=tantivy.Order.Asc)
+    if len(known) + count > _MOST_KNOWN:
+        known.clear()
+    known.update((_address(place), document_id) for document_id, place in named)
+    return [document_id for document_id, _ in named]
+
+
+def _address(place: tantivy.DocAddress) -> int:
+    return place.segment_ord << 32 | place.doc
+
+
+def _search_by_id(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:
+    """Return the number of matching documents, and one page of them ordered by id."""
+    count, best = _search(searcher, query, 1)
+    # Request no more hits than exist, because tantivy allocates memory for the requested number.
+    end = min(end, count)
+    if end <= start:
+        return count, []
+    _, hits = _search(searcher, query, end - start, offset=start, order_by_field="id", order=tantivy.Order.Asc)
+    return count, [(document_id, best[0][0]) for document_id, _ in hits]
+
+
+def _search_by_score(searcher: tantivy.Searcher, query: Query, start: int, end: int) -> tuple[int, list[ScoredId]]:
+    """Return the number of matching documents, and one page of them ordered by score and id."""
+    end = min(end, searcher.num_docs)
+    if end <= start:
+        return _search(searcher, query, 1)[0], []
+    limit = end + _MARGIN
+    while True:
+        count, results = _search(searcher, query, min(limit, searcher.num_docs))
+        scores = [score for score, _ in results]
+        end = min(end, count)
+        if end <= start:
+            return count, []
+        # tantivy does not order equal scores by id, so fetch all hits with the first or the last score of the page.
+        if len(scores) == count or scores[-1] < scores[end - 1]:
+            break
+        limit *= 4
+    first = scores.index(scores[start])
+    last = len(scores) - scores[::-1].index(scores[end - 1])
+    hits: list[ScoredId] = [
+        (searcher.doc(address).get_first("id") or "", score) for score, address in results[first:last]
+    ]
+    hits.sort(key=_best_first)
+    return count, hits[start - first : end - first]
+
+
+def _bytes_query(field: str, value: str) -> Query:
+    return Query.term_query(SCHEMA, field, value.encode(), "basic")
+
+
+def _search(
+    searcher: tantivy.Searcher, query: Query, limit: int, **options: Any
+) -> tuple[int, list[tuple[Any, tantivy.DocAddress]]]:
+    result = searcher.search(query, limit, **options)
+    return result.count, result.hits  # type: ignore[attr-defined]  # tantivy's stubs have no count
+
+
+#: Function that returns the index entries of existing documents by id.
+ReadEntries: TypeAlias = Callable[[Iterable[str]], Iterable[Change]]
+
+
+class TextIndexWriter:
+    """Writer of the text index in a folder.
+
+    Readers see changes after `commit`. The caller must call `close` or `abandon` at the end.
+
+    Args:
+        snapshot: The current index; None to create an index.
+        read_entries: Returns the current entries of documents in the small part.
+        before_main: Waits for the previous writer of the main part.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        store_id: str,
+        snapshot: TextSnapshot | None = None,
+        read_entries: ReadEntries = lambda _: (),
+        before_main: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._folder, self._store_id = folder, store_id
+        self._read_entries, self._before_main = read_entries, before_main
+        self._is_new, self.base = snapshot is None, snapshot.base if snapshot else 0
+        self._changed = set(snapshot.changed if snapshot else ())
+        self._is_outdated = snapshot is not None and snapshot.recent is None
+        self._writers: dict[str, tantivy.IndexWriter] = {}
+
+    @property
+    def _part(self) -> str:
+        """Name of the part to write to: after the first write to the main part, always the main part."""
+        return _MAIN if self._is_new or _MAIN in self._writers else _RECENT
+
+    def replace(self, changes: Sequence[Change]) -> None:
+        """Add, replace or delete documents. If the small part is full, write its documents to the main part."""
+        ids = {change.id for change in changes}
+        with index_errors(self._folder):
+            if self._part == _RECENT and len(self._changed | ids) > MOST_RECENT:
+                if small := self._writers.pop(_RECENT, None):
+                    small.rollback()
+                    small.wait_merging_threads()
+                main, others = self._writer(_MAIN), self._changed - ids
+                for document_id in others:
+                    main.delete_documents_by_term("id", document_id)
+                for change in self._read_entries(others):
+                    self._put(change)
+            for change in changes:
+                self._put(change)
+        if self._part == _RECENT:
+            self._changed |= ids
+
+    def _put(self, change: Change) -> None:
+        writer, document = self._writer(self._part), tantivy.Document()
+        if self._part == _MAIN:
+            # The main part may still have an old version that only the small part marks as deleted.
+            if not change.is_new or change.id in self._changed:
+                writer.delete_documents_by_term("id", change.id)
+        else:
+            writer.delete_documents_by_query(_bytes_query("changed", change.id))
+            document.add_bytes("changed", change.id.encode())
+        if change.entry is not None:
+            fill(document, change.id, change.number, change.entry)
+        if self._part == _RECENT or change.entry is not None:
+            writer.add_document(document)
+
+    def commit(self, number: int, documents: int) -> None:
+        """Publish all changes so far, with a journal number and the store's number of documents."""
+        with index_errors(self._folder):
+            writer, is_main = self._writer(self._part), self._part == _MAIN
+            marker = tantivy.Document()
+            marker.add_bytes("store", self._store_id.encode())
+            # Readers ignore a small part whose base is older than the main part.
+            marker.add_integer("base", number if is_main else self.base)
+            marker.add_integer("applied", number)
+            marker.add_integer("documents", documents if is_main else len(self._changed))
+            writer.delete_documents_by_query(_bytes_query("store", self._store_id))
+            writer.add_document(marker)
+            writer.commit()
+        if is_main:
+            self.base = number
+
+    def close(self) -> Callable[[], None] | None:
+        """Release the folder for other writers, except the main part while tantivy merges it.
+
+        Return a function that waits for this merge, or None if this writer did not write to the main part.
+        """
+        main = self._writers.pop(_MAIN, None)
+        with index_errors(self._folder):
+            if small := self._writers.pop(_RECENT, None):
+                small.wait_merging_threads()
+
+        def wait_for_merge() -> None:
+            with index_errors(self._folder):
+                if main:
+                    main.wait_merging_threads()
+
+        return wait_for_merge if main else None
+
+    def abandon(self) -> None:
+        """Discard uncommitted changes and release the folder."""
+        # End the writers here, because the traceback of an error keeps references to them, and so their locks.
+        for writer in self._writers.values():
+            for end in (writer.rollback, writer.wait_merging_threads):
+                with suppress(IndexBrokenError), index_errors(self._folder):
+                    end()
+        self._writers.clear()
+
+    def _writer(self, part: str) -> tantivy.IndexWriter:
+        """Return the open writer of a part, or open one."""
+        if part not in self._writers:
+            if part == _MAIN:
+                self._before_main()
+            folder = self._folder / part
+            folder.mkdir(parents=True, exist_ok=True)
+            # tantivy caches the list of the folder's files, so open the folder again. With one thread, each commit
+            # makes one segment.
+            writer = self._writers[part] = _open(folder).writer(_HEAP_BYTES[part], num_threads=1)
+            writer.garbage_collect_files()
+            if part == _RECENT and self._is_outdated:
+                writer.delete_all_documents()
+        return self._writers[part]
+
+
+def _open(folder: Path) -> tantivy.Index:
+    # This raises an error if the folder has another schema.
+    index = tantivy.Index(SCHEMA, str(folder))
+    # Without this setting, a thread would poll for commits. whorl reloads at each search.
+    index.config_reader("manual")
+    index.register_tokenizer("words", WORDS_ANALYZER)
+    index.reload()
+    return index
+
+
+#: Suffixes of a segment's files. Each file ends with a footer: JSON with the CRC32 of the content, the length of the
+#: JSON, and a magic number. `meta.json`, which names the segments, has no footer.
+_ENDINGS = ("store", "idx", "pos", "term", "fast", "fieldnorm")
+_MAGIC = (1337).to_bytes(4, "little")
+_END_BYTES = 8
+
+
+class SegmentFiles:
+    """Verifies each segment file in a tantivy folder once. tantivy offers this check only to Rust programs."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._meta: tuple[int, ...] | None = None
+        self._sound: set[tuple[object, ...]] = set()
+
+    def is_current(self) -> bool:
+        """Check whether the folder has the same segments as at the last verification."""
+        return self._meta == _state(self._folder / META)
+
+    def require_sound(self) -> None:
+        """Verify all unverified files; raise IndexBrokenError for damage."""
+        while not self.is_current():
+            meta = _state(self._folder / META)
+            try:
+                sound: set[tuple[object, ...]] = set()
+                for path in segment_files(self._folder):
+                    key = (path.name, *_state(path))
+                    if key not in self._sound:
+                        require_sound(path)
+                    sound.add(key)
+            except FileNotFoundError:
+                # If a merge has just deleted the file, meta.json has changed, so read it again.
+                if meta == _state(self._folder / META):
+                    raise
+            else:
+                self._sound, self._meta = sound, meta
+
+
+def segment_files(folder: Path) -> Iterator[Path]:
+    """Yield the files of all segments in a tantivy folder."""
+    for segment in json.loads((folder / META).read_bytes())["segments"]:
+        name = segment["segment_id"].replace("-", "")
+        yield from (path for ending in _ENDINGS if (path := folder / f"{name}.{ending}").exists())
+        if deletes := segment.get("deletes"):
+            yield folder / f"{name}.{deletes['opstamp']}.del"
+
+
+def require_sound(path: Path) -> None:
+    """Verify the checksum of a segment file; raise IndexBrokenError if it is wrong."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size < _END_BYTES:
+            raise IndexBrokenError(f"{path} was cut short")
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as raw, memoryview(raw) as view:
+            end = size - _END_BYTES - int.from_bytes(view[-8:-4], "little")
+            try:
+                if view[-4:] != _MAGIC or end < 0:
+                    raise ValueError("it has no footer")
+                if zlib.crc32(view[:end]) != json.loads(bytes(view[end:-_END_BYTES]))["crc"]:
+                    raise ValueError("its checksum is wrong")
+            except (ValueError, KeyError, TypeError) as error:
+                raise IndexBrokenError(f"{path} is damaged ({error})") from error
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    stat = path.stat()
+    return stat.st_ino, stat.st_mtime_ns, stat.st_size
+
 
 _TOKENS = "tokens"
 
 
 class InvertedIndex:
-    """The index of an embedded store, in one folder.
+    """The index of an embedded store, in one folder, which `build` creates. The index of another store is refused.
 
-    Args:
-        folder: The folder; `build` creates it.
-        store: Identifier of the store; the index of another store is refused.
-        on_merged: Called after background merges of token segments.
+    `on_merged` is called after background merges of token segments.
     """
 
     def __init__(self, folder: Path, store: str, token_bits: Sequence[int], on_merged: Callable[[], None]) -> None:
         bits = "-".join(map(str, token_bits))
         self._folder, self._store_id, self._token_bits = folder, f"{store} {LAYOUT} {bits}", token_bits
-        self._text_index = TextIndex(folder, self._store_id)
+        self.text_index = TextIndex(folder, self._store_id)
         self._token_index = TokenIndex(folder / _TOKENS, self._store_id, token_bits, on_merged)
 
     def read_applied_numbers(self) -> tuple[int, int] | None:
@@ -41,7 +533,7 @@ class InvertedIndex:
 
         Return None if one of the two is damaged or belongs to another store.
         """
-        words = self._text_index.read_applied_number()
+        words = self.text_index.read_applied_number()
         with suppress(IndexBrokenError):
             tokens = self.tokens().applied
             return None if words is None else (min(words, tokens), max(words, tokens))
@@ -54,27 +546,15 @@ class InvertedIndex:
     def verify(self) -> None:
         """Read all files; raise IndexBrokenError if a checksum is wrong."""
         with index_errors(self._folder):
-            self._text_index.verify()
+            self.text_index.verify()
             for segment in self._token_index.snapshot().segments:
                 segment.verify()
-
-    def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[ScoredId]]:
-        return self._text_index.matches(query, start, rows, is_ranked=is_ranked)
-
-    def ids(self, query: Query) -> list[str]:
-        return self._text_index.ids(query)
-
-    def are_known(self, queries: Iterable[Query]) -> list[bool]:
-        return self._text_index.are_known(queries)
-
-    def terms(self, field: str, prefix: str, most: int) -> list[str]:
-        return self._text_index.terms(field, prefix, most)
 
     def writer(self, read_entries: ReadEntries, before_main: Callable[[], object]) -> IndexWriter:
         """Return a writer; the caller must hold the write lock."""
         with index_errors(self._folder):
             self._token_index.begin()
-        return IndexWriter(self._folder, self._text_index.writer(read_entries, before_main), self._token_index)
+        return IndexWriter(self._folder, self.text_index.writer(read_entries, before_main), self._token_index)
 
     def build(self, changes: Iterable[Sequence[Change]], number: int, documents: int) -> None:
         """Build a new index in a separate folder, which then replaces the old one."""
@@ -112,7 +592,7 @@ class InvertedIndex:
         self._token_index.wait()
 
     def close(self) -> None:
-        self._text_index.close()
+        self.text_index.close()
         self._token_index.close()
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from whorl.arrays_and_batches import batches
 from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.index_terms import places_by_field
 from whorl.engine.opensearch.backfill import missing_fields_query
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient, guard_responses
 from whorl.engine.opensearch.cluster_labels import OpenSearchLabels
@@ -474,12 +475,7 @@ class OpenSearchEngine(ServerEngine):
         terms = {"terms": {"field": FIELDS, "size": _MOST_FIELDS}}
         buckets = self._client.search({"size": 0, "aggs": {"fields": terms}})["aggregations"]["fields"]["buckets"]
         pairs = sorted(bucket["key"].rpartition("\x1f")[::2] for bucket in buckets)
-        known: dict[str, dict[Kind, str]] = {"id": {Kind.KEYWORD: "id"}, "content": {Kind.TEXT: "content"}}
-        for name, kind in [("name", "KEYWORD"), *pairs]:
-            places = known.setdefault(name, {})
-            if kind == "KEYWORD":
-                places[Kind.TEXT] = name
-            places[Kind[kind]] = name
+        known = places_by_field((name, Kind[kind]) for name, kind in pairs)
         # Queries may also use the user's names for the fields "name" and "content".
         known = {self._names.name: known["name"], self._names.content: known["content"], **known}
         split = {"name"} if splits_names(self._client.mapping(WORDS) or {}) else ()
