@@ -32,11 +32,11 @@ def test_progress_reaches_all_bytes(tmp_path: Path) -> None:
     paths = [written(tmp_path / name, *rows) for name in ("a.jsonl", "b.jsonl")]
     size = sum(os.path.getsize(path) for path in paths)
     reading = InputReader(paths)
-    shares = [reading.share for _ in reading.documents()]
+    shares = [reading.byte_progress for _ in reading.documents()]
     assert shares[0] == (0, size)
     assert shares == sorted(shares)
     assert 0 < shares[2500][0] < size / 2 < shares[7500][0] < size
-    assert reading.share == (size, size)
+    assert reading.byte_progress == (size, size)
     assert reading.count == 10_000
 
 
@@ -94,8 +94,8 @@ def test_a_missing_retention_column_is_an_error(tmp_path: Path) -> None:
         list(reading.documents())
     (document,) = InputReader([path], columns=RowColumns(text="body")).documents()
     with pytest.raises(ParameterError, match=r"no date of its own.*--keep newest:COLUMN"):
-        InputReader([path], DuplicatesOptions(keep=Keep("newest"))).date(document)
-    assert InputReader([path], DuplicatesOptions(state=tmp_path)).date(document) is None
+        InputReader([path], DuplicatesOptions(keep=Keep("newest"))).dates(document)
+    assert InputReader([path], DuplicatesOptions(state=tmp_path)).dates(document) is None
 
 
 def test_texts_are_read_again(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_a_resumed_scan_deletes_unseen_documents(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         assert store.begin_scan() == ""
         store.put([entry("a", 1), entry("b", 2), entry("c", 3)], "c")
-        assert store.end_scan() == 0
+        store.end_scan()
         assert store.begin_scan() == ""
         assert store.mark_unchanged(
             [("a", sketch_digest(sketch(1)), "", None, None), ("b", b"other", "", None, None)]
@@ -150,7 +150,7 @@ def test_a_resumed_scan_deletes_unseen_documents(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         assert store.begin_scan() == "b"
         store.put([entry("d", 4)], "d")
-        assert store.end_scan() == 1
+        store.end_scan()
         assert set(held(store)) == {"a", "b", "d"}
 
 

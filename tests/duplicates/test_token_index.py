@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import astuple, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from tests.duplicates.sets import families, numbers, pair_options, sketches_of
 from whorl.duplicates import token_index
 from whorl.duplicates.options import PairOptions
-from whorl.duplicates.prefix_filter import _FilterRound
-from whorl.duplicates.prefix_lengths import JoinOptions, rounds
+from whorl.duplicates.prefix_lengths import rounds
 from whorl.duplicates.sketch_arrays import Sketches
 from whorl.duplicates.token_index import IndexedTokens, LevelMembers
 from whorl.fingerprint.compiled import kernel
@@ -26,10 +25,9 @@ def indexed_tokens(
 ) -> tuple[LevelMembers, IndexedTokens, int]:
     """Return the members of the first round, their shared hashes, and the bits of a member number."""
     one = rounds(pair_options, int(sketches.counts.max()))[0]
-    search = _FilterRound(sketches, one, JoinOptions(pair_options, most=10**6), lambda places: False)
     places = np.lexsort((np.arange(len(sketches)), sketches.sizes))
     homes = one.home_levels(sketches, sketches.sizes[places])
-    members = search._members(*search._participants(places, homes, level), level)
+    members = LevelMembers.choose(sketches, one, places, homes, level)
     member_bits = max(1, (members.indices.size - 1).bit_length())
     return members, token_index.index_tokens(sketches, members, level, member_bits, 1), member_bits
 
@@ -106,6 +104,6 @@ def test_a_mapped_file_gives_the_same_entries(tmp_path: Path, monkeypatch: pytes
             monkeypatch.setattr(f"whorl.duplicates.sketch_arrays.{name}", together)
         _, actual_tokens, _ = indexed_tokens(mapped, pair_options("jaccard", 80))
         assert actual_tokens.counts.tolist() == expected.counts.tolist()
-        for actual, there in zip(astuple(actual_tokens.entries), astuple(expected.entries), strict=True):
+        for actual, there in zip(actual_tokens.entries, expected.entries, strict=True):
             assert np.array_equal(actual, there)
     assert expected.entries.keys.size > 100

@@ -37,7 +37,7 @@ def summarised(reading: InputReader, workers: int, keep: Keep) -> list[Any]:
         pairs = [(pair.a, pair.b, pair.shares) for pair in duplicates.pairs()]
         there = [tuple(cluster.members) for cluster in duplicates.clusters(complete=True, keep=keep, new=True)]
         problems = [str(problem) for problem in reading.problems]
-        return [pairs, there, problems, reading.count, reading.share, duplicates.documents]
+        return [pairs, there, problems, reading.count, reading.byte_progress, duplicates.documents]
 
 
 @pytest.mark.slow
@@ -51,8 +51,8 @@ def test_several_processes_give_the_result_of_one(tmp_path: Path, monkeypatch: p
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr(lines, "_SPAN", 3_000)
-    monkeypatch.setattr(worker_pool, "start_method", lambda documents: method)
-    monkeypatch.setattr("whorl.duplicates.run.start_method", lambda documents: method)
+    monkeypatch.setattr(worker_pool, "start_method", lambda documents, workers: method)
+    monkeypatch.setattr("whorl.duplicates.run.start_method", lambda documents, workers: method)
     written(tmp_path / "a.jsonl", DOCUMENTS[:140])
     (tmp_path / "t.txt").write_text(DOCUMENTS[0].text)
     table = pyarrow.Table.from_pylist([{"text": document.text, "at": -1} for document in DOCUMENTS[140:]])

@@ -274,7 +274,7 @@ def _run_on_spark(command: DuplicatesCommand) -> None:
 def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
     """Find duplicates, write them as requested, and return the number of compared documents."""
     has_begun = False
-    with reading_bar(lambda: reading.share) as show:
+    with reading_bar(lambda: reading.byte_progress) as show:
 
         def progress(step: str, done: int, total: int | None) -> None:
             nonlocal has_begun
@@ -327,7 +327,7 @@ def _write_beside(
 
 def _search_options(command: DuplicatesCommand, reading: InputReader) -> DuplicatesOptions:
     """Return the options for a search of files, with a number of processes that suits the size of the files."""
-    return replace(command.search, workers=command.workers or worthwhile_workers(reading.share[1]))
+    return replace(command.search, workers=command.workers or worthwhile_workers(reading.byte_progress[1]))
 
 
 def _find_duplicates(command: DuplicatesCommand, reading: InputReader) -> AbstractContextManager[Duplicates]:
@@ -398,7 +398,7 @@ def _write(result: Duplicates, command: DuplicatesCommand, reading: InputReader)
                 shown = [f"the {preview.clusters} largest are shown; --all shows all, --output FILE.jsonl writes them"]
     lines = [f"{summary}, of {plural(result.documents, result.kind)} in all"]
     if command.clusters and not new and result.count_pairs():
-        lines.append(redundancy_line(result, reading.share[1], complete=complete, keep=keep))
+        lines.append(redundancy_line(result, reading.byte_progress[1], complete=complete, keep=keep))
     return lines + shown
 
 
@@ -434,7 +434,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     words = command.words or WORDS
     search = _search_options(command, reading)
     with (
-        reading_bar(lambda: reading.share) as show,
+        reading_bar(lambda: reading.byte_progress) as show,
         reporting(show),
         passages_among(
             reading.documents(),
@@ -472,7 +472,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
 def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -> int:
     """Find reference texts in documents, write the matches as requested, and return the number of documents."""
     search = _search_options(command, reading)
-    with reading_bar(lambda: reading.share) as show, reporting(show):
+    with reading_bar(lambda: reading.byte_progress) as show, reporting(show):
         result = find_in_documents(reading.documents(), reading.reference(), search, on_repeated=reading.note_repeated)
         report_progress("", 0)
     items = result.items()

@@ -12,9 +12,10 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,6 @@ from whorl.duplicates.worker_pool import AT_ONCE, check_documents, map_in_proces
 from whorl.errors import ParameterError
 from whorl.fingerprint.fingerprint_texts import Together, hash_together, words_and_spans
 from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.statistics.metric import Shares
 from whorl.model import Document
 from whorl.operations import DuplicatesOperation
 from whorl.request_context import report_progress, require_time
@@ -90,6 +90,10 @@ class ReferenceIndex:
         self._position_counts = np.diff(self._position_starts, append=texts.size)
         hashes, self._texts = hashes[self._position_starts], texts[self._position_starts]
         self.sizes = np.bincount(self._texts, minlength=counts.size)
+        self.members = [
+            Member(document.id, document.name, size, stays=True)
+            for document, size in zip(documents, self.sizes.tolist(), strict=True)
+        ]
         #: For each distinct hash, the start of its texts in `_texts`.
         self._starts = run_starts(hashes)
         self._counts = np.diff(self._starts, append=hashes.size)
@@ -189,35 +193,22 @@ class ReferenceIndex:
         return self._known_spans[text]
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceMatch:
+class ReferenceMatch(NamedTuple):
     """A document that contains a reference text.
 
-    Args:
+    Attributes:
         text: Index of the reference text.
         row: Index of the document in its batch; in `ReferenceMatches`, among all documents.
-        shared: Number of distinct shared shingles.
-        spans: Half-open character ranges of the longest shared passage, in the reference text and in the document.
-        passage: Beginning of that passage in the document.
+        pair: The reference text (A) and the document (B).
     """
 
     text: int
     row: int
-    document: Member
-    shared: int
-    spans: tuple[tuple[int, int], tuple[int, int]]
-    passage: str
+    pair: Pair
 
 
-@dataclass(frozen=True, slots=True)
-class MatchBatch:
-    """The matches in a batch of documents.
-
-    Args:
-        ids: Ids of the documents.
-        is_too_short: Whether each document has fewer words than a shingle.
-        matches: Documents that contain a reference text.
-    """
+class MatchBatch(NamedTuple):
+    """Ids of a batch of documents, a mask of documents with fewer words than a shingle, and the matches."""
 
     ids: list[str]
     is_too_short: npt.NDArray[np.bool_]
@@ -280,27 +271,17 @@ class _ReferenceSearch:
                 document = documents[at]
                 member = Member(document.id, document.name, sizes[at])
                 words = words_and_spans(without_numbers([document.text])[0], index.scheme)[1]
-                for number, count, *run in matches[begin:end].tolist():
-                    passage_spans = self._longest_passage(number, words, *run)
-                    passage = " ".join(document.text[slice(*passage_spans[1])][: 4 * _PASSAGE_CHARACTERS].split())[
-                        :_PASSAGE_CHARACTERS
-                    ]
-                    yield ReferenceMatch(number, at, member, count, passage_spans, passage)
-
-    def _longest_passage(
-        self, text: int, words: npt.NDArray[np.int64], first_a: int, first_b: int, run: int
-    ) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the character ranges of a passage in a reference text and in a document.
-
-        The passage has `run` shingles, and starts at shingle `first_a` of the text and `first_b` of the document.
-        `words` has the character ranges of the document's words.
-        """
-        last = run + self.index.scheme.shingle_size - 2
-        spans_a = self.index.word_spans(text)
-        return (
-            (int(spans_a[first_a, 0]), int(spans_a[first_a + last, 1])),
-            (int(words[first_b, 0]), int(words[first_b + last, 1])),
-        )
+                for number, count, first_a, first_b, run in matches[begin:end].tolist():
+                    # The passage has `run` shingles.
+                    last = run + index.scheme.shingle_size - 2
+                    in_text, in_row = (
+                        (int(spans[first, 0]), int(spans[first + last, 1]))
+                        for spans, first in ((index.word_spans(number), first_a), (words, first_b))
+                    )
+                    passage = " ".join(document.text[slice(*in_row)][: 4 * _PASSAGE_CHARACTERS].split())
+                    pair = Pair.of_counts(index.members[number], member, count, count, count)
+                    pair = pair._replace(spans=(in_text, in_row), passage=passage[:_PASSAGE_CHARACTERS])
+                    yield ReferenceMatch(number, at, pair)
 
 
 def item_of(text: Member) -> str:
@@ -346,10 +327,7 @@ class ReferenceMatches:
         on_repeated: Callable[[str], None],
     ) -> None:
         self.options = options
-        self.references = [
-            Member(document.id, document.name, size, stays=True)
-            for document, size in zip(index.documents, index.sizes.tolist(), strict=True)
-        ]
+        self.references = index.members
         self.items_in_all = len(set(map(item_of, self.references)))
         self.too_short_references = int(np.count_nonzero(index.sizes == 0))
         matches, is_too_short = list[ReferenceMatch](), [np.empty(0, np.bool_)]
@@ -360,7 +338,9 @@ class ReferenceMatches:
         ):
             for batch in match_batches:
                 require_time()
-                matches += [replace(match, row=len(ids) + match.row) for match in batch.matches]
+                for text, row, pair in batch.matches:
+                    # Replace A, which is a copy if another process has found the match.
+                    matches.append(ReferenceMatch(text, len(ids) + row, pair._replace(a=self.references[text])))
                 is_too_short.append(batch.is_too_short)
                 for document_id in ids.add(batch.ids):
                     on_repeated(document_id)
@@ -368,13 +348,17 @@ class ReferenceMatches:
             for document_id in ids.repeated_ids():
                 on_repeated(document_id)
             is_last = ids.is_last()
-        self._matches = [match for match in matches if is_last[match.row]]
+        #: Matches in the order of `pairs`.
+        self._matches = sorted(
+            (match for match in matches if is_last[match.row]),
+            key=lambda match: (-match.pair.shares.by(options.pairs.metric), match.text),
+        )
         self.documents = int(np.count_nonzero(is_last))
         self.too_short = int(np.count_nonzero(np.concatenate(is_too_short) & is_last))
 
     def pairs(self) -> Iterator[Pair]:
         """Yield each pair of a reference text (A) and a document that contains it (B), the largest share first."""
-        return map(self._pair, sorted(self._matches, key=self._order))
+        return (match.pair for match in self._matches)
 
     def items(self) -> list[ReferenceItem]:
         """Return the reference items that documents contain, at least in part; the most frequent item comes first."""
@@ -391,26 +375,17 @@ class ReferenceMatches:
     def clusters_by_document(self) -> Iterator[Cluster]:
         """Yield the clusters, but name each document only once, under the reference text with the largest share."""
         best: dict[str, ReferenceMatch] = {}
-        for match in sorted(self._matches, key=self._order):
-            best.setdefault(match.document.id, match)
+        for match in self._matches:
+            best.setdefault(match.pair.b.id, match)
         return self._clusters(best.values())
 
     def _clusters(self, matches: Iterable[ReferenceMatch]) -> Iterator[Cluster]:
-        groups: dict[int, list[ReferenceMatch]] = {}
-        for match in sorted(matches, key=self._order):
-            groups.setdefault(match.text, []).append(match)
-        for text, group in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
+        groups: dict[int, list[Pair]] = {}
+        for match in matches:
+            groups.setdefault(match.text, []).append(match.pair)
+        for text, pairs in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
             member = self.references[text]
-            itself = Pair.of_counts(member, member, member.size, member.size, member.size)
-            yield Cluster((itself, *map(self._pair, group)))
-
-    def _pair(self, match: ReferenceMatch) -> Pair:
-        pair = Pair.of_counts(self.references[match.text], match.document, match.shared, match.shared, match.shared)
-        return pair._replace(spans=match.spans, passage=match.passage)
-
-    def _order(self, match: ReferenceMatch) -> tuple[float, int]:
-        shares = Shares.of_counts(match.shared, self.references[match.text].size, match.document.size)
-        return -shares.by(self.options.pairs.metric), match.text
+            yield Cluster((Pair.of_counts(member, member, member.size, member.size, member.size), *pairs))
 
 
 def find_in_documents(
@@ -442,10 +417,6 @@ def find_in_documents(
         raise ParameterError("a search for reference texts has no state and no boilerplate, and compares words")
     documents = check_documents(documents)
     index = ReferenceIndex(list(check_documents(reference)), options.scheme, options.within)
-    search = _ReferenceSearch(index, options)
-    method = start_method(documents) if options.workers > 1 else ""
-    if method:
-        match_batches = map_in_processes(documents, search, options.scheme, options.workers, method)
-    else:
-        match_batches = search(documents)
+    search, method = _ReferenceSearch(index, options), start_method(documents, options.workers)
+    match_batches = map_in_processes(documents, search, options.scheme, options.workers, method)
     return ReferenceMatches(index, options, match_batches, on_repeated)

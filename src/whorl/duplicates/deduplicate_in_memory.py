@@ -20,7 +20,7 @@ from whorl.duplicates.verify_sketches import Pairs
 from whorl.duplicates.worker_pool import worthwhile_workers
 from whorl.errors import ParameterError
 from whorl.fingerprint.shingling import Scheme, well_formed
-from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, notes_on, require_fraction
+from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, notes_on
 from whorl.model import Document
 
 #: Methods that convert a column to a list: pyarrow, pandas and polars.
@@ -30,14 +30,12 @@ _LISTED_COLUMNS = 20
 
 @dataclass(frozen=True, slots=True)
 class DeduplicationSummary:
-    """Numbers of texts before and after deduplication.
+    """Numbers of texts before and after deduplication; sizes are in bytes of UTF-8.
 
     Args:
         too_short: Texts with fewer words than a shingle. They are kept without comparison.
         clusters: Groups of two or more near-duplicates.
         removed: Near-duplicates of a kept text.
-        text_bytes: Size of all texts in UTF-8.
-        removed_bytes: Size of the removed texts in UTF-8.
     """
 
     texts: int
@@ -170,7 +168,6 @@ class Deduplication:
                 date or number, and no text of a cluster has one.
         """
         wanted = fraction_of("threshold", threshold)
-        require_fraction("threshold", wanted)
         _warn_of(notes_on(threshold=threshold))
         if wanted < self.options.threshold:
             raise ParameterError(
@@ -202,8 +199,8 @@ def deduplicate(
         text_column: Column of the texts in a table.
         threshold: Minimum share of common shingles that makes two texts near-duplicates, in percent; a number up to 1
             is a fraction.
-        metric: Common shingles as a share of all shingles of both texts ("jaccard"), or of the smaller text's shingles
-            ("containment").
+        metric: Share that the threshold applies to: common shingles as a share of all shingles of both texts
+            ("jaccard"), or of the smaller text's shingles ("containment").
         recall: Minimum percentage of the pairs just at the threshold that the search finds; a number up to 1 is a
             fraction.
         keep: Text of a cluster to keep: "first", "longest", or according to another column of the table,
@@ -227,11 +224,9 @@ def deduplicate(
     values = _column(texts, text_column)
     if policy.is_by_value and not policy.column:
         raise ParameterError(f"keep {policy} needs a column: keep={f'{policy}:COLUMN'!r}")
-    ranks = None
-    if policy.column:
-        if _column_names(texts) is None:
-            raise ParameterError(f"keep {policy} needs a table with a column {policy.column!r}, not texts alone")
-        ranks = _column(texts, policy.column)
+    if policy.column and _column_names(texts) is None:
+        raise ParameterError(f"keep {policy} needs a table with a column {policy.column!r}, not texts alone")
+    ranks = _column(texts, policy.column) if policy.column else None
     read = [_text(row, value) for row, value in enumerate(values)]
     lengths = np.fromiter((len(text.encode()) for text in read), np.int64, len(read))
     options = DuplicatesOptions(
@@ -266,8 +261,7 @@ def _column(data: Any, name: str) -> list[Any]:
     """Return a column of a table as a list, or the texts of any other iterable."""
     if isinstance(data, str | bytes | Mapping):
         raise ParameterError(f"texts is one {type(data).__name__}, not several texts; give a list of them")
-    known = _column_names(data)
-    if known is not None:
+    if (known := _column_names(data)) is not None:
         if name not in known:
             listed = ", ".join(map(repr, known[:_LISTED_COLUMNS])) or "none"
             raise ParameterError(f"there is no column {name!r}; name one of {listed}")
@@ -283,9 +277,7 @@ def _column(data: Any, name: str) -> list[Any]:
 def _column_names(data: Any) -> list[Any] | None:
     """Return the column names of a table; None for texts."""
     # Arrow and Hugging Face call it column_names, pandas and polars columns.
-    names = getattr(data, "column_names", None)
-    if names is None:
-        names = getattr(data, "columns", None)
+    names = getattr(data, "column_names", getattr(data, "columns", None))
     return None if names is None else list(names)
 
 

@@ -29,9 +29,6 @@ _LISTED_COLUMNS = 20
 _SMALL_BYTES = 200_000_000
 
 
-def _ignore(position: int) -> None: ...
-
-
 class InputReader:
     """Reads all input files of a run, each once; counts documents and bytes, and collects problems.
 
@@ -62,7 +59,7 @@ class InputReader:
         self.count = self.repeated = 0
         self.options, self._is_rewritten = options, is_rewritten
         self.reference_columns = tuple(reference_columns)
-        self._keep, self._is_persistent = options.policy, options.state is not None
+        self._keep = options.policy
         needed = frozenset(filter(None, (self._keep.column, options.date, options.within)))
         self.columns = replace(columns, further=needed, is_text_optional=True)
         #: Columns that a later step adds. A row that already has one is an error.
@@ -77,7 +74,8 @@ class InputReader:
         self._done = self._at = 0
 
     @property
-    def share(self) -> tuple[int, int]:
+    def byte_progress(self) -> tuple[int, int]:
+        """Number of bytes read so far, and of all bytes of the input."""
         return min(self._done + self._at, self._bytes), self._bytes
 
     def reference(self) -> InputDocuments:
@@ -93,7 +91,7 @@ class InputReader:
         return InputPart(place.file, span, columns, self.options, is_reference, texts, added)
 
     def _columns_to_read(self, place: Place, *, is_reference: bool) -> tuple[RowColumns, tuple[str, ...]]:
-        """Return the columns to read from a file, and the text columns that become separate documents."""
+        """Return the columns to read from a file, and the text columns whose texts become separate documents."""
         if not is_reference:
             return replace(self.columns, further=(self.columns.further or frozenset()) | self.added), ()
         columns, names = replace(self.columns, text_option="--reference-column"), self.reference_columns
@@ -157,7 +155,7 @@ class InputReader:
                 f"no document has a date in the column {dates!r}; name another one (--date COLUMN{self._columns()})"
             )
         within = self.options.within
-        if within and not noted.has_part and self.count and not any(within in names for names in self._headers()):
+        if within and not noted.has_part and self.count and not any(within in self.columns_of(p) for p in self.places):
             raise ParameterError(
                 f"no document has a column {within!r}; name another one (--within-column COLUMN{self._columns()})"
             )
@@ -166,8 +164,8 @@ class InputReader:
         """Read files again, to return the texts of documents that are whole files. The result omits ids of rows."""
         texts: dict[str, str] = {}
         for document_id in ids:
-            if place := self._files.get(document_id):
-                read = documents_in(place.file, lambda problem: None, self.columns)
+            if file := self._files.get(document_id):
+                read = documents_in(file, lambda problem: None, self.columns)
                 texts |= {document.id: document.text for document in read if document.id == document_id}
         return texts
 
@@ -187,18 +185,16 @@ class InputReader:
         return texts
 
     @cached_property
-    def _files(self) -> dict[str, Place]:
-        return {place.file.as_posix(): place for place in self.places}
+    def _files(self) -> dict[str, File]:
+        return {place.file.as_posix(): place.file for place in self.places}
 
     @property
     def dates(self) -> Callable[[Document], float | None]:
-        return self.date if self._needs_dates or self._is_persistent else no_date
+        """Function that returns the date of a document, if a step of the run needs the dates of files."""
+        is_needed = self.options.state is not None or (self._keep.is_by_value and not self._keep.column)
+        return self._date if is_needed else no_date
 
-    @property
-    def _needs_dates(self) -> bool:
-        return self._keep.is_by_value and not self._keep.column
-
-    def date(self, document: Document) -> float | None:
+    def _date(self, document: Document) -> float | None:
         """Return the modification time of a file that is one document, in seconds since 1970; None if unknown.
 
         Raises:
@@ -207,7 +203,7 @@ class InputReader:
         try:
             return os.stat(document.id).st_mtime
         except (OSError, ValueError):
-            if not self._needs_dates:
+            if self._keep.column or not self._keep.is_by_value:
                 return None
             raise ParameterError(
                 f"{document.id!r} is one of several documents in a file, and has no date of its own; "
@@ -218,11 +214,9 @@ class InputReader:
         return f"name the column (--keep {self._keep.by}:COLUMN{self._columns()}), or --keep first or longest"
 
     def _columns(self) -> str:
-        names = sorted(set(next(self._headers(), [])) - {self.columns.text, self.columns.id_column})
+        header = next(filter(None, map(self.columns_of, self.places)), [])
+        names = sorted(set(header) - {self.columns.text, self.columns.id_column})
         return f", of {', '.join(names[:_LISTED_COLUMNS])}" if names else ""
-
-    def _headers(self) -> Iterator[list[str]]:
-        yield from filter(None, map(self.columns_of, self.places))
 
     def columns_of(self, place: Place) -> list[str]:
         """Return the columns of a file's first row; an empty list if the file has no row or cannot be read."""
@@ -248,17 +242,13 @@ class InputReader:
 
 @dataclass(slots=True)
 class ReadReport:
-    """Counts and problems of one part of the input; the reports of all parts are added up.
+    """Counts and problems of one part of the input, which belongs to `file`.
 
     Attributes:
         count: Number of documents.
-        problems: Files and rows that could not be read.
         has_worth: Whether any document has a rank by the retention policy.
-        has_date: Whether any document has a date in the given column.
         has_part: Whether any document has a value in the column `within`.
-        has_text: Whether any document has a text.
         columns: Text columns that have a text in at least one document.
-        file: The file that the part belongs to.
     """
 
     count: int = 0
@@ -278,8 +268,8 @@ class InputPart:
     Args:
         texts: Columns whose texts become separate documents; the first is also in `columns`.
         added: Columns that rows must not have, because a later step adds them.
-        at_byte: Called from time to time with the position in the file.
-        report: Counts and problems; complete when all documents have been read.
+        at_byte: Called after each group of rows with the number of bytes read so far; None for no calls.
+        report: Complete when all documents have been read.
     """
 
     file: File
@@ -289,18 +279,18 @@ class InputPart:
     is_reference: bool
     texts: tuple[str, ...] = ()
     added: frozenset[str] = frozenset()
-    at_byte: Callable[[int], None] = _ignore
+    at_byte: Callable[[int], None] | None = None
     report: ReadReport = field(default_factory=ReadReport)
 
     def __iter__(self) -> Iterator[Document]:
-        report, file = self.report, self.file.as_posix()
+        report, options, policy, file = self.report, self.options, self.options.policy, self.file.as_posix()
         report.file = file
-        options, policy = self.options, self.options.policy
         column, dates, within = policy.column, options.date, options.within
         is_whole = options.level in (Granularity.DOCUMENT, Granularity.PASSAGE)
         is_unchanged = is_whole and not (column or dates or within or self.is_reference)
+        at_byte = self.at_byte or (lambda position: None)
         for document in documents_in(
-            self.file, report.problems.append, self.columns, span=self.span, on_text_table=None, at_byte=self.at_byte
+            self.file, report.problems.append, self.columns, span=self.span, on_text_table=None, at_byte=at_byte
         ):
             report.count += 1
             report.has_text = report.has_text or bool(document.text)

@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,8 +31,6 @@ DEFAULT_THRESHOLD = fraction_of("threshold", DuplicatesOperation.threshold)
 DEFAULT_RECALL = fraction_of("recall", DuplicatesOperation.recall)
 #: Largest denominator of a threshold, so that the int64 arithmetic below does not overflow.
 _LARGEST_DENOMINATOR = 10**6
-
-
 METRICS = (Metric.JACCARD, Metric.CONTAINMENT)
 
 
@@ -75,16 +74,14 @@ class PairOptions:
             needed = -(-part * (sizes_a + sizes_b) // (whole + part))
         else:
             needed = -(-part * np.minimum(sizes_a, sizes_b) // whole)
-        at_least: Numbers = np.maximum(1, needed)
-        return at_least
+        return np.asarray(np.maximum(1, needed))
 
     def smallest_partner(self, sizes: Numbers) -> Numbers:
         """Return the minimum size of the smaller document in a pair, given the size of the larger document."""
         part, whole = self.threshold.as_integer_ratio()
         if self.metric is Metric.CONTAINMENT:
             return np.ones_like(sizes)
-        smallest: Numbers = np.maximum(1, -(-part * sizes // whole))
-        return smallest
+        return np.asarray(np.maximum(1, -(-part * sizes // whole)))
 
     @property
     def share_of_smaller(self) -> Fraction:
@@ -172,7 +169,7 @@ class Keep:
 
 def seconds_of(value: object) -> float | None:
     """Convert a field's value, or the first of its values, to seconds since 1970; return None if it is not a date."""
-    first = value[0] if isinstance(value, list | tuple) and value else value
+    first = _first_of(value)
     if isinstance(first, date):
         first = first.isoformat()
     if not isinstance(first, str):
@@ -184,12 +181,15 @@ def seconds_of(value: object) -> float | None:
 
 
 def _number(value: object) -> float | None:
-    first = value[0] if isinstance(value, list | tuple) and value else value
     try:
-        number = float(first)  # type: ignore[arg-type]
+        number = float(_first_of(value))
     except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+def _first_of(value: Any) -> Any:
+    return value[0] if isinstance(value, list | tuple) and value else value
 
 
 class Granularity(StrEnum):
@@ -206,7 +206,7 @@ class DuplicatesOptions:
     """Options of a search for near-duplicates.
 
     Args:
-        scheme: How documents outside a store are cut into words and shingles; a store has its own scheme.
+        scheme: Scheme of words and shingles for documents outside a store; a store has its own scheme.
         keep: Retention policy; its column is a property, or a field of the store. None keeps the first document.
         date: Property or field with the dates of documents; None for the dates of files.
         within: Property that must be equal in both documents of a pair. Documents without the property are compared
@@ -281,7 +281,7 @@ class DuplicatesOptions:
 
 
 def _keep_of(operation: DuplicatesOperation) -> Keep | None:
-    """Return the retention policy of an operation; None if the user named no policy and no files are rewritten."""
+    """Return the retention policy of an operation; None if the user named no policy, and no files are rewritten."""
     keep = None if operation.keep is None else Keep.parse(operation.keep)
     if keep in (Keep("newest"), Keep("oldest")):
         return Keep(operation.keep or "", operation.date or "")

@@ -14,14 +14,14 @@ from whorl.duplicates.options import Granularity
 from whorl.errors import DocumentError
 from whorl.model import Document, documents_of
 
-#: Separators of paragraphs and lines: a paragraph ends at an empty line.
+#: Separators between paragraphs, which are empty lines, and between lines.
 _BETWEEN = {
     Granularity.PARAGRAPH: re.compile(r"\r?\n(?:[^\S\r\n]*\r?\n)+"),
     Granularity.LINE: re.compile(r"\r?\n"),
 }
 #: Text without any word: only white space and punctuation.
 _NO_WORD = re.compile(r"[\s!-/:-@\[-`{-~\u2010-\u205e\u3001-\u301f]*")
-#: White space within a line, and white space with the following line break.
+#: White space within a line; white space and the line break after it.
 _BLANKS, _EMPTY_LINE = re.compile(r"[^\S\r\n]*"), re.compile(r"[^\S\r\n]*(?:\r\n|[\r\n])?")
 _TWO_LETTERS = re.compile(r"\w\w")
 
@@ -46,13 +46,11 @@ def pieces_of(document: Document, level: Granularity) -> list[Document]:
     if level not in _BETWEEN:
         return [document]
     cut = (document.text[begin:end] for begin, end, _ in pieces(document.text, level))
-    texts = [(number, text) for number, text in enumerate(cut, start=1) if text and not text.isspace()]
-    ids = [piece_id(document.id, number) for number, _ in texts]
-    count = len(texts)
-    if not count:
+    texts = {piece_id(document.id, number): text for number, text in enumerate(cut, start=1) if text.strip()}
+    if not texts:
         return []
-    properties = [document.properties] * count if document.properties else []
-    documents = documents_of(ids, [text for _, text in texts], [document.name] * count, properties)
+    properties = [document.properties] * len(texts) if document.properties else []
+    documents = documents_of([*texts], [*texts.values()], [document.name] * len(texts), properties)
     if documents is None:
         raise DocumentError(f"its id is too long: those of its {level}s would have more than is allowed")
     return documents

@@ -23,7 +23,6 @@ Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007), f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +36,6 @@ from whorl.duplicates.token_index import (
     Hashes,
     IndexedTokens,
     LevelMembers,
-    TokenEntries,
     index_tokens,
     owners_of,
 )
@@ -56,7 +54,7 @@ class CandidatePairs(NamedTuple):
 
 
 class HashBlock(NamedTuple):
-    """Documents that share a frequent hash, and that their other hashes cannot separate; sorted by size.
+    """Documents, sorted by size, that share a frequent hash; their other hashes cannot separate them.
 
     Any two of them are a candidate pair.
     """
@@ -74,19 +72,19 @@ def find_candidates(
     connects them. In an earlier round, `connect_block` gets the documents of this hash. It returns True if it has
     connected the documents; otherwise the next round compares them by more of their hashes.
     """
-    indices = np.flatnonzero(sketches.sizes > 0)
-    if options.rounds is None:
-        options = replace(options, rounds=rounds(options.pairs, int(sketches.counts.max(initial=1))))
-    for current_round in options.rounds or ():
+    indices, rounds_left = np.flatnonzero(sketches.sizes > 0), options.rounds
+    if rounds_left is None:
+        rounds_left = rounds(options.pairs, int(sketches.counts.max(initial=1)))
+    for current_round in rounds_left:
         search = _FilterRound(sketches, current_round, options, connect_block)
         yield from search.run(indices)
-        indices = search.deferred_indices()
-        if not indices.size:
+        if not search.deferred:
             return
+        indices = np.unique(np.concatenate(search.deferred))
 
 
 class _FilterRound:
-    """Finds the candidate pairs of one round, level by level, and defers the documents of too frequent hashes."""
+    """Finds the candidate pairs of one round, level by level; defers the documents that share too frequent hashes."""
 
     def __init__(
         self,
@@ -97,59 +95,28 @@ class _FilterRound:
     ) -> None:
         self._sketches, self._round, self._options = sketches, current_round, options
         self._connect_block = connect_block
-        self._deferred: list[Numbers] = []
-
-    def deferred_indices(self) -> Numbers:
-        return np.unique(np.concatenate([np.empty(0, np.int64), *self._deferred]))
+        #: Documents of too frequent hashes, for the next round.
+        self.deferred: list[Numbers] = []
 
     def run(self, indices: Numbers) -> Iterator[CandidatePairs | HashBlock]:
         sizes = self._sketches.sizes[indices]
         # Convert the sizes to a small integer type, which numpy sorts with a fast radix sort.
-        indices = indices[np.argsort(sizes.astype(np.min_scalar_type(sizes.max(initial=0))), kind="stable")]
-        levels = self._round.home_levels(self._sketches, self._sketches.sizes[indices])
+        order = np.argsort(sizes.astype(np.min_scalar_type(sizes.max(initial=0))), kind="stable")
+        indices, sizes = indices[order], sizes[order]
+        levels = self._round.home_levels(self._sketches, sizes)
         for level in np.unique(levels).tolist():
-            yield from self._compare(*self._participants(indices, levels, level), level)
+            members = LevelMembers.choose(self._sketches, self._round, indices, levels, level)
+            if members.indices.size > 1:
+                yield from self._compare(members, level)
 
-    def _participants(self, indices: Numbers, levels: Numbers, level: int) -> tuple[Numbers, Bools]:
-        """Return the documents to compare at a level, and a mask of the documents with this home level."""
-        is_home, sizes = levels == level, self._sketches.sizes[indices]
-        participates = self._round.participants(sizes, levels, level, int(sizes[is_home].min()))
-        return indices[participates], is_home[participates]
-
-    def _compare(self, indices: Numbers, is_home: Bools, level: int) -> Iterator[CandidatePairs | HashBlock]:
-        if indices.size < 2:
-            return
-        members = self._members(indices, is_home, level)
-        member_bits = max(1, (indices.size - 1).bit_length())
+    def _compare(self, members: LevelMembers, level: int) -> Iterator[CandidatePairs | HashBlock]:
+        member_bits = max(1, (members.indices.size - 1).bit_length())
         tokens = index_tokens(self._sketches, members, level, member_bits, self._options.workers)
-        index_keys, probe_keys = self._mark_prefixes(members, tokens, member_bits)
+        prefixes = members.lengths.prefixes(members.is_larger, tokens.counts, tokens.indexable)
+        index_keys, probe_keys = _prefix_keys(tokens, prefixes, member_bits)
+        # Release the memory of the other entries.
         del tokens
         yield from self._pairs(members, index_keys, probe_keys, member_bits)
-
-    def _members(self, indices: Numbers, is_home: Bools, level: int) -> LevelMembers:
-        sizes = self._sketches.sizes[indices]
-        lengths = self._round.prefix_lengths(self._sketches, indices, level)
-        return LevelMembers(
-            indices=indices,
-            lengths=lengths,
-            is_larger=is_home,
-            first=np.searchsorted(sizes, self._options.pairs.smallest_partner(sizes)),
-        )
-
-    def _mark_prefixes(self, members: LevelMembers, tokens: IndexedTokens, member_bits: int) -> tuple[Hashes, Hashes]:
-        """Return the keys (see `TokenEntries`) of all index prefixes, and of all probe prefixes."""
-        entries = tokens.entries
-        index_lengths, probe_lengths = members.lengths.prefixes(members.is_larger, tokens.counts, tokens.indexable)
-        if is_fast(entries.keys.size):
-            is_indexed, is_probed = _mark_prefixes_compiled(
-                entries, tokens.counts, index_lengths, probe_lengths, member_bits
-            )
-        else:
-            owners = owners_of(entries.keys, member_bits)
-            is_indexed, is_probed = mark_prefixes(
-                owners, entries.frequency, entries.is_indexable, index_lengths, probe_lengths
-            )
-        return entries.keys[is_indexed], entries.keys[is_probed]
 
     def _pairs(
         self, members: LevelMembers, index_keys: Hashes, probe_keys: Hashes, member_bits: int
@@ -167,9 +134,11 @@ class _FilterRound:
         for group in find_oversized_groups(hashes, counts, self._options.most):
             smaller = owners_of(index_keys[low[group].min() : (low[group] + counts[group]).max()], member_bits)
             block = np.unique(np.concatenate([larger[group], smaller]))
-            if not self._round.is_last and self._has_more_hashes(members, block):
+            lengths = PrefixLengths(*(column[block] for column in members.lengths))
+            has_more_hashes = self._round.has_more_hashes(self._sketches, members.indices[block], lengths)
+            if not self._round.is_last and has_more_hashes.any():
                 if not self._connect_block(members.indices[block]):
-                    self._deferred.append(members.indices[block])
+                    self.deferred.append(members.indices[block])
             elif self._options.spanning_only:
                 yield HashBlock(members.indices[block])
             else:
@@ -187,10 +156,6 @@ class _FilterRound:
             require_time()
             if portion.size:
                 yield _candidate_pairs(members, index_keys, low[portion], counts[portion], larger[portion], member_bits)
-
-    def _has_more_hashes(self, members: LevelMembers, which: Numbers) -> bool:
-        lengths = PrefixLengths(*(column[which] for column in members.lengths))
-        return bool(self._round.has_more_hashes(self._sketches, members.indices[which], lengths).any())
 
 
 def find_oversized_groups(hashes: npt.NDArray[Any], counts: Numbers, most: int) -> list[Numbers]:
@@ -252,20 +217,19 @@ def mark_prefixes(
     return is_indexed, is_probed
 
 
-def _mark_prefixes_compiled(
-    entries: TokenEntries, counts: Numbers, index_lengths: Numbers, probe_lengths: Numbers, member_bits: int
-) -> tuple[Bools, Bools]:
-    from whorl.duplicates.compiled_prefix_filter import mark_prefixes
+def _prefix_keys(tokens: IndexedTokens, prefixes: tuple[Numbers, Numbers], member_bits: int) -> tuple[Hashes, Hashes]:
+    """Return the keys (see `TokenEntries`) in all index prefixes, and in all probe prefixes, given their lengths."""
+    keys, frequency, is_indexable = tokens.entries
+    if is_fast(keys.size):
+        from whorl.duplicates import compiled_prefix_filter
 
-    count = entries.keys.size
-    is_indexed, is_probed = np.empty(count, np.bool_), np.empty(count, np.bool_)
-    begins, slots = np.cumsum(counts) - counts, np.empty(count, np.uint32 if count < 1 << 32 else np.int64)
-    aside = np.empty(int(counts.max(initial=0)), np.uint64)
-    mark_prefixes(
-        entries.keys, entries.frequency, entries.is_indexable, member_bits, index_lengths, probe_lengths, begins, slots,
-        aside, is_indexed, is_probed,
-    )  # fmt: skip
-    return is_indexed, is_probed
+        is_indexed, is_probed = np.empty(keys.size, np.bool_), np.empty(keys.size, np.bool_)
+        slots = np.empty(keys.size, np.uint32 if keys.size < 1 << 32 else np.int64)
+        scratch = np.cumsum(tokens.counts) - tokens.counts, slots, np.empty(tokens.counts.max(initial=0), np.uint64)
+        compiled_prefix_filter.mark_prefixes(*tokens.entries, member_bits, *prefixes, *scratch, is_indexed, is_probed)
+    else:
+        is_indexed, is_probed = mark_prefixes(owners_of(keys, member_bits), frequency, is_indexable, *prefixes)
+    return keys[is_indexed], keys[is_probed]
 
 
 def _ranks(groups: Numbers, counts: Bools) -> Numbers:

@@ -32,11 +32,11 @@ from whorl.duplicates.pieces import passage_id
 from whorl.duplicates.results_and_retention import Cluster, Member, Pair
 from whorl.duplicates.run import FILES_SCHEME, load_documents
 from whorl.duplicates.sketch_arrays import HASH, Numbers
-from whorl.duplicates.sketch_store import DocumentInfo, StoredSketches, TemporarySketchStore
+from whorl.duplicates.sketch_store import StoredSketches, TemporarySketchStore
 from whorl.duplicates.sketching import SketchBatch, bits_of, part_of
 from whorl.duplicates.worker_pool import AT_ONCE
 from whorl.errors import ParameterError
-from whorl.fingerprint.fingerprint_texts import Parts, hash_texts
+from whorl.fingerprint.fingerprint_texts import Hashed, Parts, hash_texts
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.winnowing import hashes_of_runs, mix_bits, window_minima, word_hashes
 from whorl.fingerprint.words.tokenizer import spans
@@ -106,13 +106,13 @@ class _WordReader:
             lambda ahead: hash_texts((document.text for document in ahead), self.scheme, Parts.WORDS, workers=1),
         )
         for together in batches(read, AT_ONCE):
-            documents, words = [document for document, _ in together], [hashes.words for _, hashes in together]
-            counts = np.array([len(own.starts) - 1 for own in words])
-            yield documents, self._make_batch(documents, word_hashes(words), counts)
+            yield [document for document, _ in together], self._make_batch(together)
 
-    def _make_batch(self, documents: Sequence[Document], hashes: _Hashes, counts: Numbers) -> SketchBatch:
+    def _make_batch(self, together: Sequence[tuple[Document, Hashed]]) -> SketchBatch:
+        documents, words = [document for document, _ in together], [hashes.words for _, hashes in together]
+        counts = np.array([len(own.starts) - 1 for own in words])
         columns, sizes = [], []
-        for document, own in zip(documents, np.split(hashes, np.cumsum(counts)[:-1]), strict=True):
+        for document, own in zip(documents, np.split(word_hashes(words), np.cumsum(counts)[:-1]), strict=True):
             own ^= bits_of(part_of(document, self.within))
             raw = document.text.encode()
             text = np.frombuffer(raw + bytes(-len(raw) % HASH.itemsize), HASH).astype(np.uint64, copy=False)
@@ -202,11 +202,11 @@ def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numb
             words, is_window = stream.words(texts)
             runs = hashes_of_runs(words, half)
             # The hash of a window combines the hashes of its first and last N/2 words, which may overlap.
-            of_windows = mix_bits(runs[: is_window.size] * _HALVES_FACTOR + runs[stream.window - half :])
-            is_met = _windows_around(around, stream.window - half, is_window)
-            is_met &= (of_windows >= bounds[0]) & (of_windows <= bounds[1])
-            hashes.append(of_windows[is_met])
-            windows.append(np.flatnonzero(is_met) + begin)
+            window_hashes = mix_bits(runs[: is_window.size] * _HALVES_FACTOR + runs[stream.window - half :])
+            is_sought = _windows_around(around, stream.window - half, is_window)
+            is_sought &= (window_hashes >= bounds[0]) & (window_hashes <= bounds[1])
+            hashes.append(window_hashes[is_sought])
+            windows.append(np.flatnonzero(is_sought) + begin)
         _record_sources(stream, np.concatenate(hashes), np.concatenate(windows), sources, reference_only=reference_only)
         report_progress("comparing", (part + 1) * total // parts)
     return sources
@@ -259,19 +259,12 @@ def _record_sources(
     sources[later[repeats]] = firsts[repeats] + 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _RepeatedRanges:
-    """Passages as columns: position of the first word, position of the source's first word, and length in words."""
+def _cover_windows(stream: _WordStream, sources: Numbers) -> Numbers:
+    """Combine windows to passages; return an int64 array of shape (passages, 3).
 
-    positions: Numbers
-    sources: Numbers
-    words: Numbers
-
-    def select(self, which: npt.NDArray[np.intp]) -> _RepeatedRanges:
-        return _RepeatedRanges(self.positions[which], self.sources[which], self.words[which])
-
-
-def _cover_windows(stream: _WordStream, sources: Numbers) -> _RepeatedRanges:
+    A row has the position of the passage's first word, the position of its source's first word, and its length in
+    words.
+    """
     ranges: list[tuple[int, int, int]] = []
     for texts in stream.portions():
         begin, end = stream.begins[texts.start], stream.begins[texts.stop]
@@ -292,23 +285,24 @@ def _cover_windows(stream: _WordStream, sources: Numbers) -> _RepeatedRanges:
                 ranges.append((position, source, words))
             # Skip the windows inside the passage.
             at = max(last + 1, int(np.searchsorted(windows, windows[at] + words, side="right")) - 1)
-    return _RepeatedRanges(*np.array(ranges, np.int64).reshape(-1, 3).T)
+    return np.array(ranges, np.int64).reshape(-1, 3)
 
 
 class Passages:
-    """Result of the search: repeated passages as pairs or clusters; usable while the folder with the texts exists."""
+    """Result of the search: repeated passages as pairs or clusters. Usable only while the folder of texts exists."""
 
     def __init__(
         self,
         store: TemporarySketchStore,
         stored: StoredSketches,
         stream: _WordStream,
-        ranges: _RepeatedRanges,
+        ranges: Numbers,
         scheme: Scheme,
     ) -> None:
         self._store, self._stored, self._stream, self.scheme = store, stored, stream, scheme
+        positions, sources, words = ranges.T
         # Sort passages by source and length: then repetitions of the same words are adjacent.
-        self._ranges = ranges.select(np.lexsort((ranges.positions, ranges.words, ranges.sources)))
+        self._positions, self._sources, self._words = ranges[np.lexsort((positions, words, sources))].T
         self.documents = len(stored.sketches)
         #: Number of documents with fewer words than a passage.
         self.too_short = int(np.count_nonzero(stored.sketches.counts < stream.window))
@@ -326,38 +320,32 @@ class Passages:
 
     def _groups(self) -> Numbers:
         """Return the start of each group of passages with the same source and length, and the end of the last group."""
-        sources, words = self._ranges.sources, self._ranges.words
-        return np.append(run_starts(sources, words), sources.size)
+        return np.append(run_starts(self._sources, self._words), self._sources.size)
 
     def _describe_clusters(self, order: Numbers, groups: Numbers) -> Iterator[Cluster]:
         for batch in chunks(order.tolist(), lambda at: int(groups[at + 1] - groups[at]), _YIELDED_AT_ONCE):
-            members: list[list[tuple[int, tuple[int, int], int]]] = []
+            members: list[tuple[int, list[tuple[int, list[int]]]]] = []
             for at in batch:
                 begin, end = int(groups[at]), int(groups[at + 1])
-                texts = self._stream.texts_of(np.append(self._ranges.sources[begin], self._ranges.positions[begin:end]))
+                texts = self._stream.texts_of(np.append(self._sources[begin], self._positions[begin:end]))
                 ranges = np.concatenate([self._spans[1][begin : begin + 1], self._spans[0][begin:end]])
-                members.append(
-                    [
-                        (text, span, int(self._ranges.words[begin]))
-                        for text, span in zip(texts.tolist(), map(tuple, ranges.tolist()), strict=True)
-                    ]
-                )
-            numbers = {text: int(self._stored.numbers[text]) for group in members for text, _, _ in group}
+                members.append((int(self._words[begin]), list(zip(texts.tolist(), ranges.tolist(), strict=True))))
+            numbers = {text: int(self._stored.numbers[text]) for _, group in members for text, _ in group}
             known = self._store.describe(list(numbers.values()))
-            for group in members:
-                occurrences = [self._member(known[numbers[text]], text, span, size) for text, span, size in group]
-                first, size = occurrences[0], occurrences[0].size
+            for size, group in members:
+                occurrences = []
+                for text, (start, end) in group:
+                    document_id, name, *_ = known[numbers[text]]
+                    stays = not bool(self._stream.is_new[text])
+                    occurrences.append(Member(passage_id(document_id, start, end), name, size, stays=stays))
+                first = occurrences[0]
                 yield Cluster(tuple(Pair.of_counts(first, one, size, size, size) for one in occurrences))
-
-    def _member(self, known: DocumentInfo, text: int, span: tuple[int, int], words: int) -> Member:
-        document_id, name, *_ = known
-        return Member(passage_id(document_id, *span), name, words, stays=not bool(self._stream.is_new[text]))
 
     @cached_property
     def _spans(self) -> tuple[Numbers, Numbers]:
-        ranges = self._ranges
-        firsts = np.concatenate([ranges.positions, ranges.sources])
-        lasts = firsts + np.tile(ranges.words, 2) - 1
+        """Character ranges of the passages, and of their sources; int64 arrays of shape (passages, 2)."""
+        firsts = np.concatenate([self._positions, self._sources])
+        lasts = firsts + np.tile(self._words, 2) - 1
         spans_read = np.empty((firsts.size, 2), np.int64)
         texts = self._stream.texts_of(firsts)
         order = np.argsort(texts, kind="stable")
@@ -368,4 +356,4 @@ class Passages:
                 word_spans, begin = spans(self._stream.text(text), self.scheme.profile), self._stream.begins[text]
                 spans_read[group, 0] = word_spans[firsts[group] - begin, 0]
                 spans_read[group, 1] = word_spans[lasts[group] - begin, 1]
-        return spans_read[: ranges.positions.size], spans_read[ranges.positions.size :]
+        return spans_read[: self._words.size], spans_read[self._words.size :]

@@ -8,6 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ from whorl.duplicates.worker_pool import AT_ONCE, check_documents, sketch_in_pro
 from whorl.engine.protocol import Engine, ScanBatch
 from whorl.errors import NoSketchesError, ParameterError, SchemaError
 from whorl.fingerprint.fingerprint_texts import hash_texts
-from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_of_distinct
 from whorl.model import Document, Stored
 from whorl.query.plan.fields_and_values import value_named
 from whorl.request_context import report_progress, require_time
@@ -92,14 +93,14 @@ def duplicates_among(
 
 def description_of_options(options: DuplicatesOptions) -> str:
     """Describe the options that affect the sketches in a folder. The folder refuses a run with another description."""
-    policy, within, date_column = options.policy, options.within, options.date
-    return (
-        f"files, under {options.scheme.name}"
-        + (f", by {options.level}s" if options.level != Granularity.DOCUMENT else "")
-        + (f", within {within}" if within else "")
-        + (f", with what decides on the {policy}" if policy.column else "")
-        + (f", with dates of {date_column}" if date_column else "")
+    parts = (
+        f"files, under {options.scheme.name}",
+        f"by {options.level}s" if options.level != Granularity.DOCUMENT else "",
+        f"within {options.within}" if options.within else "",
+        f"with what decides on the {options.policy}" if options.policy.column else "",
+        f"with dates of {options.date}" if options.date else "",
     )
+    return ", ".join(filter(None, parts))
 
 
 @contextmanager
@@ -145,11 +146,6 @@ def duplicates_in(
             report_progress("reading", store.count())
         store.end_scan()
 
-        def read(ids: Sequence[str]) -> Mapping[str, npt.NDArray[np.uint64]]:
-            texts = engine.texts(ids)
-            batch = hash_texts(texts.values(), engine.scheme, workers=1)
-            return {document_id: text.hashes for document_id, text in zip(texts, batch, strict=True)}
-
         def value(document: Stored, field: str) -> object:
             return value_named(field, names or {}, document.properties)
 
@@ -164,13 +160,9 @@ def duplicates_in(
                 for document_id, document in engine.documents(ids).items()
             }
 
-        duplicates = _find_duplicates(
-            store,
-            options,
-            None if options.common else read,
-            properties if policy.column or date_field else None,
-        )
-        duplicates.read_texts = texts_of(engine)
+        read = None if options.common else partial(_read_hashes, engine)
+        duplicates = _find_duplicates(store, options, read, properties if policy.column or date_field else None)
+        duplicates.read_texts = partial(_read_texts, engine)
         duplicates.gaps = engine.gaps("words")
         if options.common:
             duplicates.without_text = without
@@ -209,33 +201,26 @@ def _new_from_texts(portion: ScanBatch, store: SketchStore, engine: Engine) -> t
     digests = {key: digest.encode() for key, digest in engine.digests(list(names), of_texts=True).items()}
     known = [(key, digests[key], name, None, None) for key, name in names.items() if key in digests]
     same = store.mark_unchanged(known)
-    sketches = _whole_sketches(engine, [key for key in names if key not in same])
+    sketches: dict[str, Sketch] = {}
+    for batch in batches((key for key in names if key not in same), _TEXTS_AT_ONCE):
+        require_time()
+        sketches |= {key: sketch_of_distinct(own, FILES_SCHEME) for key, own in _read_hashes(engine, batch).items()}
     entries = [SketchEntry(key, digests.get(key, b""), sketches[key], names[key]) for key in names if key in sketches]
     return entries, len(names) - len(entries) - len(same)
 
 
-def _whole_sketches(engine: Engine, ids: Sequence[str]) -> dict[str, Sketch]:
-    sketches: dict[str, Sketch] = {}
-    for batch in batches(ids, _TEXTS_AT_ONCE):
-        require_time()
-        texts = engine.texts(batch)
-        read = hash_texts(texts.values(), engine.scheme, workers=1)
-        sketches |= {
-            document_id: hashed_text.sketch(FILES_SCHEME) for document_id, hashed_text in zip(texts, read, strict=True)
-        }
-    return sketches
+def _read_hashes(engine: Engine, ids: Sequence[str]) -> dict[str, npt.NDArray[np.uint64]]:
+    texts = engine.texts(ids)
+    read = hash_texts(texts.values(), engine.scheme, workers=1)
+    return {document_id: text.hashes for document_id, text in zip(texts, read, strict=True)}
 
 
-def texts_of(engine: Engine) -> ReadTexts:
-    """Return a function that reads texts of a store. If the store has no texts, the function returns an empty dict."""
-
-    def read(ids: Sequence[str]) -> Mapping[str, str]:
-        try:
-            return engine.texts(ids)
-        except SchemaError:
-            return {}
-
-    return read
+def _read_texts(engine: Engine, ids: Sequence[str]) -> Mapping[str, str]:
+    try:
+        return engine.texts(ids)
+    except SchemaError:
+        # The store has no texts.
+        return {}
 
 
 def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[str, str], origin: str) -> None:
@@ -269,8 +254,7 @@ def load_documents(
 ) -> None:
     """Sketch documents and put them into a temporary store; call `on_repeated` for each repeated id."""
     documents = check_documents(documents)
-    method = start_method(documents) if workers > 1 else ""
-    if method:
+    if method := start_method(documents, workers):
         sketch_batches = sketch_in_processes(documents, sketching, store, workers, method)
     else:
         sketch_batches = (sketched for _, sketched in sketching.sketch(batches(documents, AT_ONCE)))

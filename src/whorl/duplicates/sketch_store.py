@@ -66,7 +66,6 @@ _SPANNING = "links of "
 #: The hashes in use are copied to a new file when they are less than 1 / `_GARBAGE` of the file.
 _GARBAGE = 2
 
-
 #: Id, name, rank and date of a document.
 DocumentInfo: TypeAlias = tuple[str, str, float | None, float | None]
 
@@ -147,7 +146,7 @@ class PersistentSketchStore:
     def _open_hashes(self) -> int:
         """Open the file of hashes and return its descriptor; first remove unused hashes and the remains of a crash."""
         number = int(self._meta("file") or 0)
-        end, live = self._fetch_row("SELECT coalesce(max(start + count), 0), coalesce(sum(count), 0) FROM document")
+        ((end, live),) = self._rows("SELECT coalesce(max(start + count), 0), coalesce(sum(count), 0) FROM document")
         if live * _GARBAGE < end:
             number, end = self._compact(number), live
         for other in self._path.glob("hashes-*.u64"):
@@ -165,7 +164,7 @@ class PersistentSketchStore:
 
     def _compact(self, number: int) -> int:
         """Copy the hashes that belong to documents from file `number` to the next file; return that file's number."""
-        rows = self._database.execute("SELECT number, start, count FROM document ORDER BY number").fetchall()
+        rows = self._rows("SELECT number, start, count FROM document ORDER BY number")
         old = np.fromfile(self._hashes_path(number), HASH) if rows else np.empty(0, HASH)
         moved, start = [], 0
         with self._hashes_path(number + 1).open("wb") as file:
@@ -203,22 +202,14 @@ class PersistentSketchStore:
         A document is (id, digest, name, rank, date); it is unchanged if the stored digest is the same. Its name, rank
         and date are updated. If a scan sees a document twice, its id is repeated.
         """
-        digests = {document_id: digest for document_id, digest, *_ in documents}
-        scan = self._scan()
+        digests, scan = {document_id: digest for document_id, digest, *_ in documents}, self._scan()
+        known = self._select_in_batches("SELECT id, digest, scan FROM document WHERE id IN ({})", list(digests))
         unchanged = {
-            row[0]: row[2] == scan
-            for row in self._select_in_batches("SELECT id, digest, scan FROM document WHERE id IN ({})", list(digests))
-            if row[1] == digests[row[0]]
+            document_id: last_scan == scan for document_id, digest, last_scan in known if digest == digests[document_id]
         }
+        rows = [(scan, *values, document_id) for document_id, _, *values in documents if document_id in unchanged]
         with self._writing():
-            self._database.executemany(
-                "UPDATE document SET scan = ?, name = ?, worth = ?, date = ? WHERE id = ?",
-                [
-                    (scan, name, worth, date, document_id)
-                    for document_id, _, name, worth, date in documents
-                    if document_id in unchanged
-                ],
-            )
+            self._database.executemany("UPDATE document SET scan = ?, name = ?, worth = ?, date = ? WHERE id = ?", rows)
         return unchanged
 
     def put(self, entries: Sequence[SketchEntry], mark: str | None = None) -> list[str]:
@@ -229,26 +220,22 @@ class PersistentSketchStore:
         """
         # Documents with equal texts share one sketch object; write its hashes only once.
         sketches = {id(entry.sketch): entry.sketch for entry in entries}
-        hashes = {sketch_id: sketch.hashes.astype(HASH, copy=False) for sketch_id, sketch in sketches.items()}
         with self._convert_errors():
-            for batch in chunks(hashes.values(), lambda own: own.nbytes, _BYTES_AT_ONCE):
-                write_all(self._file, np.concatenate(batch))
+            for batch in chunks(sketches.values(), lambda sketch: sketch.hashes.nbytes, _BYTES_AT_ONCE):
+                write_all(self._file, np.concatenate([sketch.hashes for sketch in batch]))
             os.fsync(self._file)
         scan = self._scan()
         stored, start = {}, self._end
-        for sketch_id, own in hashes.items():
-            stored[sketch_id] = (sketches[sketch_id].size, start, own.size, sketch_key(sketches[sketch_id]))
-            start += own.size
+        for sketch_id, sketch in sketches.items():
+            stored[sketch_id] = (sketch.size, start, sketch.hashes.size, sketch_key(sketch))
+            start += sketch.hashes.size
         rows = [
             (entry.id, entry.name, entry.worth, entry.date, entry.digest, *stored[id(entry.sketch)], scan)
             for entry in entries
         ]
         ids = [entry.id for entry in entries]
-        repeated = [
-            row[0]
-            for row in self._select_in_batches("SELECT id, scan FROM document WHERE id IN ({})", ids)
-            if row[1] == scan
-        ]
+        known = self._select_in_batches("SELECT id, scan FROM document WHERE id IN ({})", ids)
+        repeated = [document_id for document_id, last_scan in known if last_scan == scan]
         with self._writing():
             self._delete_documents(ids)
             self._database.executemany(
@@ -287,14 +274,12 @@ class PersistentSketchStore:
                 self._set("mark", "")
         return mark or ""
 
-    def end_scan(self) -> int:
-        """Delete the documents not seen since the scan began; return their number."""
-        scan = self._scan()
-        deleted = [row[0] for row in self._rows("SELECT id FROM document WHERE scan <> ?", scan)]
+    def end_scan(self) -> None:
+        """Delete the documents not seen since the scan began."""
+        deleted = [row[0] for row in self._rows("SELECT id FROM document WHERE scan <> ?", self._scan())]
         with self._writing():
             self._delete_documents(deleted)
             self._database.execute("DELETE FROM meta WHERE key = 'mark'")
-        return len(deleted)
 
     def read_sketches(self) -> StoredSketches:
         numbers, sizes, starts, counts, keys, is_paired = self._columns(
@@ -311,13 +296,12 @@ class PersistentSketchStore:
             self._database.executemany("UPDATE document SET key = ? WHERE number = ?", keys)
 
     def count(self) -> int:
-        return int(self._fetch_row("SELECT count(*) FROM document")[0])
+        return int(self._rows("SELECT count(*) FROM document")[0][0])
 
     def describe(self, numbers: Collection[int]) -> dict[int, DocumentInfo]:
-        rows = self._select_in_batches(
-            "SELECT number, id, name, worth, date FROM document WHERE number IN ({})", list(numbers)
-        )
-        return {row[0]: (row[1], row[2], row[3], row[4]) for row in rows}
+        statement = "SELECT number, id, name, worth, date FROM document WHERE number IN ({})"
+        rows = self._select_in_batches(statement, list(numbers))
+        return {number: (document_id, name, worth, date) for number, document_id, name, worth, date in rows}
 
     # Pairs.
 
@@ -337,10 +321,8 @@ class PersistentSketchStore:
         with self._writing():
             # Delete all stored pairs first: exact verification may have rejected some of them.
             self._database.execute("DELETE FROM pair")
-            self._database.executemany(
-                "INSERT INTO pair VALUES (?, ?, ?, ?, ?)",
-                zip(*(column.tolist() for column in columns), strict=True),
-            )
+            rows = zip(*(column.tolist() for column in columns), strict=True)
+            self._database.executemany("INSERT INTO pair VALUES (?, ?, ?, ?, ?)", rows)
             self._database.execute(
                 f"UPDATE document SET is_paired = CASE WHEN is_paired IN ({_NEW}, {_PAIRED_AND_NEW}) "
                 f"THEN {_PAIRED_AND_NEW} ELSE {_PAIRED} END"
@@ -380,9 +362,6 @@ class PersistentSketchStore:
             while rows := cursor.fetchmany(_ROWS_AT_ONCE):
                 parts.append(np.array(rows, np.int64))
         return [np.ascontiguousarray(column) for column in np.concatenate(parts).T]
-
-    def _fetch_row(self, statement: str, *values: str | int) -> tuple:  # type: ignore[type-arg]
-        return self._rows(statement, *values)[0]
 
     def _meta(self, key: str) -> str | None:
         rows = self._rows("SELECT value FROM meta WHERE key = ?", key)
@@ -433,15 +412,10 @@ def sketch_key(sketch: Sketch) -> int:
 
 def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None = None) -> None:
     """Write numbers at the current position of a file, or at the offset `at`, counted in numbers."""
-    view = numbers.astype(HASH, copy=False).view(np.uint8).data
-    begin = None if at is None else at * HASH.itemsize
-    while view:
-        if begin is None:
-            written = os.write(descriptor, view)
-        else:
-            written = os.pwrite(descriptor, view, begin)
-            begin += written
-        view = view[written:]
+    left, done = numbers.astype(HASH, copy=False).view(np.uint8).data, 0
+    while left:
+        written = os.write(descriptor, left) if at is None else os.pwrite(descriptor, left, at * HASH.itemsize + done)
+        left, done = left[written:], done + written
 
 
 class TemporarySketchStore:
@@ -545,8 +519,7 @@ class TemporarySketchStore:
     def begin_scan(self) -> str:
         return ""
 
-    def end_scan(self) -> int:
-        return 0
+    def end_scan(self) -> None: ...
 
     def mark_unchanged(
         self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
@@ -630,7 +603,7 @@ _FIRST_SEARCH = 1 << 14
 
 
 class IdFile(_StringFile):
-    """Ids of documents in the order of the input; finds repeated ids with 16 bytes of memory per id."""
+    """File of the ids of documents, in the order of the input. Finds repeated ids with 16 bytes of memory per id."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -658,38 +631,32 @@ class IdFile(_StringFile):
 
     def repeated_ids(self) -> list[str]:
         """Return the repeated ids that `add` has not yet returned."""
-        later = self._find_repeated()
-        repeated = self.read_strings(later[later >= self._searched].tolist())
+        later = sorted(
+            (index, document_id)
+            for document_id, indices in self._occurrences().items()
+            for index in indices[1:]
+            if index >= self._searched
+        )
         self._searched = self._count
-        return repeated
+        return [document_id for _, document_id in later]
 
     def is_last(self) -> npt.NDArray[np.bool_]:
+        """Return a mask of the documents, without documents whose id a later document repeats."""
         is_last = np.ones(self._count, np.bool_)
-        if (later := self._find_repeated()).size:
-            # The dictionary keeps the last document of each id.
-            last_indices = dict(zip(self.read_strings(later.tolist()), later.tolist(), strict=True))
-            is_last[self._indices_of(last_indices.keys())] = False
-            is_last[list(last_indices.values())] = True
+        superseded = [index for indices in self._occurrences().values() for index in indices[:-1]]
+        is_last[np.array(superseded, np.int64)] = False
         return is_last
 
-    def _find_repeated(self) -> Numbers:
+    def _occurrences(self) -> dict[str, list[int]]:
+        """Return the indices of each repeated id, ascending; a few other ids have a single index."""
         identities = np.concatenate(self._identities)
         ascending = np.sort(identities)
         repeated = ascending[1:][ascending[1:] == ascending[:-1]]
-        if not repeated.size:
-            return np.empty(0, np.int64)
-        # Two different ids may have one hash, so compare the ids themselves.
-        is_repeated = repeated[np.minimum(np.searchsorted(repeated, identities), repeated.size - 1)] == identities
-        indices = np.flatnonzero(is_repeated).tolist()
-        seen, later = set[str](), list[int]()
-        for index, document_id in zip(indices, self.read_strings(indices), strict=True):
-            if document_id in seen:
-                later.append(index)
-            seen.add(document_id)
-        return np.array(later, np.int64)
-
-    def _indices_of(self, ids: Collection[str]) -> Numbers:
-        identities = np.concatenate(self._identities)
-        indices = np.flatnonzero(np.isin(identities, np.fromiter(map(hash, ids), np.int64, len(ids)))).tolist()
-        known = zip(indices, self.read_strings(indices), strict=True)
-        return np.array([index for index, document_id in known if document_id in ids], np.int64)
+        occurrences: dict[str, list[int]] = {}
+        if repeated.size:
+            is_repeated = repeated[np.minimum(np.searchsorted(repeated, identities), repeated.size - 1)] == identities
+            indices = np.flatnonzero(is_repeated).tolist()
+            # Two different ids may have one hash, so compare the ids themselves.
+            for index, document_id in zip(indices, self.read_strings(indices), strict=True):
+                occurrences.setdefault(document_id, []).append(index)
+        return occurrences

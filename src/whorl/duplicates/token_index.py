@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import run_starts
-from whorl.duplicates.prefix_lengths import PrefixLengths
+from whorl.duplicates.prefix_lengths import PrefixLengths, Round
 from whorl.duplicates.sketch_arrays import Numbers, Sketches
 from whorl.duplicates.verify_sketches import is_fast, run_in_threads, split_evenly
 from whorl.request_context import require_time
@@ -40,9 +40,7 @@ _BUFFER_ENTRIES = 1 << 19
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelMembers:
-    """Documents that are compared at one level (its members), ordered by size.
-
-    The position in this order is the member number.
+    """Documents that are compared at one level (its members), ordered by size. A member's position is its number.
 
     Attributes:
         indices: Index of each member among all documents.
@@ -56,9 +54,17 @@ class LevelMembers:
     is_larger: Bools
     first: Numbers
 
+    @classmethod
+    def choose(cls, sketches: Sketches, one: Round, indices: Numbers, home_levels: Numbers, level: int) -> LevelMembers:
+        """Choose the members of a level among documents that are ordered by size, given their home levels."""
+        is_home, sizes = home_levels == level, sketches.sizes[indices]
+        chosen = one.participants(sizes, home_levels, level, int(sizes[is_home].min()))
+        sizes, first = sizes[chosen], one.pair_options.smallest_partner(sizes[chosen])
+        lengths = one.prefix_lengths(sketches, indices[chosen], level)
+        return cls(indices[chosen], lengths, is_home[chosen], np.searchsorted(sizes, first))
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TokenEntries:
+
+class TokenEntries(NamedTuple):
     """Entries of the index, one for each hash of a member.
 
     Attributes:
@@ -70,9 +76,6 @@ class TokenEntries:
     keys: Hashes
     frequency: npt.NDArray[np.int32]
     is_indexable: Bools
-
-    def select(self, which: Bools) -> TokenEntries:
-        return TokenEntries(self.keys[which], self.frequency[which], self.is_indexable[which])
 
 
 class IndexedTokens(NamedTuple):
@@ -106,7 +109,8 @@ def index_tokens(
         if number * _PRUNINGS // ranges > (number - 1) * _PRUNINGS // ranges:
             is_open = sweep.prune()
             for at, portion in enumerate(portions):
-                portions[at] = portion.select(is_open[owners_of(portion.keys, member_bits)])
+                is_left = is_open[owners_of(portion.keys, member_bits)]
+                portions[at] = TokenEntries(*(column[is_left] for column in portion))
     return IndexedTokens(_join_entries(portions), sweep.shared, sweep.shared_indexable)
 
 
@@ -200,9 +204,8 @@ class _TokenSweep:
         begins = ends + np.concatenate([before[:, 1:], before[:, :1]], axis=1)
         run_in_threads(partial(self._distribute, entries), zip(taken, begins, strict=True))
         del taken
-        keys = np.empty(total, np.uint64)
         ends = np.append(ends[1:], 0)
-        columns = keys, np.empty(total, np.int32), np.empty(total, np.bool_)
+        columns = TokenEntries(np.empty(total, np.uint64), np.empty(total, np.int32), np.empty(total, np.bool_))
         return run_in_threads(
             partial(self._select_entries, entries, ends, columns), split_evenly(ends[:-1], self._workers)
         )
@@ -232,12 +235,7 @@ class _TokenSweep:
             distribute(block, self._bits, begins, entries)
 
     def _select_entries(
-        self,
-        entries: Hashes,
-        ends: Numbers,
-        columns: tuple[Hashes, npt.NDArray[np.int32], Bools],
-        first: int,
-        upto: int,
+        self, entries: Hashes, ends: Numbers, columns: TokenEntries, first: int, upto: int
     ) -> TokenEntries:
         from whorl.duplicates.compiled_prefix_filter import select_shared
 
@@ -245,10 +243,8 @@ class _TokenSweep:
         begin = int(ends[first - 1]) if first else 0
         is_larger = self._members.is_larger
         count = select_shared(entries, self._bits, ends, first, upto, self._last_indexable, is_larger, heads, *columns)
-        portion = slice(begin, begin + count)
-        keys, frequencies, indexable = columns
         # Copy, to release the larger buffers.
-        return TokenEntries(keys[portion].copy(), frequencies[portion].copy(), indexable[portion].copy())
+        return TokenEntries(*(column[begin : begin + count].copy() for column in columns))
 
 
 def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes, member_bits: int) -> TokenEntries:
@@ -272,17 +268,17 @@ def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes,
 
 
 def _join_entries(portions: list[TokenEntries]) -> TokenEntries:
-    """Concatenate the entries of several batches. Empties the list, so that memory holds few copies."""
-    keys, frequency = [portion.keys for portion in portions], [portion.frequency for portion in portions]
-    is_indexable = [portion.is_indexable for portion in portions]
+    """Concatenate the entries of several batches, of which there is at least one. Empties the list.
+
+    Each part is released when it is copied, so that memory holds few copies.
+    """
+    columns = [list(column) for column in zip(*portions, strict=True)]
     portions.clear()
-    return TokenEntries(
-        _concatenate(keys, np.uint64), _concatenate(frequency, np.int32), _concatenate(is_indexable, np.bool_)
-    )
+    return TokenEntries(*map(_concatenate, columns))
 
 
-def _concatenate(parts: list[npt.NDArray[Any]], of: type[np.generic]) -> npt.NDArray[Any]:
-    joined, at = np.empty(sum(part.size for part in parts), of), 0
+def _concatenate(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    joined, at = np.empty(sum(part.size for part in parts), parts[0].dtype), 0
     parts.reverse()
     while parts:
         part = parts.pop()

@@ -47,7 +47,7 @@ def worthwhile_workers(size: int) -> int:
 
 @runtime_checkable
 class DivisibleDocuments(Protocol):
-    """Documents that can be read in parts by several processes."""
+    """Documents that several processes can read in parts."""
 
     @property
     def is_portable(self) -> bool: ...
@@ -55,12 +55,12 @@ class DivisibleDocuments(Protocol):
     def __iter__(self) -> Iterator[Document]: ...
 
     def parts(self) -> Iterator[Any]:
-        """Yield parts: iterables of documents. The `report` of a part is complete when the part has been read."""
+        """Yield parts, which are iterables of documents. The `report` of a part is complete after reading the part."""
 
     def note(self, report: ReadReport) -> None: ...
 
     def finish(self) -> None:
-        """Report the errors that concern all parts. The caller must have read the last part."""
+        """Report the errors of the input as a whole. Call this method after reading the last part."""
 
 
 def check_documents(documents: Iterable[Document]) -> Iterable[Document]:
@@ -71,8 +71,10 @@ def check_documents(documents: Iterable[Document]) -> Iterable[Document]:
     return documents if isinstance(documents, DivisibleDocuments) else documents_only(documents)
 
 
-def start_method(documents: Iterable[Document]) -> str:
-    """Return the fastest safe method to start worker processes: "fork" or "spawn"; "" if neither works."""
+def start_method(documents: Iterable[Document], workers: int) -> str:
+    """Return the fastest safe method to start worker processes, "fork" or "spawn"; "" to work in this process."""
+    if workers < 2:
+        return ""
     if sys.platform == "linux" and threading.active_count() == 1:
         return "fork"
     # A spawned process has neither the standard input nor the objects of this process. It can read only portable
@@ -94,8 +96,10 @@ def map_in_processes(
     Raises:
         StoreError: A process has died or cannot write.
     """
-    fast = kernel_if_ready(scheme)
-    if fast:
+    if not method:
+        yield from work(documents)
+        return
+    if fast := kernel_if_ready(scheme):
         # Load the kernel before forking, so that the child processes inherit it.
         give_back(fast)
     parts = documents.parts() if isinstance(documents, DivisibleDocuments) else batches(documents, _DOCUMENTS_SENT)
@@ -167,10 +171,9 @@ def sketch_in_processes(
 
 @dataclass(slots=True)
 class _HashWriter:
-    """Work of a process: sketches documents, and writes their hashes into a file that all processes share.
+    """Sketches documents in a worker process, and writes their hashes into a file that all processes share.
 
-    `end` is the number of hashes in the file. The processes share it, and each reserves a range of the file under its
-    lock.
+    `end` is the number of hashes in the file, in shared memory. Each process locks it to reserve a range of the file.
     """
 
     sketching: SketchMaker
