@@ -62,10 +62,9 @@ def find_pairs(
         sketches.scheme, sketches.sizes[indices], sketches.starts[indices], sketches.counts[indices], sketches.hashes
     )
     is_new = ~is_known[indices]
-    batches_found: list[Pairs] = []
-    count = len(known)
     if not is_new.any():
         return known
+    batches_found, count = list[Pairs](), len(known)
     spanning = _SpanningPairs(compared, options.pairs, is_new)
     if options.spanning_only:
         # Convert the indices of known pairs, among all documents, to indices among the compared documents.
@@ -110,11 +109,11 @@ class _SpanningPairs:
         self._components.join(pairs.a, pairs.b)
 
     def among_candidates(self, a: Numbers, b: Numbers, workers: int) -> Iterator[Pairs]:
-        """Yield spanning pairs among the candidate pairs of `a` and `b`.
+        """Yield spanning pairs among candidate pairs; `a` and `b` have the two documents of each candidate pair.
 
-        Each document of `a` is compared with one of its candidates in `b`, then with two more, then with four, and so
-        on, but never with a document of its own component. So n near-copies take about n comparisons. Equal elements of
-        `a` must be adjacent.
+        The method compares each document of `a` with one of its candidates in `b`, then with two more, then with four,
+        and so on, but never with a document of its own component. So n near-copies take about n comparisons. Equal
+        elements of `a` must be adjacent.
         """
         most = 1
         while a.size:
@@ -135,9 +134,9 @@ class _SpanningPairs:
                 yield self._verify_unconnected(np.repeat(rows, others.size), np.tile(others, rows.size))
 
     def probe_block(self, hash_block: Numbers) -> tuple[list[Pairs], bool]:
-        """Try to find the spanning pairs within a block cheaply; return the pairs, and whether the block is finished.
+        """Try to find the spanning pairs of a block by few comparisons; return pairs, and whether these are all.
 
-        If most documents of the block are near-copies of each other, one comparison per document is about enough. The
+        If most documents of the block are near-copies of each other, about one comparison per document is enough. The
         method gives up in two cases: a sample shows that the documents share only boilerplate, or too many comparisons
         remain. The search must then separate the documents by more of their hashes.
         """
@@ -151,10 +150,8 @@ class _SpanningPairs:
             if 2 * np.count_nonzero(self._components.find(sample) == self._components.find(middle)) < sample.size:
                 return batches_found, False
             batches_found += self._with_pivots(hash_block)
-        if (
-            sum(outside.size * others.size for outside, others in self._products_left(hash_block))
-            > _PIVOTS * hash_block.size
-        ):
+        left = sum(outside.size * others.size for outside, others in self._products_left(hash_block))
+        if left > _PIVOTS * hash_block.size:
             return batches_found, False
         return batches_found + list(self.within_block(hash_block)), True
 

@@ -127,11 +127,11 @@ def frequent_hashes(sketches: Sketches, indices: Numbers, limit: int) -> _Hashes
 
 def _without_hashes(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[np.bool_]) -> Sketches:
     """Write the sketches to a temporary file without the common hashes, and return these shorter sketches."""
-    indices, counts = np.arange(len(sketches)), np.zeros(len(sketches), np.int64)
+    counts = np.zeros(len(sketches), np.int64)
     if not common.size:
         return sketches
     with tempfile.TemporaryFile(prefix="whorl-rest-") as file:
-        for portion in chunks(indices.tolist(), lambda index: int(sketches.counts[index]), _AT_ONCE):
+        for portion in chunks(range(len(sketches)), lambda index: int(sketches.counts[index]), _AT_ONCE):
             require_time()
             documents = np.array(portion, np.int64)
             hashes, owners = sketches.copy_hashes(documents, np.zeros_like(documents), sketches.counts[documents])

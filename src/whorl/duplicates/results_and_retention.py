@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain, islice, repeat, zip_longest
+from itertools import accumulate, islice, repeat, zip_longest
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -224,9 +224,8 @@ class Duplicates:
         numbers = self._stored.numbers[indices].tolist()
         known = self._store.describe(numbers)
         ids, names = [known[number][0] for number in numbers], [known[number][1] for number in numbers]
-        return PairColumns(
-            ids, names, self._stored.sketches.sizes[indices], inverse[: a.size], inverse[a.size :], shared
-        )
+        of_a, of_b = np.split(inverse, 2)
+        return PairColumns(ids, names, self._stored.sketches.sizes[indices], of_a, of_b, shared)
 
     def _sort_by_similarity(self, pairs: Pairs, firsts: Numbers) -> Iterator[Pairs]:
         """Yield batches of pairs, the most similar first; add a pair of each document of `firsts` with itself.
@@ -234,13 +233,14 @@ class Duplicates:
         The pair of a document with itself represents the pairs among its exact copies. If the search ignored
         boilerplate, the order depends on the texts without it.
         """
-        is_ignored = self.residual is not None and self.residual.options.is_ignored
-        compared = self.residual.sketches if self.residual is not None and is_ignored else self._stored.sketches
+        whole = compared = self._stored.sketches
+        if self.residual is not None and self.residual.options.is_ignored:
+            compared = self.residual.sketches
         together = Pairs.concatenate([pairs, measure_pairs(compared, firsts, firsts)])
         order = np.lexsort((together.b, together.a, -together.jaccard))
         for at in range(0, order.size, _PAIRS_AT_ONCE):
             batch = together.select(order[at : at + _PAIRS_AT_ONCE])
-            yield measure_pairs(self._stored.sketches, batch.a, batch.b) if is_ignored else batch
+            yield batch if compared is whole else measure_pairs(whole, batch.a, batch.b)
 
     def _describe_pairs(self, pairs: Pairs, firsts: Numbers, *, new: bool = False) -> Iterator[Pair]:
         for batch in self._sort_by_similarity(pairs, firsts):
@@ -260,9 +260,9 @@ class Duplicates:
         return [Shares.of_counts(*pair_counts) for pair_counts in counts]
 
     def _expand_copies(self, pairs: Pairs, *, new: bool) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
-        """Expand each pair of documents to the pairs of all their exact copies, in batches.
+        """Yield the pairs of all exact copies of the two documents of each pair, in batches.
 
-        Yields three arrays: both documents of each resulting pair, and the index in `pairs` of the original pair.
+        A batch is three arrays: both documents of each new pair, and the index of the original pair in `pairs`.
         """
         counts_b = self._copies_of(pairs.b)[1]
         counts = self._copies_of(pairs.a)[1] * counts_b
@@ -279,7 +279,7 @@ class Duplicates:
             yield np.minimum(one, other), np.maximum(one, other), rows
 
     def _copy(self, indices: Numbers, which: Numbers) -> Numbers:
-        """Return an exact copy of each document; `which` has the numbers of the copies, from 0 for each document."""
+        """Return one exact copy of each document. The copies of a document are numbered from 0; `which` has numbers."""
         begins, counts = self._copies_of(indices)
         copies = indices.copy()
         copied = np.flatnonzero(counts > 1)
@@ -342,10 +342,8 @@ class Duplicates:
                     copied = group[self._copies_of(group)[1] > 1]
                     pairs = self._describe_pairs(self._pairs.select(inside[begin:end]), copied)
                 matches = zip(member_indices, islice(counts, len(member_indices)), strict=True)
-                matches_of_cluster = (
-                    Pair.of_counts(members[head], members[index], *shared) for index, shared in matches
-                )
-                yield Cluster(tuple(matches_of_cluster), tuple(pairs), ordered)
+                of_head = (Pair.of_counts(members[head], members[index], *shared) for index, shared in matches)
+                yield Cluster(tuple(of_head), tuple(pairs), ordered)
 
     def clusters_in_columns(self, *, complete: bool = False, new: bool = False) -> Iterator[ClusterColumns]:
         """Yield the clusters as columns, in batches; faster than `clusters`. `is_counted` must be true."""
@@ -380,17 +378,17 @@ class Duplicates:
     def _versions(self, groups: Sequence[Numbers], members: Mapping[int, Member]) -> Iterator[tuple[Version, ...]]:
         orders = []
         for group in groups:
-            own = [members[index] for index in group.tolist()]
-            orders.append(group[version_order([member.date for member in own], [member.size for member in own])])
+            documents = [members[index] for index in group.tolist()]
+            dates, sizes = [member.date for member in documents], [member.size for member in documents]
+            orders.append(group[version_order(dates, sizes)])
         before, after = (np.concatenate([order[part] for order in orders]) for part in (np.s_[:-1], np.s_[1:]))
         measured = measure_pairs(self._stored.sketches, before, after)
         parts = (part.tolist() for part in (before, after, measured.shared, measured.low, measured.high))
-        matches = zip(*parts, self._residual_shares(before, after), strict=True)
+        counts = zip(*parts, self._residual_shares(before, after), strict=True)
+        pairs = (Pair.of_counts(members[a], members[b], *shared) for a, b, *shared in counts)
         for order in orders:
-            pairs = (
-                Pair.of_counts(members[a], members[b], *counts) for a, b, *counts in islice(matches, len(order) - 1)
-            )
-            yield tuple(map(Version, (members[index] for index in order.tolist()), chain([None], pairs)))
+            own = [None, *islice(pairs, order.size - 1)]
+            yield tuple(map(Version, (members[index] for index in order.tolist()), own))
 
     def _labels(self, *, complete: bool, new: bool, keep: Keep | None) -> Numbers:
         """Return each document's cluster label: the index of the document that represents its group."""
@@ -464,18 +462,15 @@ def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
         for version in batch:
             text = texts.get(version.member.id)
             after = None if text is None else (text, words_of(text, scheme))
-            if version.match is None or before is None or after is None:
-                versions.append(version)
-            else:
+            if version.match is not None and before is not None and after is not None:
                 comparison, lost, added = compare_versions(before, after, scheme)
                 a, b = version.match.a, version.match.b
                 # Skip a document of a store if it has changed since the comparison.
                 if (comparison.a.shingles, comparison.b.shingles) == (a.size, b.size):
                     shared = comparison.shared_shingles
                     match = Pair.of_counts(a, b, shared, shared, shared)
-                    versions.append(replace(version, match=match, added=added, lost=lost))
-                else:
-                    versions.append(version)
+                    version = replace(version, match=match, added=added, lost=lost)
+            versions.append(version)
             before = after
     return replace(cluster, versions=tuple(versions))
 
@@ -499,7 +494,7 @@ def version_order(dates: Sequence[float | None], sizes: Sequence[int]) -> list[i
 def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, OwnText, OwnText]:
-    """Compare two versions of a text; return the comparison, the old version's own words, and the new version's."""
+    """Compare two versions of a text; return the comparison, and the own words of the old and of the new version."""
     # A comparison may miss repeated text in its second text, so compare in both directions.
     forward = compare_words(before[1], after[1], scheme)
     backward = compare_words(after[1], before[1], scheme)

@@ -17,13 +17,11 @@ from whorl.duplicates.sketch_arrays import Numbers
 from whorl.fingerprint.fingerprint_texts import Together, hash_together
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_of_distinct
+from whorl.fingerprint.winnowing import mix_bits
 from whorl.model import Document
 
-#: Odd factors that mix bits without loss: the golden ratio, and two factors of murmur3.
-_SIZE_FACTOR, _HASH_FACTOR = (
-    np.uint64(0x9E3779B97F4A7C15),
-    (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)),
-)
+#: Odd factor, from the golden ratio, that mixes bits without loss.
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +71,8 @@ class SketchBatch:
         sketches: dict[tuple[int, int], Sketch] = {}
         numbers = zip(self.sizes.tolist(), self.starts.tolist(), self.counts.tolist(), strict=True)
         worths, dates = (list(map(number_or_none, column.tolist())) for column in (self.worths, self.dates))
-        for document_id, name, worth, date, digest, (size, start, count) in zip(
-            self.ids, self.names, worths, dates, digests, numbers, strict=True
-        ):
+        columns = (self.ids, self.names, worths, dates, digests, numbers)
+        for document_id, name, worth, date, digest, (size, start, count) in zip(*columns, strict=True):
             sketch = sketches.setdefault((start, count), Sketch(scheme, size, self.hashes[start : start + count]))
             yield SketchEntry(document_id, digest, sketch, name, worth, date)
 
@@ -118,8 +115,8 @@ class Sketching:
         distinct = (_distinct(batch, self.within) for batch in portions)
         read = with_made(distinct, lambda ahead: hash_together((batch.texts for batch in ahead), self.scheme))
         for batch, together in read:
-            separated = _separate_parts(together, batch.parts)
-            yield batch.documents, self._make_batch(batch.documents, separated, batch.text_indices)
+            _separate_parts(together, batch.parts)
+            yield batch.documents, self._make_batch(batch.documents, together, batch.text_indices)
 
     def _make_batch(self, documents: Sequence[Document], batch: Together, text_indices: Numbers) -> SketchBatch:
         hashes, counts = _retained_hashes(batch, self.sketch_scheme)
@@ -143,8 +140,7 @@ class _Distinct(NamedTuple):
     """The distinct texts of a batch of documents.
 
     Attributes:
-        texts: Distinct texts. If several parts of the collection (see `part_of`) contain a text, it occurs once per
-            part.
+        texts: Distinct texts. A text that several parts of the collection contain (see `part_of`) occurs once per part.
         parts: Part of the collection for each text.
         text_indices: Index of each document's text in `texts`.
     """
@@ -187,14 +183,14 @@ def no_date(document: Document) -> float | None:
     return None
 
 
-def _separate_parts(batch: Together, parts: Sequence[str]) -> Together:
+def _separate_parts(batch: Together, parts: Sequence[str]) -> None:
+    """Change the hashes of texts in place, so that texts of different parts of the collection share no hash."""
     ends = np.cumsum(batch.sizes)
     for part, end, size in zip(parts, ends.tolist(), batch.sizes.tolist(), strict=True):
         if part:
             own = batch.hashes[end - size : end]
             own ^= bits_of(part)
             own.sort()
-    return batch
 
 
 def _retained_hashes(batch: Together, scheme: SketchScheme) -> tuple[npt.NDArray[np.uint64], Numbers]:
@@ -206,12 +202,8 @@ def _retained_hashes(batch: Together, scheme: SketchScheme) -> tuple[npt.NDArray
 
 
 def _keys(hashes: npt.NDArray[np.uint64], counts: Numbers, sizes: Numbers) -> Numbers:
-    mixed = hashes + _SIZE_FACTOR
-    for factor in _HASH_FACTOR:
-        mixed ^= mixed >> np.uint64(33)
-        mixed *= factor
-    mixed ^= mixed >> np.uint64(33)
-    sums = np.append(np.uint64(0), np.cumsum(mixed))
+    """Return a 64-bit hash of each document's hashes, which are grouped by document, and of its size."""
+    sums = np.append(np.uint64(0), np.cumsum(mix_bits(hashes + _FACTOR)))
     ends = np.cumsum(counts)
-    keys: npt.NDArray[np.uint64] = sums[ends] - sums[ends - counts] + sizes.astype(np.uint64) * _SIZE_FACTOR
+    keys: npt.NDArray[np.uint64] = sums[ends] - sums[ends - counts] + sizes.astype(np.uint64) * _FACTOR
     return keys.view(np.int64)

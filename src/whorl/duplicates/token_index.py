@@ -110,7 +110,7 @@ def index_tokens(
             is_open = sweep.prune()
             for at, portion in enumerate(portions):
                 is_left = is_open[owners_of(portion.keys, member_bits)]
-                portions[at] = TokenEntries(*(column[is_left] for column in portion))
+                portions[at] = TokenEntries._make(column[is_left] for column in portion)
     return IndexedTokens(_join_entries(portions), sweep.shared, sweep.shared_indexable)
 
 
@@ -244,7 +244,7 @@ class _TokenSweep:
         is_larger = self._members.is_larger
         count = select_shared(entries, self._bits, ends, first, upto, self._last_indexable, is_larger, heads, *columns)
         # Copy, to release the larger buffers.
-        return TokenEntries(*(column[begin : begin + count].copy() for column in columns))
+        return TokenEntries._make(column[begin : begin + count].copy() for column in columns)
 
 
 def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes, member_bits: int) -> TokenEntries:
@@ -268,13 +268,10 @@ def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes,
 
 
 def _join_entries(portions: list[TokenEntries]) -> TokenEntries:
-    """Concatenate the entries of several batches, of which there is at least one. Empties the list.
-
-    Each part is released when it is copied, so that memory holds few copies.
-    """
+    """Concatenate the entries of at least one batch. Empties the list, so that memory holds few copies."""
     columns = [list(column) for column in zip(*portions, strict=True)]
     portions.clear()
-    return TokenEntries(*map(_concatenate, columns))
+    return TokenEntries._make(map(_concatenate, columns))
 
 
 def _concatenate(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:

@@ -49,17 +49,18 @@ class PairOverlaps:
 def overlaps(
     sketches: Sketches, a: Numbers, b: Numbers, workers: int = 1, needed: Numbers | None = None
 ) -> PairOverlaps:
-    """Count the hashes that the sketches of pairs of documents share.
+    """Count the hashes that the two sketches of each pair of documents share.
 
-    If both sketches are complete, counting stops early when a pair can no longer share the number of hashes in
-    `needed`. The returned count is then too small.
+    If `needed` has the number of hashes that each pair must share, counting stops early for a pair of complete sketches
+    that can no longer reach this number. The returned count is then too small.
     """
     levels = sketches.scheme.levels(np.maximum(sketches.sizes[a], sketches.sizes[b]))
     counts_a, counts_b = sketches.count_at_level(a, levels), sketches.count_at_level(b, levels)
-    if not is_fast(a.size):
-        return PairOverlaps(levels, counts_a, counts_b, _shared_by_lookup(sketches, a, b))
-    least = np.zeros_like(levels) if needed is None else np.where(levels == 0, needed, 0)
-    shared = _shared_by_merging(sketches, a, b, counts_a, counts_b, least, workers)
+    if is_fast(a.size):
+        least = np.zeros_like(levels) if needed is None else np.where(levels == 0, needed, 0)
+        shared = _shared_by_merging(sketches, a, b, counts_a, counts_b, least, workers)
+    else:
+        shared = _shared_by_lookup(sketches, a, b)
     return PairOverlaps(levels, counts_a, counts_b, shared)
 
 
@@ -136,15 +137,9 @@ class Pairs:
         """Renumber the documents: index i becomes `indices[i]`. Also put the smaller index of a pair first."""
         a, b = indices[self.a], indices[self.b]
         is_turned = a > b
-        return Pairs(
-            np.where(is_turned, b, a),
-            np.where(is_turned, a, b),
-            np.where(is_turned, self.sizes_b, self.sizes_a),
-            np.where(is_turned, self.sizes_a, self.sizes_b),
-            self.shared,
-            self.low,
-            self.high,
-        )
+        sizes_a = np.where(is_turned, self.sizes_b, self.sizes_a)
+        sizes_b = np.where(is_turned, self.sizes_a, self.sizes_b)
+        return Pairs(np.minimum(a, b), np.maximum(a, b), sizes_a, sizes_b, self.shared, self.low, self.high)
 
     def _columns(self) -> tuple[Numbers, ...]:
         return self.a, self.b, self.sizes_a, self.sizes_b, self.shared, self.low, self.high
@@ -202,12 +197,12 @@ def _with_intervals(
 
 
 Result = TypeVar("Result")
-#: A thread gets at least this amount of work, in hashes.
+#: Minimum amount of work, in hashes, to divide among several threads.
 _LEAST_THREAD_WORK = 1 << 20
 
 
 def split_evenly(totals: Numbers, most: int) -> list[tuple[int, int]]:
-    """Divide items into at most `most` half-open ranges of about equal work, but do not divide a small amount of work.
+    """Divide items into at most `most` half-open ranges of about equal work; do not divide a small amount of work.
 
     `totals` has the cumulative work up to and including each item.
 

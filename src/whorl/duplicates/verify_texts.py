@@ -29,15 +29,12 @@ _READ_AT_ONCE, _SHINGLES_AT_ONCE = 64, 500_000
 
 
 def split_equal_samples(
-    store: SketchStore,
-    stored: StoredSketches,
-    pair_options: PairOptions,
-    read: ReadHashes,
+    store: SketchStore, stored: StoredSketches, pair_options: PairOptions, read: ReadHashes
 ) -> StoredSketches:
-    """Distinguish documents whose incomplete sketches are equal, but whose texts may differ.
+    """Give new keys to documents whose incomplete sketches are equal, because their texts may differ.
 
-    Documents with equal keys count as equal. So this function computes new keys of these documents, from all hashes of
-    their texts. Documents that are surely similar enough for a pair keep their keys.
+    Documents with equal keys count as equal. The new keys are computed from all hashes of the texts. Documents that are
+    certainly similar enough for a pair keep their keys.
     """
     sketches, keys = stored.sketches, stored.keys.copy()
     is_part = sketches.scheme.levels(sketches.sizes) > 0
@@ -56,11 +53,7 @@ def split_equal_samples(
 
 
 def verify_exact(
-    store: SketchStore,
-    stored: StoredSketches,
-    pairs: Pairs,
-    pair_options: PairOptions,
-    read: ReadHashes,
+    store: SketchStore, stored: StoredSketches, pairs: Pairs, pair_options: PairOptions, read: ReadHashes
 ) -> Pairs:
     """Count the shared shingles of undecided pairs in their texts, and drop the pairs below the threshold."""
     needed = pair_options.least_overlap(pairs.sizes_a, pairs.sizes_b)
@@ -82,8 +75,7 @@ def verify_exact(
                 is_pair[at] = count >= needed[at]
         done += group.size
         report_progress("reading whole", done)
-    updated = Pairs(pairs.a, pairs.b, pairs.sizes_a, pairs.sizes_b, shared, low, high)
-    return updated.select(is_pair)
+    return replace(pairs, shared=shared, low=low, high=high).select(is_pair)
 
 
 def _read_hashes(

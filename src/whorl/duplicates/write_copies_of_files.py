@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
@@ -82,13 +82,7 @@ def require_room(reading: InputReader, target: Path) -> None:
 
 def require_columns(reading: InputReader) -> None:
     """Raise ParameterError if a file, such as a text, cannot get the columns of ADDED, or already has one of them."""
-    for place in reading.places:
-        try:
-            with place.file.open("rb") as opened:
-                form = _format_of(place, opened, reading)
-        except (OSError, DocumentError):
-            # The reader has reported this file as unreadable.
-            continue
+    for place, form, _ in _formats(reading):
         if form is None or not form.takes_columns:
             raise ParameterError(f"{place.file} has no rows that columns could be added to; leave it out")
         require_free_columns(place.file, reading.columns_of(place), ADDED)
@@ -96,17 +90,23 @@ def require_columns(reading: InputReader) -> None:
 
 def require_texts(reading: InputReader) -> None:
     """Raise ParameterError if the format of a file, such as a web archive or a PDF, does not allow removing text."""
+    for place, form, is_text in _formats(reading):
+        if not (is_text if form is None else form.takes_columns):
+            raise ParameterError(
+                f"{place.file} has no text that a {reading.options.level} could be taken out of; leave it out"
+            )
+
+
+def _formats(reading: InputReader) -> Iterator[tuple[Place, RowFormat | None, bool]]:
+    """Yield each readable file with its row format, and whether it is a plain text; the reader reports other files."""
     for place in reading.places:
         try:
             with place.file.open("rb") as opened:
                 form = _format_of(place, opened, reading)
-                is_made = form is None and format_of_file(opened.read(), PurePath(place.file.name)) is not None
+                is_text = form is None and format_of_file(opened.read(), PurePath(place.file.name)) is None
         except (OSError, DocumentError):
             continue
-        if is_made or (form is not None and not form.takes_columns):
-            raise ParameterError(
-                f"{place.file} has no text that a {reading.options.level} could be taken out of; leave it out"
-            )
+        yield place, form, is_text
 
 
 def _format_of(place: Place, opened: IO[bytes], reading: InputReader) -> RowFormat | None:

@@ -35,7 +35,7 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
         rows_by_part,
         sketch_row,
     )
-    from whorl.duplicates.spark.verify import _compare_received, _measure_pairs, _select_sketches, _verify_pairs
+    from whorl.duplicates.spark.verify import _compare_received, _select_sketches
 
     chance = random.Random(seed)
     sets = [family for family in families(chance, 3, 400) if family]
@@ -66,7 +66,7 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
         for batch in _select_sketches(blocks[row["part"]], own, SMALL, parts):
             for at in range(batch.num_rows):
                 sent[batch["part"][at].as_py()].append(batch.slice(at, 1))
-    compare = _measure_pairs if is_measured else partial(_verify_pairs, pair_options=options)
+    compare = measure_pairs if is_measured else partial(verify_pairs, pair_options=options)
     actual = [
         tuple(row.values())
         for part, came in sent.items()

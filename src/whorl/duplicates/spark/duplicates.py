@@ -40,7 +40,6 @@ from whorl.errors import ParameterError
 #: block first. If at most `_PIVOTS` documents are then outside the block's largest component, they are also compared
 #: with the whole block.
 _PIVOTS = 16
-_PAIR_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 
 
 class CandidateLimits(NamedTuple):
@@ -337,7 +336,7 @@ def _complete_groups(batches: Batches, *, around_kept: bool) -> Batches:
     indices = np.empty_like(order)
     indices[order] = np.arange(order.size)
     a, b = np.split(indices[inverse], 2)
-    numbers = [whole_numbers(pairs[name]) for name in _PAIR_NAMES[2:]]
+    numbers = [whole_numbers(pairs[name]) for name in arrow_schema(PAIRS).names[2:]]
     # From here on, a document's number is its position in this order.
     at = at[order]
     in_order = np.arange(at.size)

@@ -202,30 +202,16 @@ class FrequencyCounter:
             frequency = table.frequencies(entries.tokens)
             entries, frequency = entries.select(frequency > 0), frequency[frequency > 0]
             prefixes = level.lengths.prefixes(level.is_larger, *level.counts_of(entries))
-            is_reachable, is_asked = mark_prefixes(entries.owners, frequency, entries.is_indexable, *prefixes)
+            is_indexed, is_probed = mark_prefixes(entries.owners, frequency, entries.is_indexable, *prefixes)
             has_more_hashes = self.one.has_more_hashes(whole.sketches, indices, level.lengths)[entries.owners]
             is_new = whole.is_new[indices[entries.owners]]
-            flags = (
-                is_reachable * IS_INDEXED | is_asked * IS_PROBED | has_more_hashes * HAS_MORE_HASHES | is_new * IS_NEW
-            )
-            through = is_reachable | is_asked
-            of, own = indices[entries.owners[through]], entries.tokens[through]
-            columns.append(
-                (
-                    np.full(of.size, level.level, np.uint8), own, whole.keys[of], whole.sketches.sizes[of],
-                    flags[through].astype(np.uint8),
-                )
-            )  # fmt: skip
-        if columns:
-            of_levels, hashes, keys, sizes, flags = (np.concatenate(arrays) for arrays in zip(*columns, strict=True))
-            rows = {
-                "levels": of_levels,
-                "tokens": self._pack_hashes(hashes),
-                "keys": keys,
-                "sizes": sizes,
-                "flags": flags,
-            }
-            yield rows_by_part(self.parts.parts_of(_owner_keys(of_levels, hashes)), rows)
+            flags = is_indexed * IS_INDEXED | is_probed * IS_PROBED
+            flags |= has_more_hashes * HAS_MORE_HASHES | is_new * IS_NEW
+            is_in_prefix = is_indexed | is_probed
+            of, own = indices[entries.owners[is_in_prefix]], entries.tokens[is_in_prefix]
+            levels, flags = np.full(of.size, level.level, np.uint8), flags[is_in_prefix].astype(np.uint8)
+            columns.append((levels, own, whole.keys[of], whole.sketches.sizes[of], flags))
+        yield from self._rows_by_hash(columns, "keys sizes flags")
 
     def _levels(self, block: Block) -> Iterator[_LevelDocuments]:
         sketches, one = block.sketches, self.one
@@ -253,10 +239,7 @@ class FrequencyCounter:
             counts = np.diff(starts, append=tokens.size).astype(np.uint32)
             levels = np.full(starts.size, level.level, np.uint8)
             columns.append((levels, tokens[starts], counts, flags.astype(np.uint8)))
-        if columns:
-            levels, tokens, counts, flags = (np.concatenate(several) for several in zip(*columns, strict=True))
-            rows = {"levels": levels, "tokens": self._pack_hashes(tokens), "counts": counts, "flags": flags}
-            yield rows_by_part(self.parts.parts_of(_owner_keys(levels, tokens)), rows, source=source)
+        yield from self._rows_by_hash(columns, "counts flags", source=source)
 
     def _tables_by_level(self, frequencies: pa.Table) -> Callable[[int], _FrequencyTable]:
         names, types = "levels tokens frequencies", f"u1 {narrow_type(self.scheme.bits)} i8"
@@ -269,8 +252,19 @@ class FrequencyCounter:
 
         return table_of
 
-    def _pack_hashes(self, tokens: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
-        return pack_hashes(tokens, self.scheme.bits)
+    def _rows_by_hash(
+        self, columns: list[tuple[npt.NDArray[Any], ...]], names: str, **same: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Concatenate columns of several levels, and send the values of each hash to the part that owns the hash.
+
+        The first two columns are levels and hashes; `names` has the names of the others.
+        """
+        if columns:
+            levels, tokens, *others = (np.concatenate(arrays) for arrays in zip(*columns, strict=True))
+            rows = {"levels": levels, "tokens": pack_hashes(tokens, self.scheme.bits)}
+            rows |= dict(zip(names.split(), others, strict=True))
+            # Level and hash, combined in one number, determine the part.
+            yield rows_by_part(self.parts.parts_of(tokens + levels.astype(np.uint64) * SCATTERED), rows, **same)
 
 
 def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
@@ -285,7 +279,8 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
         order = np.lexsort((tokens, levels))
     else:
         # The hashes of each block are already sorted, so a stable sort is fast.
-        order = np.argsort(_pack(levels, tokens), kind="stable")
+        packed = (levels.astype(np.uint64) << np.uint64(_LEVEL_SHIFT)) | tokens
+        order = np.argsort(packed, kind="stable")
     levels, tokens, flags = levels[order], tokens[order], flags[order]
     starts = run_starts(levels, tokens)
     totals = np.add.reduceat(counts[order].astype(np.int64), starts)
@@ -303,12 +298,3 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
 
 def _any_in_groups(holds: _Bools, starts: Numbers) -> npt.NDArray[np.int64]:
     return np.logical_or.reduceat(holds, starts).astype(np.int64)
-
-
-def _pack(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    return (levels.astype(np.uint64) << np.uint64(_LEVEL_SHIFT)) | tokens
-
-
-def _owner_keys(levels: npt.NDArray[np.uint8], tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Combine level and hash into one number, which determines the part that owns the hash."""
-    return tokens + levels.astype(np.uint64) * SCATTERED

@@ -72,7 +72,6 @@ from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 #: the next round.
 _CANDIDATES = "part int, kind long, hash_block string, senders binary, receivers binary"
 _KEYS = "part int, keys binary"
-_CANDIDATE_NAMES = [part.split()[0] for part in _CANDIDATES.split(", ")]
 _PAIRS, _HASH_BLOCK, _OPEN_HASH_BLOCK = 0, 1, 2
 #: Number of bits to shift a hash number before it is combined with a size into one integer.
 _SIZE_BITS = 32
@@ -105,7 +104,7 @@ class LocalRemainder:
             # The comparison expects documents of one size in the order of their keys, and a block is sorted by key.
             firsts = np.arange(block.keys.size)
             pairs = find_pairs(block.sketches, firsts, options, known=Pairs.concatenate([]), is_known=~block.is_new)
-            yield pair_rows(pairs.renumber(block.keys))
+            yield pair_rows(pairs, block.keys)
 
         return map_batches(self.sketches.coalesce(1), pairs_of_blocks, PAIRS)
 
@@ -274,8 +273,7 @@ class _PairFinder:
         is_same = (groups[1:] == groups[:-1]) & (keys[1:] == keys[:-1])
         # A document may have a hash twice. Do not pair the document with itself.
         first = np.maximum.accumulate(np.where(np.append(False, is_same), 0, np.arange(order.size)))
-        indexed = np.flatnonzero(flags & IS_INDEXED)
-        probed = np.flatnonzero(flags & IS_PROBED)
+        indexed, probed = np.flatnonzero(flags & IS_INDEXED), np.flatnonzero(flags & IS_PROBED)
         before = np.searchsorted(indexed, first)
         least = self.one.pair_options.smallest_partner(sizes[probed])
         packed = (groups[indexed] << np.int64(_SIZE_BITS)) + sizes[indexed]
@@ -285,9 +283,7 @@ class _PairFinder:
         for at in find_oversized_groups(groups[probed], counts, self.options.most):
             partners = indexed[low[at].min() : (low[at] + counts[at]).max()]
             together = np.unique(np.concatenate([probed[at], partners]))
-            hash_block, new = (
-                np.unique(keys[positions]) for positions in (together, together[flags[together] & IS_NEW > 0])
-            )
+            hash_block, new = np.unique(keys[together]), np.unique(keys[together[flags[together] & IS_NEW > 0]])
             is_open = not self.one.is_last and bool((flags[together] & HAS_MORE_HASHES).any())
             if not (is_open or self.options.spanning_only):
                 continue
@@ -321,8 +317,5 @@ class _PairFinder:
         differs = senders != receivers
         senders, receivers = senders[differs], receivers[differs]
         made = rows_by_part(self.parts.parts_of(senders), {"senders": senders, "receivers": receivers}, kind=_PAIRS)
-        return (
-            made.append_column("hash_block", pa.nulls(made.num_rows, pa.string()))
-            .select(_CANDIDATE_NAMES)
-            .cast(arrow_schema(_CANDIDATES))
-        )
+        made, schema = made.append_column("hash_block", pa.nulls(made.num_rows, pa.string())), arrow_schema(_CANDIDATES)
+        return made.select(schema.names).cast(schema)

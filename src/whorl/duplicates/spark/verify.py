@@ -8,7 +8,6 @@ only once for all comparisons in a block.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -34,33 +33,23 @@ from whorl.duplicates.verify_sketches import Pairs, measure_pairs, verify_pairs
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
 PAIRS = "a long, b long, size_a long, size_b long, shared long, low long, high long"
-_NAMES = [part.split()[0] for part in PAIRS.split(", ")]
 _SENT = f"{SKETCHES}, sender_indices binary, receivers binary"
 #: Maximum number of hashes in a row of sent sketches, and of bytes of sketches to compare at a time.
 _HASHES_AT_ONCE, _BYTES_AT_ONCE = 1 << 22, 1 << 24
 
-#: Function that compares pairs. Its arguments are the sketches of all documents, two arrays with the indices of the
-#: sent documents and of their partners, and the keys of all documents.
-_Compare = Callable[[Sketches, Numbers, Numbers, Numbers], Pairs]
+#: `verify_pairs` or `measure_pairs`. Its arguments are sketches, and two arrays with the indices of the sent documents
+#: and of their partners.
+_Compare = Callable[[Sketches, Numbers, Numbers], Pairs]
 
 
 def verify_candidates(candidates: DataFrame, documents: LoadedDocuments, pair_options: PairOptions) -> DataFrame:
     """Return the candidates that reach the threshold, in the columns of PAIRS; a is the smaller key."""
-    return _compare_pairs(candidates, documents, partial(_verify_pairs, pair_options=pair_options))
+    return _compare_pairs(candidates, documents, partial(verify_pairs, pair_options=pair_options))
 
 
 def measure_overlaps(pairs: DataFrame, documents: LoadedDocuments) -> DataFrame:
     """Count the shared shingles of the given pairs, in the columns of PAIRS; a sends its sketch to b."""
-    return _compare_pairs(pairs, documents, _measure_pairs)
-
-
-def _verify_pairs(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers, pair_options: PairOptions) -> Pairs:
-    return verify_pairs(sketches, a, b, pair_options).renumber(keys)
-
-
-def _measure_pairs(sketches: Sketches, a: Numbers, b: Numbers, keys: Numbers) -> Pairs:
-    pairs = measure_pairs(sketches, a, b)
-    return replace(pairs, a=keys[pairs.a], b=keys[pairs.b])
+    return _compare_pairs(pairs, documents, measure_pairs)
 
 
 def _compare_pairs(pairs: DataFrame, documents: LoadedDocuments, compare: _Compare) -> DataFrame:
@@ -130,9 +119,10 @@ def _compare_rows(whole: Block, rows: list[pa.RecordBatch], scheme: SketchScheme
         np.concatenate([sent.sketches.hashes, hashes]),
     )
     senders, partners = index_of[sent.indices_of(keys[sender_indices])], index_of[at + sent.keys.size]
-    return pair_rows(compare(sketches, senders, partners, everything[order]))
+    return pair_rows(compare(sketches, senders, partners), everything[order])
 
 
-def pair_rows(pairs: Pairs) -> pa.RecordBatch:
-    columns = (pairs.a, pairs.b, pairs.sizes_a, pairs.sizes_b, pairs.shared, pairs.low, pairs.high)
-    return batch_of(dict(zip(_NAMES, columns, strict=True)))
+def pair_rows(pairs: Pairs, keys: Numbers) -> pa.RecordBatch:
+    """Return pairs as rows of PAIRS; `keys` has the key of each document."""
+    columns = (keys[pairs.a], keys[pairs.b], pairs.sizes_a, pairs.sizes_b, pairs.shared, pairs.low, pairs.high)
+    return batch_of(dict(zip(arrow_schema(PAIRS).names, columns, strict=True)))
