@@ -270,12 +270,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
     @_tool(server, reads, "hits")
-    def similar(
-        id: _Id = "",  # noqa: A002 - the word that every front end uses
-        text: _Text = "",
-        *,
-        options: SimilarOperation,
-    ) -> dict[str, Any]:
+    def similar(id: _Id = "", text: _Text = "", *, options: SimilarOperation) -> dict[str, Any]:
         """Find the documents that share content with a document or a text, each with its verified shares.
 
         The metric says what the threshold is a share of: jaccard for texts that are similar as a whole, a_in_b for
@@ -288,29 +283,19 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         return json_values(source.add_note(page))
 
     @_tool(server, reads, "sources")
-    def sources(
-        id: _Id = "",  # noqa: A002
-        text: _Text = "",
-        *,
-        options: SourcesOperation,
-    ) -> dict[str, Any]:
+    def sources(id: _Id = "", text: _Text = "", *, options: SourcesOperation) -> dict[str, Any]:
         """Find the documents that a text was put together from: a small set that covers most of it, with the passages.
 
         `coverage` is the share of the text's words that are in a source; places of passages are ranges of characters.
         """
         _require_one(id, text)
         attribution = store.sources(id or SOURCE, options, source=text or None)
-        values = sources_values(Read.from_text(id or None, attribution.content), attribution, texts="passages")
-        page = values["sources"][options.start :][: options.rows]
-        return {**values, "total": len(values["sources"]), "sources": page}
+        values = sources_values(Read.from_text(id or None, attribution.content), attribution)
+        return _with_page(values, "sources", options)
 
     @_tool(server, reads, "quotations")
     def verify(
-        id: _Id = "",  # noqa: A002
-        text: _Text = "",
-        quotations: _Quotations = None,
-        *,
-        options: VerifyOperation,
+        id: _Id = "", text: _Text = "", quotations: _Quotations = None, *, options: VerifyOperation
     ) -> dict[str, Any]:
         """Check whether quotations are in the documents word for word, and where: give a text, an id, or quotations.
 
@@ -327,8 +312,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
             _require_one(id, text)
             verification = store.verify(id or SOURCE, options, source=text or None)
         values = verification_values(Read.from_text(id or None, verification.text), verification)
-        page = values["quotations"][options.start :][: options.rows]
-        return {**values, "total": len(values["quotations"]), "quotations": page}
+        return _with_page(values, "quotations", options)
 
     @_tool(server, reads, "passages")
     def compare(
@@ -341,9 +325,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         for document_id, text in ((a_id, a_text), (b_id, b_text)):
             _require_one(document_id, text)
         a, b = read_texts(store, (a_id or None, a_text), (b_id or None, b_text))
-        values = compare_texts(store, a, b, options, texts="passages")
-        page = values["passages"][options.start :][: options.rows]
-        return {**values, "total": len(values["passages"]), "passages": page}
+        return _with_page(compare_texts(store, a, b, options, texts="passages"), "passages", options)
 
     @_tool(server, reads, "hits")
     def search(query: str, text: str = "", *, options: SearchOperation) -> dict[str, Any]:
@@ -384,7 +366,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         return {"documents": count, "total": len(largest_first), "clusters": values, "warnings": warnings}
 
     @_tool(server, reads, "text")
-    def document(id: str, characters: _Characters = 0, start: _Start = 0) -> dict[str, Any]:  # noqa: A002
+    def document(id: str, characters: _Characters = 0, start: _Start = 0) -> dict[str, Any]:
         """Return a document's name and properties, and up to `characters` characters of its text from `start`."""
         stored = store.document(id)
         values = json_values(stored)
@@ -400,10 +382,7 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
 
         @_tool(server, changes)
         def store_document(
-            id: str,  # noqa: A002
-            text: str,
-            name: str = "",
-            properties: dict[str, str | int | float | bool] | None = None,
+            id: str, text: str, name: str = "", properties: dict[str, str | int | float | bool] | None = None
         ) -> dict[str, Any]:
             """Store a text under an id, replacing the document with that id."""
             result = store.index([Document(id, text, name, properties or {})])
@@ -510,6 +489,14 @@ def _paginate(answer: dict[str, Any], items: str, start: int, max_characters: in
     if left_out:
         answer["left_out"] = dict(left_out)
     return answer
+
+
+def _with_page(
+    values: dict[str, Any], items: str, options: SourcesOperation | VerifyOperation | CompareOperation
+) -> dict[str, Any]:
+    """Return an answer with one page of a list in it, and the length of the whole list as `total`."""
+    page = values[items][options.start :][: options.rows]
+    return {**values, "total": len(values[items]), items: page}
 
 
 def _require_one(id_: str, text: str) -> None:

@@ -128,14 +128,11 @@ class PropertyLimits:
 
 
 def documents_only(documents: Iterable[object]) -> Iterator[Document]:
-    """Return an iterator over documents; it raises DocumentError at the first item of another type."""
-    return map(_require_document, documents if isinstance(documents, Iterable) else [documents])
-
-
-def _require_document(item: object) -> Document:
-    if not isinstance(item, Document):
-        raise DocumentError(f"got {shorten_repr(item)} instead of a Document; write Document(id=…, text=…)")
-    return item
+    """Yield the documents; raise DocumentError at the first item of another type."""
+    for item in documents if isinstance(documents, Iterable) else [documents]:
+        if not isinstance(item, Document):
+            raise DocumentError(f"got {shorten_repr(item)} instead of a Document; write Document(id=…, text=…)")
+        yield item
 
 
 def documents_of(

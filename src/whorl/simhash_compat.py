@@ -26,7 +26,6 @@ from whorl.hamming.codes_and_groups import (
     CodesLike,
     Groups,
     Permutation,
-    as_code,
     as_codes,
     as_distance,
     bits_of,
@@ -36,7 +35,8 @@ from whorl.hamming.codes_and_groups import (
 from whorl.hamming.index import HammingIndex
 from whorl.hamming.other_simhash_libraries import shingle, unsigned_hash
 from whorl.hamming.pairs import find_pairs
-from whorl.hamming.simhash import combine, distance
+from whorl.hamming.simhash import combine
+from whorl.hamming.simhash import distance as num_differing_bits
 
 __all__ = ["Corpus", "compute", "find_all", "num_differing_bits", "shingle", "unsigned_hash"]
 
@@ -44,19 +44,6 @@ __all__ = ["Corpus", "compute", "find_all", "num_differing_bits", "shingle", "un
 _MOST_TABLES = 1 << 16
 
 _Places = NDArray[np.int64]
-
-
-def num_differing_bits(a: int, b: int) -> int:
-    """Return the number of bits that differ between two codes, 0 to 64.
-
-    Raises:
-        CodeRangeError: A code is not in the range 0 to 2**64 - 1.
-        CodeTypeError: A code is not an integer.
-
-    >>> num_differing_bits(0b1011, 0b0010)
-    2
-    """
-    return distance(a, b)
 
 
 def compute(hashes: CodesLike) -> int:
@@ -195,7 +182,7 @@ class Corpus:
         return self.tables[0].hashes()
 
     def distance(self, a: int, b: int) -> int:
-        return (as_code(a) ^ as_code(b)).bit_count()
+        return num_differing_bits(a, b)
 
 
 class Table:

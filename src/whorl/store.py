@@ -67,7 +67,8 @@ _SAME = 100
 class Store:
     """Documents in an engine: add them, find documents that share content, delete them.
 
-    Use `open_store` to get a store. It is a context manager that closes its engine.
+    Use `open_store` to get a store. It is a context manager that closes its engine. Methods take the options of their
+    operation as an object, by name (`keywords`), or both; then keywords replace options of the object.
 
     Args:
         names: Maps field names used in queries to field names in the store.
@@ -131,11 +132,10 @@ class Store:
 
         Args:
             query: In the query language, see docs/afts.md.
-            options: The options. `rows` and `start` are ignored; pass them to `PreparedQuery.search`.
+            options: `rows` and `start` are ignored; pass them to `PreparedQuery.search`.
             source: A text that need not be in the store and that the query refers to as `FINGERPRINT:source`; or
                 several texts, by the names used in the query. Such a name hides a document with the same id.
             defaults: Defaults for reading the query and the filter, instead of the defaults named by the option `afts`.
-            keywords: Options by name, instead of `options` or to replace some of them.
 
         Raises:
             QueryError: The query cannot be run; the message shows the position.
@@ -178,7 +178,6 @@ class Store:
             source: As in `prepare`.
             defaults: As in `prepare`.
             with_shared: Count the tokens that each hit shares with the source, if the query has exactly one source.
-            keywords: Options by name, instead of `options` or to replace some of these.
 
         Raises:
             QueryError: The query cannot be run; the message shows the position.
@@ -219,9 +218,8 @@ class Store:
 
         Args:
             reference: A document of the store, which is not among its own hits; or the name of the text in `source`.
-            options: The options. `rows` and `start` are ignored; pass them to `PreparedSimilar.search`.
+            options: `rows` and `start` are ignored; pass them to `PreparedSimilar.search`.
             source: A text that need not be in the store.
-            keywords: Options by name, instead of `options` or to replace some of these.
 
         Raises:
             UnknownDocumentError: The store has no such document.
@@ -277,9 +275,8 @@ class Store:
 
         Args:
             reference: A document of the store, which is never a source of itself; or the name of the text in `source`.
-            options: The options. `rows` and `start` are ignored; all sources are returned.
+            options: `rows` and `start` are ignored; all sources are returned.
             source: A text that need not be in the store.
-            keywords: Options by name, instead of `options` or to replace some of these.
 
         Raises:
             UnknownDocumentError: The store has no such document.
@@ -315,11 +312,10 @@ class Store:
         Args:
             reference: A document of the store, which is never the source of its own quotations; with `source`, the id
                 of a document that holds this text.
-            options: The options. `rows` and `start` are ignored; all quotations are returned.
+            options: `rows` and `start` are ignored; all quotations are returned.
             source: A text that need not be in the store.
             quotations: Quotations instead of a text, each with a `quote` and, if wanted, a `source`: the document that
                 it should be from.
-            keywords: Options by name, instead of `options` or to replace some of these.
 
         Raises:
             UnknownDocumentError: The store has no such document.
@@ -428,19 +424,13 @@ class Store:
 
     def signature(self, reference: str) -> Signature | None:
         """Return the signature of a document by reference, or None if it has none."""
-        return (
-            Sources(self.engine, references=self.references)
-            .signatures(dict.fromkeys(list_references(reference), True))
-            .get(reference)
-        )
+        wanted = dict.fromkeys(list_references(reference), True)
+        return Sources(self.engine, references=self.references).signatures(wanted).get(reference)
 
     def text(self, reference: str) -> str | None:
         """Return the stored text of a document by reference, or None if it has none."""
-        return (
-            Sources(self.engine, references=self.references)
-            .fetch_stored_texts(list_references(reference))
-            .get(reference)
-        )
+        wanted = list_references(reference)
+        return Sources(self.engine, references=self.references).fetch_stored_texts(wanted).get(reference)
 
     def texts(self, references: Iterable[str]) -> Mapping[str, str]:
         """Return the stored texts of documents, by reference.
@@ -464,9 +454,8 @@ class Store:
 
         Args:
             a, b: References to documents, or names of texts in `source`.
-            options: The options. All passages are returned, and the scheme is always the store's.
+            options: All passages are returned, and the scheme is always the store's.
             source: A text outside the store, with the name `source`; or a dict of texts by name.
-            keywords: Options by name, instead of `options` or to replace some of these.
 
         Raises:
             UnknownDocumentError: The store has no document of that name.
@@ -580,22 +569,21 @@ def open_store(
     scheme = None if isinstance(passages, bool) else PassageScheme.for_runs(passages)
     if _is_of_a_cluster(name, settings):
         name = f"opensearch+{name}"
+    engine: Engine
     if name.startswith(("opensearch+", "elasticsearch+")):
-        client, names = index_client(name, settings), settings.fields
+        client = index_client(name, settings)
         from whorl.engine.opensearch.engine import OpenSearchEngine
 
-        cluster = OpenSearchEngine(client, names)
+        engine = OpenSearchEngine(client, settings.fields)
         if passages:
-            cluster.require_passages(scheme)
-        engine: Engine = cluster
+            engine.require_passages(scheme)
     elif "://" in name:
         from whorl.engine.solr.client import SolrClient
         from whorl.engine.solr.engine import SolrEngine
 
-        solr_engine = SolrEngine(SolrClient(name, settings.solr_access), settings.fields)
+        engine = SolrEngine(SolrClient(name, settings.solr_access), settings.fields)
         if passages:
-            solr_engine.require_passages(scheme)
-        engine = solr_engine
+            engine.require_passages(scheme)
     else:
         from whorl.engine.embedded.database import OptionalPart
         from whorl.engine.embedded.engine import EmbeddedEngine
