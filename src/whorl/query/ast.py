@@ -6,7 +6,7 @@ the original. The tree does not depend on signatures or engines; `whorl.query.pl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
@@ -213,6 +213,17 @@ class Boost:
 def as_typed(pattern: Pattern) -> str:
     """Return the unescaped text of a pattern, with `*` and `?` for its wildcards."""
     return "".join(piece.value if isinstance(piece, WildcardCharacter) else piece for piece in pattern)
+
+
+def join_pieces(pieces: Iterable[str | WildcardCharacter]) -> Pattern:
+    """Return a pattern of texts and wildcards; adjacent texts become one text."""
+    joined: list[str | WildcardCharacter] = []
+    for piece in pieces:
+        if joined and isinstance(piece, str) and isinstance(joined[-1], str):
+            joined[-1] += piece
+        else:
+            joined.append(piece)
+    return tuple(joined)
 
 
 Leaf: TypeAlias = Term | Phrase | Wildcard | Fuzzy | Range | Proximity | Everything | Fingerprint | Template

@@ -7,9 +7,11 @@ nodes as placeholders. Templates inside a template are expanded in advance.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 from typing import Any, NamedTuple
 
 from lark import Token, Tree
@@ -227,9 +229,9 @@ class Builder:
         behind = words[-1] if words[-1].type == "SIMILARITY" else None
         words = words if behind is None else words[:-1]
         if field == FINGERPRINT:
-            return self._id(tokens, words, behind)
+            return self._fingerprint(tokens, words, behind)
         span = span_of(tokens[0], tokens[-1])
-        pattern = self._readers.word(words[0]) if len(words) == 1 else _join_patterns(map(self._readers.word, words))
+        pattern = ast.join_pieces(chain.from_iterable(map(self._readers.word, words)))
         similarity = None
         if behind is not None:
             similarity = self._readers.similarity(behind[1:], span_of(behind).start + 1)
@@ -249,7 +251,7 @@ class Builder:
         form, field, (words, *more) = self._lead(tokens)
         behind = more[0] if more else None
         if field == FINGERPRINT:
-            return self._id(tokens, [words], behind)
+            return self._fingerprint(tokens, [words], behind)
         span = span_of(tokens[0], tokens[-1])
         pattern = self._readers.word(words)
         slop = None if behind is None else self._readers.slop(behind[1:], span_of(behind).start + 1)
@@ -316,26 +318,24 @@ class Builder:
         self._check_not_nested(tokens[at], tokens[-1])
         # An overlap token begins with its underscore, so its first part is empty.
         parts = [part for token in numbers for part in split_at_underscores(Typed(token, span_of(token).start))[1:]]
-        if reference.type == "PHRASE" and numbers:
-            return self._fingerprint_leaf(read_fingerprint([_read_quoted(reference), *parts], ""), tokens)
-        typed = self._text(span_of(reference, tokens[-1]))
-        if reference.type == "PHRASE":
-            return self._fingerprint_leaf(read_quoted_fingerprint(_read_quoted(reference), typed), tokens)
-        return self._fingerprint_leaf(
-            read_fingerprint([*split_at_underscores(_read_unquoted(reference)), *parts], typed), tokens
-        )
+        return self._fingerprint(tokens, [reference], None, parts)
 
-    def _id(self, tokens: Sequence[Token], words: Sequence[Token], behind: Token | None) -> Piece:
-        """Build a FINGERPRINT that is parsed as an ordinary term: `@FINGERPRINT:id`, or an id in a group."""
+    def _fingerprint(
+        self, tokens: Sequence[Token], words: Sequence[Token], behind: Token | None, numbers: Sequence[Typed] = ()
+    ) -> Piece:
+        """Build a FINGERPRINT, also one that is parsed as an ordinary term: `@FINGERPRINT:id`, or an id in a group.
+
+        `words` are the tokens of the id; `behind` is a similarity or slop after the id, which is an error.
+        """
         if behind is not None:
             raise self._no_id([behind])
-        place = span_of(words[0], words[-1])
-        typed = self._text(place)
-        if words[0].type == "PHRASE":
-            return self._fingerprint_leaf(read_quoted_fingerprint(_read_quoted(words[0]), typed), tokens)
-        return self._fingerprint_leaf(read_fingerprint(split_at_underscores(Typed(typed, place.start)), typed), tokens)
-
-    def _fingerprint_leaf(self, node: ast.Fingerprint, tokens: Sequence[Token]) -> Piece:
+        place, typed = span_of(words[0], words[-1]), self._text(span_of(words[0], tokens[-1]))
+        if words[0].type != "PHRASE":
+            reference = split_at_underscores(Typed(self._text(place), place.start))
+            node = read_fingerprint([*reference, *numbers], typed)
+        else:
+            quoted = Typed(words[0][1:-1], place.start + 1)
+            node = read_fingerprint([quoted, *numbers], "") if numbers else read_quoted_fingerprint(quoted, typed)
         return self._leaf(replace(node, span=span_of(tokens[0], tokens[-1])))
 
     def _no_id(self, tokens: Sequence[Token]) -> Mistake:
@@ -413,16 +413,6 @@ class Builder:
         return Piece(whole, node.span, ast.depth(whole))
 
 
-def _join_patterns(patterns: Iterable[Pattern]) -> Pattern:
-    pieces: list[str | ast.WildcardCharacter] = []
-    for piece in (piece for pattern in patterns for piece in pattern):
-        if pieces and isinstance(piece, str) and isinstance(pieces[-1], str):
-            pieces[-1] += piece
-        else:
-            pieces.append(piece)
-    return tuple(pieces)
-
-
 def _check_proximity(
     words: Sequence[Token], patterns: Sequence[Pattern], stars: Sequence[Token], slops: Sequence[int]
 ) -> None:
@@ -436,37 +426,24 @@ def _check_proximity(
             raise Mistake(message, span_of(star), f"Write *({slops[0]}) each time.", UnsupportedQueryError)
 
 
-def _read_quoted(phrase: Token) -> Typed:
-    return Typed(phrase[1:-1], span_of(phrase).start + 1)
-
-
-def _read_unquoted(reference: Token) -> Typed:
-    return Typed(reference, span_of(reference).start)
-
-
 def expand_templates(trees: Mapping[str, ast.Node], largest: int) -> dict[str, ast.Node]:
     """Replace references between templates by the templates' trees. The keys are names in lower case.
 
     Raise ParameterError if a template refers to itself, or becomes too long or too deep.
     """
+    used: dict[str, list[str]] = {}
+    for name, tree in trees.items():
+        fields = [part.lower() for node in ast.walk(tree) if isinstance(node, ast.Template) for part in node.fields]
+        used[name] = [part for part in fields if part in trees]
+    try:
+        order = list(TopologicalSorter(used).static_order())
+    except CycleError as error:
+        circle = " -> ".join(error.args[1][::-1])
+        raise ParameterError(f"templates refer to each other in a circle: {circle}") from None
     done: dict[str, ast.Node] = {}
-    for name in trees:
-        path = [name]
-        while path:
-            wanted = [used for used in _template_field_names(trees[path[-1]]) if used in trees and used not in done]
-            if not wanted:
-                last = path.pop()
-                done[last] = _insert_templates(last, trees[last], done, largest)
-            elif wanted[0] in path:
-                circle = [*path[path.index(wanted[0]) :], wanted[0]]
-                raise ParameterError(f"templates refer to each other in a circle: {' -> '.join(circle)}")
-            else:
-                path.append(wanted[0])
+    for name in order:
+        done[name] = _insert_templates(name, trees[name], done, largest)
     return done
-
-
-def _template_field_names(tree: ast.Node) -> Iterable[str]:
-    return [name.lower() for node in ast.walk(tree) if isinstance(node, ast.Template) for name in node.fields]
 
 
 def _insert_templates(name: str, tree: ast.Node, done: Mapping[str, ast.Node], largest: int) -> ast.Node:

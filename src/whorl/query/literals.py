@@ -44,6 +44,7 @@ _ESCAPE = re.compile(
 )
 _BEFORE_NAME = re.compile(rf"@?(?P<uri>(?:{URI})?)")
 _NAME_AND_COLON = re.compile(r"((?:\\.|[^\s:\\])+)\s*(?::|$)", re.DOTALL)
+#: Escaped characters in names, such as _x0020_ for a blank. XML names do not allow these characters.
 IN_NAME = re.compile(r"_x([0-9a-fA-F]{4})_")
 _PIECE = re.compile(r"(?P<wildcard>[*?])|(?:\\.|[^*?\\])+", re.DOTALL)
 _URL_PIECE = re.compile(r"(?P<wildcard>\*)|(?:\\.|[^*\\])+", re.DOTALL)
@@ -57,7 +58,11 @@ def unescape(raw: str, start: int) -> str:
         if match["high"]:
             halves = chr(int(match["high"], 16)) + chr(int(match["low"], 16))
             return halves.encode("utf-16", "surrogatepass").decode("utf-16")
-        return _code_point(match["code"], span) if match["code"] else _literal(match["literal"], span)
+        if match["code"]:
+            return _code_point(match["code"], span)
+        if match["literal"] == "u":
+            raise Mistake(r"\u needs four hexadecimal digits", span, r"As in \u00e9; a backslash is written \\.")
+        return match["literal"]
 
     return _ESCAPE.sub(decode_escape, raw)
 
@@ -102,12 +107,6 @@ def _code_point(digits: str, span: Span) -> str:
         hint = "Write both halves next to each other, or type the character itself."
         raise Mistake(f"\\u{digits} is half of a surrogate pair", span, hint)
     return chr(code)
-
-
-def _literal(char: str, span: Span) -> str:
-    if char == "u":
-        raise Mistake(r"\u needs four hexadecimal digits", span, r"As in \u00e9; a backslash is written \\.")
-    return char
 
 
 # --- numbers
@@ -249,17 +248,11 @@ def with_quoted_id(typed: str) -> str:
     Return "" if the literal has no valid trailing numbers, or if its id has no underscore.
     """
     match = re.fullmatch(rf'([^"\\]*?)((?:_{NUMBER.pattern}){{1,2}})', typed)
-    if not match or "_" not in match[1] or not all(map(_is_percentage, match[2].split("_")[1:])):
+    if not match or "_" not in match[1]:
         return ""
-    return f'{PREFIX}"{match[1]}"{match[2]}'
-
-
-def _is_percentage(number: str) -> bool:
-    return len(number.lstrip("-0")) <= MAX_NUMBER_LENGTH and 0 < Decimal(number) <= 100
-
-
-def _escape_underscores(typed: str) -> str:
-    return re.sub(r"(\\.)|_", lambda match: match[1] or r"\_", typed, flags=re.DOTALL)
+    numbers = match[2].split("_")[1:]
+    is_valid = all(len(number.lstrip("-0")) <= MAX_NUMBER_LENGTH and 0 < Decimal(number) <= 100 for number in numbers)
+    return f'{PREFIX}"{match[1]}"{match[2]}' if is_valid else ""
 
 
 def _read_fraction(part: Typed, name: str, hint: str) -> Decimal:
@@ -277,5 +270,7 @@ def _underscore_hint(typed: str) -> str:
     """Return a hint for error messages: how to write underscores that belong to the id."""
     if not typed:
         return ""
-    escaped = with_quoted_id(typed) or PREFIX + _escape_underscores(typed)
+    escaped = with_quoted_id(typed) or PREFIX + re.sub(
+        r"(\\.)|_", lambda match: match[1] or r"\_", typed, flags=re.DOTALL
+    )
     return f'If "_" belongs to the id, write {shorten(escaped, 200)} (in an id, \\_ is an underscore)'

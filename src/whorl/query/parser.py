@@ -216,14 +216,11 @@ def _parse_tree(query: str, options: ParseOptions, language: _Language) -> Any:
 
 def _require_depth(tree: ast.Node, most: int) -> ast.Node:
     level = [tree]
-    for _ in range(most):
+    for _ in range(most + 1):
         level = [child for parent in level for child in ast.children(parent)]
         if not level:
             return tree
-    below = next((child for parent in level for child in ast.children(parent)), None)
-    if below is not None:
-        raise too_deep_error(below.span, most)
-    return tree
+    raise too_deep_error(level[0].span, most)
 
 
 # Parts of literals. If no token fits the context, Lark's lexer tries all tokens, and may return one of these parts.

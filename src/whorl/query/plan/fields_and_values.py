@@ -26,6 +26,7 @@ from whorl.errors import nearest
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import DEFAULT_PROFILE
 from whorl.query.ast import Bound
+from whorl.query.literals import IN_NAME
 from whorl.query.plan.nodes import Between, Equal, Kind, Test, Value
 
 #: For each type of a field's values, the engine's field that holds them.
@@ -91,8 +92,6 @@ QUALIFIED_NAME_FIELDS = frozenset(
     {*("TYPE", "EXACTTYPE", "ASPECT", "EXACTASPECT", "CLASS"), *("QNAME", "ASSOCTYPEQNAME", "PRIMARYASSOCTYPEQNAME")}
 )
 _SEPARATORS = str.maketrans("_.", "  ")
-#: Escaped characters in Alfresco's names, such as _x0020_ for a blank. XML names do not allow these characters.
-_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 
 
 def convert_qualified_name(name: str) -> str | None:
@@ -198,7 +197,7 @@ def _local_name(typed: str) -> Iterator[str]:
     else:
         return
     yield local
-    yield _ESCAPED.sub(lambda match: chr(int(match[1], 16)), local)
+    yield IN_NAME.sub(lambda match: chr(int(match[1], 16)), local)
 
 
 #: Maximum length in characters of a text that is indexed as a whole value: indexes limit the length of values.
@@ -270,29 +269,20 @@ def range_of(kind: Kind, place: str, low: Bound | None, high: Bound | None, now:
 
     Raise UnreadableError if a bound is not a value of this type, or the type has no order.
     """
+    ends: tuple[tuple[Value, bool] | None, tuple[Value, bool] | None]
     match kind:
         case Kind.DATE:
             # A bound such as 2021-05 is an interval. The range includes or excludes it as a whole.
-            return _make_range(
-                place, kind, _read_date_bound(low, now, is_low=True), _read_date_bound(high, now, is_low=False)
-            )
+            ends = _read_date_bound(low, now, is_low=True), _read_date_bound(high, now, is_low=False)
         case Kind.INTEGER:
-            return _make_range(
-                place, kind, _read_integer_bound(low, is_low=True), _read_integer_bound(high, is_low=False)
-            )
+            ends = _read_integer_bound(low, is_low=True), _read_integer_bound(high, is_low=False)
         case Kind.FLOAT:
-            return _make_range(place, kind, _read_bound(low, _read_float), _read_bound(high, _read_float))
+            ends = _read_bound(low, _read_float), _read_bound(high, _read_float)
         case Kind.KEYWORD:
-            return _make_range(place, kind, _read_bound(low, _read_bound_text), _read_bound(high, _read_bound_text))
+            ends = _read_bound(low, _read_bound_text), _read_bound(high, _read_bound_text)
         case _:
             raise UnreadableError("a range needs values that have an order")
-
-
-def _make_range(
-    place: str, kind: Kind, low: tuple[Value, bool] | None = None, high: tuple[Value, bool] | None = None
-) -> Between:
-    lowest, includes_low = low or (None, True)
-    highest, includes_high = high or (None, True)
+    (lowest, includes_low), (highest, includes_high) = (end or (None, True) for end in ends)
     return Between(place, kind, lowest, highest, includes_low, includes_high, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""Classes that query plans consist of.
+"""Classes of query plans: the nodes of a plan at each stage, and functions that walk or change a plan.
 
 Planning has three pure stages, in `planner`. `make_plan` needs only the query. `resolve` adds the types of fields, from
 the engine's list of fields, because the meaning of a clause depends on them. `bind` adds minimum counts and bands, from
@@ -11,7 +11,7 @@ is the number of shared tokens. Scores do not depend on statistics of a collecti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
@@ -313,22 +313,16 @@ def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:
     return wanted
 
 
+#: Names of clauses in the log; all others are "clauses".
+_LOGGED: Mapping[type, str] = {
+    MatchAll: "all",
+    Nothing: "nothing",
+    **dict.fromkeys((SharedTokens, SketchTokens, PassageNumbers), "tokens"),
+    SharedBands: "bands",
+    DocumentIds: "similar",
+}
+
+
 def clause_kinds(plan: BoundNode) -> str:
     """Return the kinds of clauses in a plan, without their contents, for the log: `clauses+tokens`."""
-    return "+".join(sorted({_clause_kind(leaf) for leaf in leaves(plan)}))
-
-
-def _clause_kind(leaf: BoundLeaf) -> str:
-    match leaf:
-        case MatchAll():
-            return "all"
-        case Nothing():
-            return "nothing"
-        case SharedTokens() | SketchTokens() | PassageNumbers():
-            return "tokens"
-        case SharedBands():
-            return "bands"
-        case DocumentIds():
-            return "similar"
-        case _:
-            return "clauses"
+    return "+".join(sorted({_LOGGED.get(type(leaf), "clauses") for leaf in leaves(plan)}))

@@ -33,7 +33,7 @@ from whorl.fingerprint.minhash.signature_and_tokens import Signature, band_rows,
 from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.words.tokenizer import tokens, tokens_and_spans
 from whorl.query import ast
-from whorl.query.ast import Operator, Pattern, QueryLimits, WildcardCharacter
+from whorl.query.ast import Operator, Pattern, QueryLimits, WildcardCharacter, join_pieces
 from whorl.query.literals import with_quoted_id
 from whorl.query.plan.fields_and_values import (
     DATA_TYPES,
@@ -140,7 +140,7 @@ class QueryDefaults:
 
     def filter(self, query: str) -> Plan:
         """Return the plan of a query that selects documents and scores 0."""
-        return make_filter(self._read_runnable(query), self._plan_clause)
+        return _Planner(self._plan_clause, 0.0, 0.0).plan(self._read_runnable(query))
 
     def _read_runnable(self, query: str) -> ast.Node:
         """Return the tree of a query; raise an error for parts that the grammar accepts, but no engine supports."""
@@ -184,11 +184,6 @@ def make_plan(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda cla
     """Return the plan of a syntax tree; `placed` returns a clause's plan for its own field or the default fields."""
     counts_words = not any(isinstance(part, ast.Fingerprint) for part in ast.walk(node))
     return _Planner(placed, float(counts_words), 1.0).plan(node)
-
-
-def make_filter(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
-    """Return the plan of a filter, which selects documents and scores 0."""
-    return _Planner(placed, 0.0, 0.0).plan(node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -533,7 +528,9 @@ class _Resolver:
             case ast.Wildcard(pattern=pattern):
                 row = words_of(pattern, self._fields.profile)
                 if field in self._fields.split and row != [_JUST_ANY]:
-                    row = _strip_wildcards(row)
+                    # Drop `*` at both ends: `*.txt` becomes the word `txt`.
+                    ends = [at for at, word in enumerate(row) if word != _JUST_ANY] or [0]
+                    row = row[ends[0] : ends[-1] + 1]
                 if len(row) > 1 and _JUST_ANY in row:
                     if is_lenient:
                         return []
@@ -598,16 +595,6 @@ def _split_clause(clause: ast.Leaf) -> ast.Leaf:
             return clause
 
 
-def _strip_wildcards(row: Sequence[Pattern]) -> list[Pattern]:
-    """Remove `*` from the beginning and the end of a row of words: `*.txt` becomes the word `txt`."""
-    words = list(row)
-    while words and words[0] == _JUST_ANY:
-        del words[0]
-    while words and words[-1] == _JUST_ANY:
-        del words[-1]
-    return words
-
-
 def _existence_tests(places: Places) -> list[_FieldTest]:
     """Return a test for the presence of a value, for each type of the field."""
     # Whole values are stored in addition to the words, so the words need no test.
@@ -652,19 +639,7 @@ def words_of(pattern: Pattern, profile: str) -> list[Pattern]:
         else:
             words.append(word)
         end = stop
-    return [_restore_wildcards(word, wildcards) for word in words]
-
-
-def _restore_wildcards(word: str, wildcards: dict[str, WildcardCharacter]) -> Pattern:
-    pieces: list[str | WildcardCharacter] = []
-    for letter in word:
-        if letter in wildcards:
-            pieces.append(wildcards[letter])
-        elif pieces and isinstance(pieces[-1], str):
-            pieces[-1] += letter
-        else:
-            pieces.append(letter)
-    return tuple(pieces)
+    return [join_pieces(wildcards.get(letter, letter) for letter in word) for word in words]
 
 
 def edits_of(similarity: Decimal, length: int) -> int:
