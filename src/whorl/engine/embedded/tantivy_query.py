@@ -42,7 +42,6 @@ from whorl.errors import Span, StoppedError, UnsupportedQueryError
 from whorl.fingerprint.shingling import well_formed
 from whorl.fingerprint.words.tokenizer import tokens
 from whorl.query.ast import Pattern, as_typed
-from whorl.query.plan.describe import describe_test
 from whorl.query.plan.fields_and_values import split_name
 from whorl.query.plan.nodes import (
     Between,
@@ -67,7 +66,7 @@ from whorl.query.plan.nodes import (
     Words,
     leaves,
 )
-from whorl.query.plan.planner import edit_distance
+from whorl.query.plan.planner import describe_test, edit_distance
 from whorl.request_context import require_time, seconds_left
 
 _Json: TypeAlias = Mapping[str, object]

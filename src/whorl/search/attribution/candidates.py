@@ -19,7 +19,7 @@ text become candidates.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby, islice, pairwise
@@ -92,8 +92,8 @@ def least_shared(window: int, min_words: int, shingle_size: int) -> int:
         window: Shingles of the window, at least 1.
         min_words: Minimum length of a passage in words.
     """
-    wanted = max(LEAST_SHARED, min_words - shingle_size + 1, _round_up(_LEAST_PART * window))
-    return min(wanted, _round_up(_MOST_PART * window))
+    wanted = max(LEAST_SHARED, min_words - shingle_size + 1, math.ceil(_LEAST_PART * window))
+    return min(wanted, math.ceil(_MOST_PART * window))
 
 
 def find_candidates(
@@ -142,9 +142,8 @@ def find_candidates(
         if isinstance(plan.root, Nothing):
             # Skip this window: all documents are too short, or its text has fewer words if it is split separately.
             continue
-        batch = search.batch(plan, 0, frozenset())
-        while batch is None:
-            batch = search.batch(look_ups(search, others), 0, frozenset())
+        while (batch := search.batch(plan, 0, frozenset())) is None:
+            plan = look_ups(search, others)
         trace().verified += len(batch.candidates)
         crowded += batch.candidates.total > len(batch.candidates)
         longest = max(longest, _least_promised_overlap(search.plan, shared))
@@ -174,10 +173,6 @@ def _least_promised_overlap(plan: SketchPlan | MinHashPlan, shared: int) -> floa
         return shared if plan.promised else math.inf
     reaches = [reach(plan, branch) for branch in plan.branches if not branch.promised]
     return max((math.inf if share is None else share * plan.source_size for share in reaches), default=shared)
-
-
-def _round_up(number: Fraction) -> int:
-    return -(-number.numerator // number.denominator)
 
 
 #: A hash in more documents than this is crowded: only some of these documents become candidates.
@@ -211,8 +206,8 @@ class PassageCandidates:
     """Candidates by passage hashes.
 
     `crowded` is the number of hashes of the text that more than `MANY` documents have. Only some of these documents are
-    candidates; the others are left out. `crowded_ranges` are ranges of the text's words. They contain all runs of
-    `run_words` words that the text shares with the documents left out.
+    candidates. `crowded_ranges` has ranges of the text's words, with all runs of `run_words` words that the text shares
+    with the other documents.
     """
 
     groups: tuple[PassageGroup, ...]
@@ -247,7 +242,9 @@ def find_passage_candidates(
         known[BROKEN_WORDS] = max(broken, MANY + 1)
     best, missing, done = dict[str, None](), crowded, 0
     while True:
-        for stretch in _group_neighbours(missing, known, _MOST_LOOK_UPS - done):
+        # Group the missing hashes that are neighbours in the text.
+        groups = (list(group) for is_missing, group in groupby(known, {*missing}.__contains__) if is_missing)
+        for stretch in islice(groups, _MOST_LOOK_UPS - done):
             require_time()
             report_progress("looking up passages", done, done + 1)
             best |= dict.fromkeys(_find_best(engine, scheme, stretch, left_out))
@@ -275,15 +272,8 @@ def find_passage_candidates(
         low = np.maximum(places - edge, 0)
         high = np.minimum(places + scheme.hashed_words + edge, len(of_text.words))
         possible_words = np.stack((low, high), axis=1)
-    groups = _group_holders(holders, list(known), in_order, possible_words, scheme.hashed_words)
-    return PassageCandidates(groups, len(crowded), crowded_ranges, warnings)
-
-
-def _group_neighbours(wanted: Collection[int], known: Iterable[int], most: int) -> list[list[int]]:
-    """Group wanted hashes that are neighbours in `known` (the text's hashes in order); return at most `most` groups."""
-    wanted = set(wanted)
-    groups = (list(group) for is_wanted, group in groupby(known, wanted.__contains__) if is_wanted)
-    return [*islice(groups, most)]
+    by_hashes = _group_holders(holders, list(known), in_order, possible_words, scheme.hashed_words)
+    return PassageCandidates(by_hashes, len(crowded), crowded_ranges, warnings)
 
 
 def _find_best(

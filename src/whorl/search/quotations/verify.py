@@ -345,22 +345,18 @@ class _Verifier:
         `unexplained` is the number of the quotation's words that are in no run. If there are at least `MANY_EDITS`
         edits, and at least three times as many as such words, runs explain the quotation better. Then return None.
         """
+        if len(match.at) == 1:
+            quote = self._whole.place(0, len(self._whole.words))
+            return Verdict.EXACT, (self._make_place(match, quote, (match.at[0], match.end)),)
         if match.at:
-            return self._judge_whole_match(match)
+            return Verdict.STITCHED, tuple(
+                self._make_place(match, self._range_in_quote(low, high), (at, at + high - low))
+                for (low, high), at in zip(pairwise(self._bounds), match.at, strict=True)
+            )
         if not self._is_near(match) or (match.distance >= MANY_EDITS and unexplained <= match.distance / 3):
             return None
         # If there are no edits, the document has all parts, but in another order.
         return (Verdict.EDITED if match.distance else Verdict.STITCHED), self._find_edited_places(match)
-
-    def _judge_whole_match(self, match: _Match) -> tuple[Verdict, tuple[QuotedPlace, ...]]:
-        """Return the verdict and the places for a document with the whole quotation or with all its parts."""
-        if len(match.at) == 1:
-            quote = self._whole.place(0, len(self._whole.words))
-            return Verdict.EXACT, (self._make_place(match, quote, (match.at[0], match.end)),)
-        return Verdict.STITCHED, tuple(
-            self._make_place(match, self._range_in_quote(low, high), (at, at + high - low))
-            for (low, high), at in zip(pairwise(self._bounds), match.at, strict=True)
-        )
 
     def _find_edited_places(self, match: _Match) -> tuple[QuotedPlace, ...]:
         """For each part of the quotation, return the most similar place in the document, with the differences."""
@@ -374,11 +370,8 @@ class _Verifier:
                 document = _characters_of(match.document, edit.document)
                 texts = self._quotation.quote[slice(*quote)], match.document.text[slice(*document)]
                 differences.append(Difference(*texts, quote, document))
-            places.append(
-                self._make_place(
-                    match, self._range_in_quote(low, high), (aligned.start, aligned.end), tuple(differences)
-                )
-            )
+            quote, words = self._range_in_quote(low, high), (aligned.start, aligned.end)
+            places.append(self._make_place(match, quote, words, tuple(differences)))
         return tuple(places)
 
     def _find_stitches(self, matches: Sequence[_Match]) -> tuple[QuotedPlace, ...]:
@@ -386,8 +379,6 @@ class _Verifier:
         is_open, places, left = np.full(len(self._words), True), [], list(matches)
         while left:
             best = max(left, key=lambda match: int(np.count_nonzero(is_open & self._mask_covered([match]))))
-            if not (is_open & self._mask_covered([best])).any():
-                break
             for run in best.runs:
                 if is_open[run.start : run.end].any():
                     ends = run.at, run.at + run.end - run.start

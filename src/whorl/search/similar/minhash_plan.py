@@ -1,9 +1,9 @@
 """Chooses which MinHash tokens to look up to reach a given recall, for an index without sketches.
 
-A source has a shingles, a document has b shingles, and they share I. The search looks up m tokens of the source; G ~
-Hypergeometric(a, I, m) of them come from shared shingles. The document has each of these G tokens, unless one of its b
-- I other shingles has a smaller hash in the bucket. If a token is in the document with the average probability s, then
-at least c tokens match with the probability
+A source has a shingles, a document has b shingles, and I shingles are in both. The search looks up m tokens of the
+source; G ~ Hypergeometric(a, I, m) of them come from shared shingles. The document has each of these G tokens, unless
+one of its b - I other shingles has a smaller hash in the same bucket. If a token is in the document with the average
+probability s, then at least c tokens match with the probability
 
     the sum over g of P(G = g) P(Binomial(g, s) >= c).
 
@@ -12,11 +12,13 @@ The true distribution is slightly narrower, so the true recall is slightly highe
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
+from whorl.arrays_and_batches import ranges_of
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.bucket_estimates import MARGIN, Buckets
 from whorl.fingerprint.statistics.hypergeometric import LARGEST, Counts, Floats, upper_tail
@@ -112,12 +114,12 @@ def make_minhash_plan(
     wanted = float(first)
     least = 1
     if metric is Metric.JACCARD or (metric is Metric.A_IN_B and largest_size is not None):
-        low, high = 0, len(buckets)
-        while low < high:
-            half = (low + high + 1) // 2
-            low, high = (half, high) if (tokens_at_threshold.recalls_for(half) >= wanted).all() else (low, half - 1)
-        least = max(1, low)
+        # The more tokens must match, the lower is the recall. So bisect for the largest number that reaches it.
+        counts = range(1, len(buckets) + 1)
+        reached = bisect_left(counts, 1, key=lambda count: int((tokens_at_threshold.recalls_for(count) < wanted).any()))
+        least = max(1, reached)
     recalls = tokens_at_threshold.recalls_for(least) if len(buckets) else np.zeros(len(grid))
+    longest = max(ranges_of(recalls >= wanted).tolist(), key=lambda ends: ends[1] - ends[0], default=None)
     at = np.searchsorted(grid, middle)
     return MinHashPlan(
         metric,
@@ -128,7 +130,7 @@ def make_minhash_plan(
         tuple(buckets.tolist()),
         least if len(buckets) else 0,
         (smallest, largest),
-        _longest_run(grid, recalls >= wanted),
+        (int(grid[longest[0]]), int(grid[longest[1] - 1])) if longest else None,
         (float(recalls[0]), float(recalls[at]), float(recalls[-1])),
     )
 
@@ -152,16 +154,3 @@ class _TokensAtThreshold:
     def recalls_for(self, count: int) -> Floats:
         tails = upper_tail(LARGEST, self._surviving, self._drawn, count)
         return np.asarray(np.bincount(self._sizes, self._probabilities * tails), np.float64)
-
-
-def _longest_run(grid: Counts, holds: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> tuple[int, int] | None:
-    """Return the first and the last size of the longest run of sizes for which `holds` is true."""
-    best: tuple[int, int] | None = None
-    start = 0
-    for at, is_held in enumerate([*holds.tolist(), False]):
-        if is_held:
-            continue
-        if at > start and (best is None or at - start > best[1] - best[0] + 1):
-            best = (start, at - 1)
-        start = at + 1
-    return None if best is None else (int(grid[best[0]]), int(grid[best[1]]))
