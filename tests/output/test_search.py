@@ -157,7 +157,8 @@ def test_plans_without_sketches() -> None:
     """
     The promise of MinHash tokens is approximate, for all sizes, for some or for none.
     """
-    plan = make_minhash_plan(at(0.0, 0.0, 0.0, 0.0), Metric.A_IN_B, HALF, HALF, source_size=4, largest_size=100)
+    plan = make_minhash_plan(at(0.0, 0.0, 0.0, 0.0), Metric.A_IN_B, HALF, HALF, source_size=4)
+    plan = replace(plan, min_should_match=2)
     assert list(plan_lines(plan)) == [
         "find documents with at least 50 % of the source in the document (a_in_b)",
         "the source has 4 distinct shingles",

@@ -321,14 +321,14 @@ class Builder:
         return self._fingerprint(tokens, [reference], None, parts)
 
     def _fingerprint(
-        self, tokens: Sequence[Token], words: Sequence[Token], behind: Token | None, numbers: Sequence[Typed] = ()
+        self, tokens: Sequence[Token], words: Sequence[Token], following: Token | None, numbers: Sequence[Typed] = ()
     ) -> Piece:
-        """Build a FINGERPRINT, also one that is parsed as an ordinary term: `@FINGERPRINT:id`, or an id in a group.
+        """Build a FINGERPRINT. It may be parsed as an ordinary term: `@FINGERPRINT:id`, or an id in a group.
 
-        `words` are the tokens of the id; `behind` is a similarity or slop after the id, which is an error.
+        `words` are the tokens of the id. A token that follows them (similarity or slop) is an error.
         """
-        if behind is not None:
-            raise self._no_id([behind])
+        if following is not None:
+            raise self._no_id([following])
         place, typed = span_of(words[0], words[-1]), self._text(span_of(words[0], tokens[-1]))
         if words[0].type != "PHRASE":
             reference = split_at_underscores(Typed(self._text(place), place.start))

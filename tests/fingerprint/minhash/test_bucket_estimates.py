@@ -117,7 +117,7 @@ def test_recall_of_the_judgement(metric: Metric, threshold: Fraction, source_siz
             unknown = compare_buckets(source, [hit])
             actual.append(bool(judge_buckets(unknown, metric, threshold, MOST)[0]))
         if seed < 8:
-            plan = make_minhash_plan(source, metric, threshold, MOST, largest_size=max(hit_size, 20_000))
+            plan = make_minhash_plan(source, metric, threshold, MOST)
             assert plan.promised_sizes is not None
             assert plan.promised_sizes[0] <= hit_size <= plan.promised_sizes[1]
             assert is_found(plan, source, hit)
@@ -152,5 +152,3 @@ def test_wrong_arguments() -> None:
         compare_buckets(source, [at(0.25, 0.5, 0.5, 0.5)])
     with pytest.raises(ParameterError, match="no buckets"):
         buckets_of(np.empty(0, dtype=np.uint64))
-    with pytest.raises(ParameterError, match="budget"):
-        make_minhash_plan(source, Metric.A_IN_B, HALF, HALF, budget=0)

@@ -11,19 +11,21 @@ from tests.fingerprint.minhash.made_buckets import at, pair, smallest
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.bucket_estimates import buckets_of
 from whorl.fingerprint.statistics.metric import Metric
+from whorl.search.similar import minhash_plan
 from whorl.search.similar.minhash_plan import make_minhash_plan
 from whorl.search.similar.options import METRICS
 
 HALF, MOST = Fraction(1, 2), Fraction(9, 10)
 
 
-def test_plan_asks_what_survives() -> None:
+def test_plan_asks_what_survives(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A plan takes the tokens with the smallest places within their buckets, up to the budget; all tokens if small
     documents are wanted.
     """
+    monkeypatch.setattr(minhash_plan, "BUDGET", 100)
     source, _ = pair(5000, 5000, 100, 0)
-    plan = make_minhash_plan(source, Metric.A_IN_B, HALF, MOST, source_size=5000, budget=100)
+    plan = make_minhash_plan(source, Metric.A_IN_B, HALF, MOST, source_size=5000)
     assert len(plan.buckets) == 100
     places = source.places[np.array(plan.buckets)]
     assert places.tolist() == sorted(source.places.tolist())[:100]
@@ -34,6 +36,7 @@ def test_plan_asks_what_survives() -> None:
     assert plan.recalls[0] == pytest.approx(1)
     assert plan.recalls[2] < 0.9
     assert len(make_minhash_plan(source, Metric.B_IN_A, HALF, MOST).buckets) == source.is_filled.sum()
+    monkeypatch.undo()
     alike = make_minhash_plan(source, Metric.JACCARD, HALF, MOST)
     assert alike.promised
     assert alike.promised_sizes == alike.sizes
@@ -44,16 +47,17 @@ def test_plan_asks_what_survives() -> None:
 def test_a_plan_by_hand() -> None:
     """
     Four tokens at the beginning of their buckets, which no other shingle displaces. If two of four shingles are shared,
-    two tokens always match. If four of eight are shared, none of four tokens matches in 1 of 70 cases, and one in 16.
+    two tokens always match. If four of eight are shared, as with a document of four, none of four tokens matches in 1
+    of 70 cases, and one in 16.
     """
     source = at(0.0, 0.0, 0.0, 0.0)
-    all_known = make_minhash_plan(source, Metric.A_IN_B, HALF, HALF, source_size=4, largest_size=100)
+    all_known = make_minhash_plan(source, Metric.JACCARD, HALF, HALF, source_size=4)
     assert (all_known.min_should_match, all_known.recalls, all_known.promised) == (2, (1.0, 1.0, 1.0), True)
-    assert (all_known.sizes, len(all_known.buckets)) == ((2, 100), 4)
-    some_known = make_minhash_plan(source, Metric.A_IN_B, HALF, HALF, source_size=8, largest_size=100)
+    assert (all_known.sizes, len(all_known.buckets)) == ((2, 8), 4)
+    some_known = make_minhash_plan(source, Metric.JACCARD, HALF, HALF, source_size=8)
     assert (some_known.min_should_match, some_known.second_recall) == (1, Fraction(6, 10))
-    assert some_known.recalls == pytest.approx([1 - 1 / 70] * 3)
-    two = make_minhash_plan(source, Metric.A_IN_B, HALF, Fraction(1, 100), source_size=8, budget=4, largest_size=100)
+    assert some_known.recalls == pytest.approx([1 - 1 / 70, 1, 1])
+    two = make_minhash_plan(source, Metric.JACCARD, HALF, Fraction(1, 100), source_size=8)
     assert two.min_should_match == 1
     assert make_minhash_plan(source, Metric.A_IN_B, HALF, HALF, source_size=8).min_should_match == 1
 
@@ -79,16 +83,15 @@ def test_plans_of_any_source(metric: Metric, size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("threshold", "recall", "budget", "named"),
+    ("threshold", "recall", "named"),
     [
-        (Fraction(0), HALF, 4, "threshold"),
-        (HALF, Fraction(2), 4, "recall"),
-        (HALF, HALF, 0, "budget must be at least 1"),
+        (Fraction(0), HALF, "threshold"),
+        (HALF, Fraction(2), "recall"),
     ],
 )
-def test_arguments_outside_their_range(threshold: Fraction, recall: Fraction, budget: int, named: str) -> None:
+def test_arguments_outside_their_range(threshold: Fraction, recall: Fraction, named: str) -> None:
     """
     The error names the argument.
     """
     with pytest.raises(ParameterError, match=named):
-        make_minhash_plan(at(0.5, 0.5), Metric.JACCARD, threshold, recall, budget=budget)
+        make_minhash_plan(at(0.5, 0.5), Metric.JACCARD, threshold, recall)

@@ -19,11 +19,11 @@ from fractions import Fraction
 import numpy as np
 
 from whorl.arrays_and_batches import ranges_of
-from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.bucket_estimates import MARGIN, Buckets
 from whorl.fingerprint.statistics.hypergeometric import LARGEST, Counts, Floats, upper_tail
 from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_fraction, sizes_for
 
+#: Number of tokens to look up. If the metric allows smaller hits, all tokens of the source are looked up.
 BUDGET = 256
 #: The look-ups may cause this share of the allowed misses (1 - recall); the verification may cause the rest.
 _FIRST_SHARE = Fraction(1, 5)
@@ -75,8 +75,6 @@ def make_minhash_plan(
     recall: Fraction,
     *,
     source_size: int | None = None,
-    budget: int = BUDGET,
-    largest_size: int | None = None,
 ) -> MinHashPlan:
     """Return the plan of a search with stock MinHash tokens.
 
@@ -84,14 +82,9 @@ def make_minhash_plan(
         threshold: Fraction in (0, 1].
         recall: Wanted probability that a document just at the threshold is found, a fraction in (0, 1].
         source_size: Distinct shingles of the source, if known.
-        budget: Number of tokens to look up, at least 1. If the metric allows smaller hits, the plan uses all tokens.
-        largest_size: Distinct shingles of the largest document to find. If it is None, a hit may have any size that the
-            metric allows, and one shared token is enough for Metric.A_IN_B.
     """
     require_fraction("threshold", threshold)
     require_fraction("recall", recall)
-    if budget < 1:
-        raise ParameterError(f"budget must be at least 1, got {budget}")
     filled = np.flatnonzero(source.is_filled)
     size = max(source.size if source_size is None else source_size, filled.size)
     first, second = 1 - _FIRST_SHARE * (1 - recall), 1 - (1 - _FIRST_SHARE) * (1 - recall)
@@ -100,10 +93,8 @@ def make_minhash_plan(
         largest = _LARGEST_RATIO * max(1, size)
     if source_size is None:
         smallest, largest = max(1, int(smallest / MARGIN)), int(largest * MARGIN) + 1
-    if largest_size is not None:
-        largest = max(smallest, min(largest, largest_size))
     order = filled[np.argsort(source.places[filled], kind="stable")]
-    buckets = order if metric.allows_smaller else order[:budget]
+    buckets = order if metric.allows_smaller else order[:BUDGET]
     # Always include the source's size: documents of this size matter most to users.
     middle = min(max(size, smallest), largest)
     grid = np.unique(
@@ -113,7 +104,7 @@ def make_minhash_plan(
     tokens_at_threshold = _TokensAtThreshold(source, buckets, metric, threshold, size, grid)
     wanted = float(first)
     least = 1
-    if metric is Metric.JACCARD or (metric is Metric.A_IN_B and largest_size is not None):
+    if metric is Metric.JACCARD:
         # The more tokens must match, the lower is the recall. So bisect for the largest number that reaches it.
         counts = range(1, len(buckets) + 1)
         reached = bisect_left(counts, 1, key=lambda count: int((tokens_at_threshold.recalls_for(count) < wanted).any()))
