@@ -109,7 +109,7 @@ def _clauses(node: ast.Clauses) -> str:
 def _leaf(node: ast.Leaf) -> str:
     match node:
         case ast.Term(text=text, field=field, form=form):
-            return form.value + _prefix(field) + _word(text, form, field)
+            return _join_lead(form.value + _prefix(field), write_word(text))
         case ast.Phrase(text=text, field=field, form=form, slop=slop):
             distance = "" if slop is None else f"~{write_slop(slop)}"
             return form.value + _prefix(field) + write_quoted(text) + distance
@@ -130,10 +130,9 @@ def _leaf(node: ast.Leaf) -> str:
             raise ParameterError(f"%({' '.join(fields)}) is only allowed in a template")
 
 
-def _word(text: str, form: ast.Form, field: str | None) -> str:
+def _join_lead(lead: str, word: str) -> str:
     # In "a ~2", the parser would read ~2 as the similarity of a, so put a backslash before the digit.
-    is_number = form is ast.Form.TOKENISED and field is None and text[:1] in tuple("0123456789.")
-    return ("\\" if is_number else "") + write_word(text)
+    return f"{lead}\\{word}" if lead == "~" and word[0] in "0123456789." else lead + word
 
 
 def _wildcard(node: ast.Wildcard) -> str:
@@ -150,8 +149,7 @@ def _wildcard(node: ast.Wildcard) -> str:
         return f'{lead}"{"".join(_quote_piece(piece) for piece in node.pattern)}"'
     if not lead and node.pattern == (WildcardCharacter.ANY,):
         raise ParameterError("* alone is every document: use Everything")
-    is_number = lead == "~" and str(node.pattern[0])[0] in "0123456789."
-    return lead + ("\\" if is_number else "") + write_pattern(node.pattern)
+    return _join_lead(lead, write_pattern(node.pattern))
 
 
 def _quote_piece(piece: str | WildcardCharacter) -> str:

@@ -16,7 +16,7 @@ import fnmatch
 import hashlib
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
@@ -269,26 +269,30 @@ def range_of(kind: Kind, place: str, low: Bound | None, high: Bound | None, now:
 
     Raise UnreadableError if a bound is not a value of this type, or the type has no order.
     """
-    ends: tuple[tuple[Value, bool] | None, tuple[Value, bool] | None]
-    match kind:
-        case Kind.DATE:
-            # A bound such as 2021-05 is an interval. The range includes or excludes it as a whole.
-            ends = _read_date_bound(low, now, is_low=True), _read_date_bound(high, now, is_low=False)
-        case Kind.INTEGER:
-            ends = _read_integer_bound(low, is_low=True), _read_integer_bound(high, is_low=False)
-        case Kind.FLOAT:
-            ends = _read_bound(low, _read_float), _read_bound(high, _read_float)
-        case Kind.KEYWORD:
-            ends = _read_bound(low, _read_bound_text), _read_bound(high, _read_bound_text)
-        case _:
-            raise UnreadableError("a range needs values that have an order")
-    (lowest, includes_low), (highest, includes_high) = (end or (None, True) for end in ends)
+    (lowest, includes_low), (highest, includes_high) = (
+        (None, True) if end is None else _read_bound(kind, end, now, is_low=is_low)
+        for end, is_low in ((low, True), (high, False))
+    )
     return Between(place, kind, lowest, highest, includes_low, includes_high, 0.0)
 
 
-def _read_bound(end: Bound | None, read: Callable[[str], Value]) -> tuple[Value, bool] | None:
-    """Return the value of a range's bound and whether the range includes it; None if the range is open."""
-    return None if end is None else (read(end.text), end.is_inclusive)
+def _read_bound(kind: Kind, end: Bound, now: datetime, *, is_low: bool) -> tuple[Value | None, bool]:
+    """Return the value of a range's bound (None if it excludes no value), and whether the range includes it."""
+    match kind:
+        case Kind.DATE:
+            # A bound such as 2021-05 is an interval. The range includes or excludes it as a whole.
+            moments = read_date(end.text, now)
+            return (moments.first if is_low == end.is_inclusive else moments.last), end.is_inclusive
+        case Kind.INTEGER:
+            return _read_integer_bound(end, is_low=is_low)
+        case Kind.FLOAT:
+            return _read_float(end.text), end.is_inclusive
+        case Kind.KEYWORD:
+            if len(end.text) > LONGEST_BOUND:
+                raise UnreadableError(f"an end of a range has at most {LONGEST_BOUND} characters, got {len(end.text)}")
+            return well_formed(end.text), end.is_inclusive
+        case _:
+            raise UnreadableError("a range needs values that have an order")
 
 
 def _read_number(text: str) -> Decimal:
@@ -304,31 +308,14 @@ def _read_float(text: str) -> float:
     return number + 0.0
 
 
-def _read_date_bound(end: Bound | None, now: datetime, *, is_low: bool) -> tuple[int, bool] | None:
-    """Return the first or last moment of a date as a bound, and whether the range includes it."""
-    if end is None:
-        return None
-    moments = read_date(end.text, now)
-    return (moments.first if is_low == end.is_inclusive else moments.last), end.is_inclusive
-
-
-def _read_integer_bound(end: Bound | None, *, is_low: bool) -> tuple[int, bool] | None:
-    """Return a bound as an integer, and whether the range includes it; None if the bound excludes no integer."""
-    if end is None:
-        return None
+def _read_integer_bound(end: Bound, *, is_low: bool) -> tuple[int | None, bool]:
     number = _read_number(end.text)
     rounded = int(number.to_integral_value(ROUND_CEILING if is_low else ROUND_FLOOR))
     if not _SMALLEST <= rounded <= _LARGEST:
         is_above = rounded > _LARGEST
         # A bound beyond all numbers excludes either no number or all numbers.
-        return (_LARGEST if is_above else _SMALLEST, False) if is_above == is_low else None
+        return (_LARGEST if is_above else _SMALLEST, False) if is_above == is_low else (None, True)
     return rounded, end.is_inclusive or rounded != number
-
-
-def _read_bound_text(text: str) -> str:
-    if len(text) > LONGEST_BOUND:
-        raise UnreadableError(f"an end of a range has at most {LONGEST_BOUND} characters, got {len(text)}")
-    return well_formed(text)
 
 
 _DATE = re.compile(
@@ -396,9 +383,9 @@ def read_date(text: str, now: datetime) -> DateSpan:
             else:
                 moment = _add_units(moment, int(step["count"].replace(" ", "")), _read_unit(step["unit"]))
             end = step.end()
+    except UnreadableError:
+        raise
     except (OverflowError, ValueError) as error:
-        if isinstance(error, UnreadableError):
-            raise
         raise UnreadableError(f"{text!r:.80} lies outside the years 1 to 9999") from error
     return _span(moment, "MILLI")
 

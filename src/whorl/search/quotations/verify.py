@@ -98,7 +98,6 @@ def verification_of(
     """Verify the quotations of a text. Documents with the same text are no sources, because they prove nothing.
 
     Args:
-        references: Resolves the sources that the text names.
         text: Plain text, Markdown or HTML.
         own_id: Id of the text, if it is a document of the store; the document is not a source of itself.
 
@@ -112,14 +111,14 @@ def verification_of(
     copies = [key for key in references.documents_with(text) if key != own_id]
     own_ids = frozenset([*copies, *([] if own_id is None else [own_id])])
     verification = verify_quotations(engine, references, plain, long, own_ids=own_ids)
-    unpaired = 0 if options.all else count_unpaired_marks(plain, quotations)
-    marks = "quotation mark" if unpaired == 1 else "quotation marks"
-    note = f"skipped {unpaired:,} {marks} without a counterpart in the paragraph"
-    warnings = (*verification.warnings, note) if unpaired else verification.warnings
+    warnings = [*verification.warnings]
+    if unpaired := 0 if options.all else count_unpaired_marks(plain, quotations):
+        marks = f"{unpaired:,} quotation mark{'s' * (unpaired > 1)}"
+        warnings.append(f"skipped {marks} without a counterpart in the paragraph")
     if copies:
         left_out = format_names([*map(shorten_repr, copies)], 3)
-        warnings = (*warnings, f"documents with this very text are no sources, so left out {left_out}")
-    return replace(verification, warnings=warnings, is_html=plain != text)
+        warnings.append(f"documents with this very text are no sources, so left out {left_out}")
+    return replace(verification, warnings=tuple(warnings), is_html=plain != text)
 
 
 def verify_quotations(
@@ -130,11 +129,7 @@ def verify_quotations(
     *,
     own_ids: frozenset[str] = frozenset(),
 ) -> Verification:
-    """Verify the given quotations.
-
-    Args:
-        references: Resolves the sources that the quotations name.
-        own_ids: Ids of the documents that are the text itself, and so no sources.
+    """Verify quotations. The documents `own_ids` are the text itself, and so no sources.
 
     Raises:
         ParameterError: A quotation has no word, or quotations are too many or too long.
@@ -148,10 +143,8 @@ def verify_quotations(
         require_time()
         report_progress("verifying quotations", number - 1, len(quotations))
         verified.append(_Verifier(store, quotation, ids, number).verify())
-    warnings: tuple[str, ...] = ()
-    if store.without_text:
-        warnings = (f"{len(store.without_text):,} documents were not read: the store keeps no text of them",)
-    return Verification(text, tuple(verified), store.count, warnings)
+    warning = f"{len(store.without_text):,} documents were not read: the store keeps no text of them"
+    return Verification(text, tuple(verified), store.count, (warning,) if store.without_text else ())
 
 
 class _Documents:
@@ -283,7 +276,7 @@ class _Verifier:
         return bool(self._quotation.references) and self._named is None
 
     def verify(self) -> VerifiedQuotation:
-        own = next(iter(self._compare_documents([self._named])), None) if self._named is not None else None
+        own = next(self._compare_documents([] if self._named is None else [self._named]), None)
         others: list[_Match] = []
         if own is None or not self._decides_verdict(own):
             for match in self._documents_with_runs(own):
@@ -371,7 +364,7 @@ class _Verifier:
                 texts = self._quotation.quote[slice(*quote)], match.document.text[slice(*document)]
                 differences.append(Difference(*texts, quote, document))
             quote, words = self._range_in_quote(low, high), (aligned.start, aligned.end)
-            places.append(self._make_place(match, quote, words, tuple(differences)))
+            places.append(self._make_place(match, quote, words, differences))
         return tuple(places)
 
     def _find_stitches(self, matches: Sequence[_Match]) -> tuple[QuotedPlace, ...]:
@@ -388,16 +381,10 @@ class _Verifier:
         return tuple(place for _, place in sorted(places, key=lambda pair: pair[0]))
 
     def _make_place(
-        self,
-        match: _Match,
-        quote: tuple[int, int],
-        words: tuple[int, int],
-        differences: tuple[Difference, ...] = (),
+        self, match: _Match, quote: tuple[int, int], words: tuple[int, int], differences: Sequence[Difference] = ()
     ) -> QuotedPlace:
-        document = match.document
-        return QuotedPlace(
-            match.id, self._store.name(match.id), quote, document.place(*words), differences, document.text
-        )  # fmt: skip
+        name, text = self._store.name(match.id), match.document
+        return QuotedPlace(match.id, name, quote, text.place(*words), tuple(differences), text.text)
 
     def _range_in_quote(self, start: int, end: int) -> tuple[int, int]:
         """Return the range of characters in the quotation for a range of words in one part."""
@@ -456,7 +443,7 @@ class _Verifier:
         return [_phrase(part, start, start + _LOOKED_UP_WORDS) for part, start in places[::step]]
 
     def _compare_documents(self, ids: Sequence[str]) -> Iterator[_Match]:
-        for document_id, document in (self._store.read(ids) if ids else {}).items():
+        for document_id, document in self._store.read(ids).items():
             require_time()
             yield self._compare(document_id, document)
 
