@@ -247,10 +247,9 @@ def _documents(
 
 
 def source_text(named: str, *, with_notation: bool = False) -> str:
-    """Return the text of a file, or of standard input for `-`; `with_notation` keeps the tags of HTML.
+    """Return the text of a file, or of standard input for `-`; raise ParameterError if it is unreadable or not text.
 
-    Raises:
-        ParameterError: The file is unreadable, or not text.
+    `with_notation` keeps the tags of HTML.
     """
     try:
         if named != "-":
@@ -269,10 +268,8 @@ def source_text(named: str, *, with_notation: bool = False) -> str:
 def file_text(raw: bytes, file: PurePath, reader: Reader | None = None) -> str:
     """Return the text of a file from its bytes; if the bytes are ambiguous, the file name decides the format.
 
-    By default, this process's own reader extracts the text, with the limits of the settings.
-
-    Raises:
-        DocumentError: The file has no readable text; the message gives the reason.
+    By default, this process's own reader extracts the text, with the limits of the settings. DocumentError gives the
+    reason why the file has no readable text.
     """
     form = format_of(raw, file)
     if form is None:
@@ -379,9 +376,7 @@ def places(
     """Yield the files that command-line arguments name: `-`, paths, patterns (`data/**/*.parquet`), addresses.
 
     Links out of the named folder, or out of the fixed part of a pattern, are followed only with `follow_links`.
-
-    Raises:
-        ParameterError: fsspec is missing for an address, or has no file system for it.
+    ParameterError is raised if fsspec is missing for an address, or has no file system for it.
     """
     addresses: dict[str, str] = {}
     for word in named:

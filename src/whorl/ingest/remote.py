@@ -21,12 +21,7 @@ _BUFFER = 1 << 18
 
 
 class RemoteFile:
-    """A file read with fsspec.
-
-    Args:
-        word: The address as given; messages omit its secrets.
-        size: Size in bytes; 0 if unknown.
-    """
+    """A file read with fsspec. `word` is the address as given, and `size` the size in bytes (0 if unknown)."""
 
     def __init__(self, system: Any, path: str, word: str, size: int = 0) -> None:
         self._system, self._path, self._word, self.size = system, path, word, size
@@ -96,9 +91,7 @@ class _Stream(ReadableStream):
 def remote_files(word: str) -> dict[PurePosixPath, RemoteFile]:
     """Return the files of an address by their paths, relative to the folder or to the fixed part of the pattern.
 
-    Raises:
-        ParameterError: fsspec is missing, or has no file system for the address.
-        OSError: The file system fails.
+    Raise ParameterError if fsspec is missing, or has no file system for the address; OSError if the file system fails.
     """
     shown = public_address(word)
     try:

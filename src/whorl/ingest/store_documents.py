@@ -48,11 +48,7 @@ class IndexOptions(TypedDict, total=False):
 
 
 class SeenIds:
-    """Detects repeated ids in a run, among the first `MOST_IDS` distinct ids.
-
-    Attributes:
-        first_repeated: The first repeated id.
-    """
+    """Detects repeated ids in a run, among the first `MOST_IDS` distinct ids; `first_repeated` is the first of them."""
 
     def __init__(self) -> None:
         self._hashes = set[int]()
@@ -72,9 +68,7 @@ class SeenIds:
 def index_documents(engine: Engine, documents: Iterable[Document], **options: Unpack[IndexOptions]) -> Indexed:
     """Store documents; see `Store.index` and `IndexOptions`.
 
-    Raises:
-        TypeError: There is no such option.
-        DocumentError: The engine cannot store a document and `on_refused` is missing, or an item is not a `Document`.
+    Raise DocumentError if an item is not a `Document`, or if the engine cannot store it and `on_refused` is missing.
     """
     if unknown := options.keys() - IndexOptions.__optional_keys__:
         raise TypeError(f"index() has no option {min(unknown)!r}")

@@ -202,11 +202,9 @@ class Typed(NamedTuple):
 
 
 def read_fingerprint(parts: Sequence[Typed], typed: str) -> ast.Fingerprint:
-    """Return the syntax node of a fingerprint.
+    """Return the syntax node of a fingerprint from its id, overlap and probability as typed.
 
-    Args:
-        parts: The id, then the overlap and the probability as typed, if given.
-        typed: Text of the whole literal, for hints in error messages; empty if underscores cannot belong to the id.
+    `typed` is the whole literal, for hints in error messages; it is empty if underscores cannot belong to the id.
     """
     if not parts[0].text:
         raise missing_id_error(parts[0].start)

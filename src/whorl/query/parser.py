@@ -105,12 +105,7 @@ def _tables_path(grammar: str, splitter: Splitter | None) -> Path:
 
 
 def _read_cached_tables(path: Path) -> bytes:
-    """Return the content of a cached file.
-
-    Raises:
-        OSError: The file does not exist, or is unreadable.
-        ValueError: The file is damaged, or another user owns the file or can write to it.
-    """
+    """Return the content of a cached file; raise OSError or ValueError if it is missing, damaged or not private."""
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
         if os.name == "posix" and (status.st_uid != os.getuid() or status.st_mode & 0o022):
@@ -306,10 +301,9 @@ _STARTS = _LEAVES - {"ID"} | FIELDS | {"FINGERPRINT", "FORM", "NOT", "PLUS", "MI
 
 
 class TokenChecks:
-    """Checks each token of a query before the parser gets it; `seen` holds the accepted tokens.
+    """Checks each token of a query before the parser gets it; `seen` has the accepted tokens.
 
-    Raises:
-        Mistake: A token is misplaced, or exceeds a limit.
+    A misplaced token, or a token that exceeds a limit, raises `Mistake`.
     """
 
     def __init__(self, query: str, options: ParseOptions) -> None:

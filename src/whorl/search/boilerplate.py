@@ -145,8 +145,7 @@ def boilerplate_detector(
 ) -> BoilerplateDetector | None:
     """Return a detector of common words, or None if there is neither a limit nor a boilerplate text.
 
-    Raises:
-        ParameterError: The limit is neither a number nor a percentage, or the store keeps no passages.
+    Raise ParameterError if the limit is neither a number nor a percentage, or if the store keeps no passages.
     """
     if common_above is None and not boilerplate and ignore_common:
         common_above = DEFAULT_ABOVE
@@ -168,11 +167,9 @@ def boilerplate_detector(
 def detector_for_comparison(
     engine: Engine, common_above: str | None = None, boilerplate: Sequence[str] = ()
 ) -> BoilerplateDetector | None:
-    """Like `boilerplate_detector`, but an incomplete index is an error, because a comparison has no warnings.
+    """Return a detector like `boilerplate_detector`, but raise StoreError if the index lacks some stored documents.
 
-    Raises:
-        ParameterError: As for `boilerplate_detector`.
-        StoreError: The collection's frequencies are needed, but the index lacks some stored documents.
+    A search would add a warning instead, but a comparison has no warnings.
     """
     if common_above is not None:
         # A comparison of two files needs no engine, so import this here.
@@ -189,8 +186,7 @@ def detector_of_texts(texts: Sequence[str], scheme: Scheme) -> BoilerplateDetect
 def common_limit(above: str, documents: int) -> int:
     """Convert the limit for common text to a number of documents; a percentage gives at least 10.
 
-    Raises:
-        ParameterError: The limit is neither a number nor a percentage.
+    Raise ParameterError if the limit is neither a number nor a percentage.
 
     >>> common_limit("1%", 5_000), common_limit("1%", 30), common_limit("3", 30)
     (50, 10, 3)

@@ -105,14 +105,10 @@ class References:
     def referent(self, reference: str, *, finds_copy: bool = True) -> Referent:
         """Return the document that a reference names, or the text of a file outside the store.
 
-        A reference is first read as the id or path of a document, then as a file, then as the name of a document.
+        A reference is first read as the id or path of a document, then as a file, then as the name of a document. If a
+        document has the text of the file, return this document if `finds_copy` is true, otherwise the text.
 
-        Args:
-            finds_copy: If a document has the text of the file, whether to return this document instead of the text.
-
-        Raises:
-            UnknownDocumentError: The reference names neither a document nor a file; the message suggests a similar
-                reference.
+        UnknownDocumentError, for a reference that names neither a document nor a file, suggests a similar reference.
         """
         is_own = reference in (ids := self._engine.resolve([reference]))
         document_id = ids[reference] if is_own else self.id_by_path(reference)
@@ -271,8 +267,7 @@ class References:
 def list_references(references: Iterable[str]) -> list[str]:
     """Return distinct references as a list, or one reference as a list of one.
 
-    Raises:
-        ParameterError: A reference is not a text.
+    Raise ParameterError if a reference is not a text.
     """
     is_one = isinstance(references, str) or not isinstance(references, Iterable)
     named: list[str] = [references] if is_one else list(references)  # type: ignore[list-item]

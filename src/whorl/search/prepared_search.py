@@ -155,7 +155,7 @@ class QueryReader:
         return replace(bound, warnings=(*bound.warnings, *warnings))
 
     def places(self, field: str) -> Places | None:
-        """Return the types and engine fields of a field name in a query, or None if the store lacks the field."""
+        """Return the types and engine fields of a field name in a query; None if the store lacks the field."""
         named = self._defaults.named(field)
         places = self._engine.fields().resolve_name(named, self.names)
         return places or self._engine.fields(latest=True).resolve_name(named, self.names)
@@ -386,11 +386,9 @@ class PreparedQuery:
 def search_collapsed(engine: Engine, plan: BoundPlan, *, start: int, rows: int, order: Sequence[Order] = ()) -> Page:
     """Return one page of a plan's hits, with only the best hit of each cluster.
 
-    A hit is skipped if an earlier hit is in the same cluster; `whorl duplicates --write-ids` writes the labels of
-    clusters. The total is computed from the engine's counts of hits per cluster.
-
-    Raises:
-        ParameterError: No document of the store has a cluster label.
+    A hit is skipped if an earlier hit is in the same cluster. The total is computed from the engine's counts of hits
+    per cluster. ParameterError is raised if no document has the label of a cluster, which `whorl duplicates
+    --write-ids` writes.
     """
     counts = engine.labels.counts(plan)
     if not counts and not any(engine.labels.read_all()):

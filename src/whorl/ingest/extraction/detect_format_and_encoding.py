@@ -48,10 +48,9 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def format_of(raw: bytes, file: PurePath) -> FileFormat | None:
-    """Return the format of a file, None for plain text. If the content is ambiguous, the file name decides.
+    """Return the format of a file, None for plain text; raise DocumentError if the format is known but not supported.
 
-    Raises:
-        DocumentError: The format is known but not supported.
+    If the content is ambiguous, the file name decides.
     """
     by_name = next((form for form in FORMATS if file.suffix.lower() in form.suffixes), None)
     if raw.startswith(_OLE):

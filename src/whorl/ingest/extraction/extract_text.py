@@ -173,13 +173,10 @@ _MOST_DEPTH = 3
 
 
 def read_office(raw: bytes, form: str, most_unpacked: int, text: TextBuffer) -> None:
-    """Append the text of a DOCX, PPTX or XLSX.
+    """Append the text of a DOCX, PPTX or XLSX; raise MemoryError if its XML exceeds the memory limit.
 
-    `most_unpacked` is the maximum size of the unpacked archive in bytes, including embedded files.
-
-    Raises:
-        DocumentError: The file is not an archive, or is too large when unpacked.
-        MemoryError: The memory limit was exceeded.
+    `most_unpacked` is the maximum size of the unpacked archive in bytes, including embedded files. DocumentError is
+    raised if the archive is larger, or if the file is not an archive.
     """
     from lxml.etree import ErrorTypes, XMLSyntaxError
 

@@ -35,11 +35,9 @@ class BusyError(DocumentError):
 class Reader:
     """Extracts text in worker processes, which start when needed, and end when this object is closed or deleted.
 
-    A file that takes longer than `SLOW_SECONDS` is slow. If there are several processes, slow files may occupy all but
-    one. If one more file becomes slow while other files wait, its reading is ended.
-
-    Args:
-        workers: Maximum number of processes, and so of files that are read at the same time. Other files wait.
+    There are at most `workers` processes, and so files that are read at the same time; other files wait. A file that
+    takes longer than `SLOW_SECONDS` is slow. If there are several processes, slow files may occupy all but one. If one
+    more file becomes slow while other files wait, its reading is ended.
     """
 
     def __init__(self, limits: FileLimits | None = None, workers: int = 1) -> None:
@@ -189,9 +187,7 @@ class _ReaderProcess:
     def ask(self, raw: bytes, form: FileFormat, watchdog: _Watchdog) -> _Extraction:
         """Return the worker's response for a file.
 
-        Raises:
-            DocumentError: The file took too long, and the process was killed.
-            StoppedError: The client has disconnected, and the process was killed.
+        Kill the process if the file takes too long (DocumentError), or if the client has disconnected (StoppedError).
         """
         try:
             with watchdog.guard(self._process.kill):

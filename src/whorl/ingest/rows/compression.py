@@ -48,8 +48,7 @@ def packing_of(head: bytes) -> str:
 class Expansion:
     """Limits for a file that unpacks to many times its size: number of unpacked bytes, and time to read them.
 
-    Args:
-        packed_size: Returns the number of packed bytes, of the whole file or of the part read so far.
+    `packed_size` returns the number of packed bytes, of the whole file or of the part read so far.
     """
 
     def __init__(self, packed_size: Callable[[], int]) -> None:

@@ -41,11 +41,9 @@ def format_of(
 ) -> RowFormat | None:
     """Return the format of a file with many rows; None for a file that is a single document.
 
-    The position in the file must be 0, and is 0 again after the call. If `as_text` is true, a table (CSV or TSV), or a
-    JSON array of values other than objects, is a single document.
-
-    Raises:
-        UnreadRowsError: The format is known but not supported.
+    Raise UnreadRowsError if the format is known but not supported. The position in the file must be 0, and is 0 again
+    after the call. If `as_text` is true, a table (CSV or TSV), or a JSON array of values other than objects, is a
+    single document.
     """
     opened.seek(0)
     head = opened.read(_HEAD)

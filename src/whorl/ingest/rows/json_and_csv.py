@@ -152,11 +152,7 @@ def _element_row(number: int, value: object) -> Row:
 
 
 def _elements(text: str) -> Iterator[tuple[object, str]]:
-    """Yield the elements of a JSON array, each with its source; nothing if the text is another value.
-
-    Raises:
-        JSONDecodeError: The text is not JSON.
-    """
+    """Yield the elements of a JSON array, each with its source; nothing if the text is another JSON value."""
     decoder, at = json.JSONDecoder(), _skip_blanks(text, 0)
     is_array, is_empty = text.startswith("[", at), text.startswith("]", _skip_blanks(text, at + 1))
     if not is_array or is_empty:

@@ -30,10 +30,8 @@ _POLL_SECONDS = 0.2
 class ReadRequest(NamedTuple):
     """Message to the worker process: call a method of the `RowFormat` of a file.
 
-    Attributes:
-        method: Name of the method, or "detect" to get the format's `takes_columns`.
-        arguments: Arguments of the method, without files and functions.
-        path: Path that opens the file; "" if the worker must request the content from its parent.
+    `method` is the name of the method, or "detect" to get the format's `takes_columns`. `arguments` lacks files and
+    functions. `path` opens the file; it is "" if the worker must request the content from its parent.
     """
 
     method: str
@@ -155,12 +153,7 @@ class _RowWorker:
             self._connection.send_bytes(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
 
     def receive(self, limits: FileLimits) -> tuple[str, Any]:
-        """Return the next message.
-
-        Raises:
-            UnreadRowsError: The worker takes too long, or has died.
-            StoppedError: The client has disconnected.
-        """
+        """Return the next message; raise UnreadRowsError if the worker takes too long or has died."""
         seconds, setting = time_limit(limits)
         end = time.monotonic() + seconds
         try:

@@ -60,12 +60,10 @@ class Row(NamedTuple):
 
 
 class FileSpan(NamedTuple):
-    """A part of a file that can be read independently.
+    """A part of a file that can be read independently: from `begin` to `end` (exclusive).
 
-    Attributes:
-        begin: Start in bytes, or in row groups if the format has them.
-        end: End, exclusive.
-        before: Number of rows or lines before the part.
+    Both are positions in bytes, or in row groups if the format has them. `before` is the number of rows or lines before
+    the part.
     """
 
     begin: int
@@ -188,8 +186,7 @@ class RowColumns:
     def select(self, names: Sequence[str]) -> list[str]:
         """Select the columns of a file to read.
 
-        Raises:
-            UnreadRowsError: A required column is missing, or several selected columns have the same name.
+        Raise UnreadRowsError if a required column is missing, or several selected columns have the same name.
         """
         try:
             self.require(names)
@@ -232,10 +229,9 @@ class RowColumns:
         return documents_of(ids, texts, names, properties)
 
     def document(self, row: Mapping[str, object], file: str, number: int) -> Document:
-        """Return the document of a row. By default, its id is the file and the row number.
+        """Return the document of a row; raise DocumentError if the row has no text, or a value that cannot be stored.
 
-        Raises:
-            DocumentError: The row has no text, or a value that cannot be stored.
+        By default, the id of the document is the file and the row number.
         """
         from whorl.model import Document
 

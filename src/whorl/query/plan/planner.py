@@ -694,10 +694,8 @@ def bind(
 ) -> BoundPlan:
     """Return a plan that an engine can run.
 
-    Args:
-        signatures: Signatures by reference. A document without a signature is unknown.
-        texts: References to texts given with the query.
-        unknown: Returns the error for an unknown document.
+    `signatures` has the signatures of documents and of given texts, by reference. A document without a signature is
+    unknown; `unknown` returns the error for it. `texts` has the references of the texts given with the query.
 
     Source: Solr4QueryParser.createFingerPrintQuery. A FINGERPRINT with one part matches any shared token, two parts set
     a minimum, and three parts make bands without a minimum.

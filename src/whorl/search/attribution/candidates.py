@@ -57,11 +57,9 @@ _WINDOW = "a part of the text"
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Documents that may have a passage of a text.
+    """Documents that may have a passage of a text, in the order to read them (`found`).
 
-    Args:
-        found: Hits in the order in which to read them: the best hit of each part of the text, then the second best of
-            each part, and so on.
+    The best hit of each part of the text comes first, then the second best of each part, and so on.
     """
 
     found: tuple[Hit, ...]
@@ -88,9 +86,7 @@ def cut_windows(shingles: int) -> list[tuple[int, int]]:
 def least_shared(window: int, min_words: int, shingle_size: int) -> int:
     """Return the minimum number of shingles of a window that a candidate must share, 1 to a quarter of the window.
 
-    Args:
-        window: Shingles of the window, at least 1.
-        min_words: Minimum length of a passage in words.
+    `window` is the number of shingles of the window, `min_words` the minimum length of a passage in words.
     """
     wanted = max(LEAST_SHARED, min_words - shingle_size + 1, math.ceil(_LEAST_PART * window))
     return min(wanted, math.ceil(_MOST_PART * window))

@@ -19,11 +19,9 @@ _Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Words of a quotation, and the words of the document in their place.
+    """Words of a quotation, and the words of the document in their place, as half-open ranges.
 
-    Args:
-        quote: The quotation's words as a half-open range; empty if the quotation leaves out words.
-        document: The document's words as a half-open range; empty if the quotation adds words.
+    `quote` is empty if the quotation leaves out words, `document` if it adds words.
     """
 
     quote: tuple[int, int]

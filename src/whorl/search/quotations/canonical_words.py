@@ -150,11 +150,9 @@ def _without_emphasis(found: re.Match[str]) -> str:
 
 
 class CanonicalText:
-    """A text in canonical form.
+    """A text in canonical form: its canonical `words`.
 
-    Attributes:
-        words: Canonical words.
-        joined: The words in one string, each with a blank before and after it.
+    `joined` has the words in one string, each with a blank before and after it.
     """
 
     def __init__(self, text: str) -> None:

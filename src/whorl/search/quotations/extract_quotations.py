@@ -64,9 +64,7 @@ _UNSEEN = frozenset(("script", "style", "template", "title"))
 def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list[Quotation]]:
     """Remove HTML from a text; return the text and its quotations in order, except quotations inside quotations.
 
-    Args:
-        text: Plain text, Markdown, or HTML with block quotes.
-        every_sentence: Whether every sentence counts as a quotation.
+    The text is plain text, Markdown or HTML. If `every_sentence`, each of its sentences counts as a quotation.
     """
     marked: list[Quotation] = []
     if _HTML.search(text):
@@ -112,8 +110,7 @@ def count_unpaired_marks(text: str, quotations: Sequence[Quotation]) -> int:
 def quotations_in_json(text: str) -> list[Any] | None:
     """Return the values in a JSON list, object or lines, for `read_given_quotations`; None for another text.
 
-    Raises:
-        ParameterError: The text begins like quotations in JSON, but is broken; the message shows the position.
+    Raise ParameterError, with the position, if the text begins like quotations in JSON, but is broken.
     """
     if not text.lstrip().startswith(("[", "{")):
         return None

@@ -131,8 +131,7 @@ def verify_quotations(
 ) -> Verification:
     """Verify quotations. The documents `own_ids` are the text itself, and so no sources.
 
-    Raises:
-        ParameterError: A quotation has no word, or quotations are too many or too long.
+    Raise ParameterError if a quotation has no word, or if quotations are too many or too long.
     """
     if len(quotations) > MOST_QUOTATIONS:
         raise ParameterError(f"at most {MOST_QUOTATIONS:,} quotations are verified at once, got {len(quotations):,}")
@@ -196,12 +195,9 @@ class _Documents:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A run of words common to a quotation and a document.
+    """A run of words that a quotation and a document share.
 
-    Args:
-        start: Index of the run's first word in the quotation.
-        end: Index after its last word in the quotation.
-        at: Index of its first word in the document.
+    `start` and `end` (exclusive) are indices of the quotation's words; `at` is the index of the document's first word.
     """
 
     start: int

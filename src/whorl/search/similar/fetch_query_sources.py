@@ -60,9 +60,8 @@ class Sources:
     def fetch_whole_texts(self, references: Iterable[str]) -> Mapping[str, str]:
         """Return each source's text by reference. The text was given with the query, or is stored.
 
-        Raises:
-            UnknownDocumentError: A reference names neither a text nor a document.
-            ParameterError: A reference names a document without a text.
+        Raise UnknownDocumentError if a reference names neither a text nor a document; ParameterError if it names a
+        document without a text.
         """
         wanted = dict.fromkeys(list_references(references))
         texts = {**self.fetch_stored_texts(wanted.keys() - self.texts.keys()), **self.texts}
@@ -84,12 +83,9 @@ class Sources:
         return {reference: texts[document_id] for reference, document_id in ids.items() if document_id in texts}
 
     def source(self, reference: str, *, with_sketch: bool = False) -> Source:
-        """Return the source that a reference names.
+        """Return the source that a reference names: a given text, or else a document.
 
-        `with_sketch` fetches a document's sketch together with its id.
-
-        Raises:
-            UnknownDocumentError: The reference names neither a text nor a document.
+        Raise UnknownDocumentError if there is neither. `with_sketch` fetches a document's sketch together with its id.
         """
         if reference in self.texts:
             return Source(reference, text=self.texts[reference])

@@ -19,12 +19,10 @@ class SimilarCriteria:
     """Options of the calibrated search.
 
     Args:
+        metric: One of METRICS; any other metric raises ParameterError.
         threshold: Fraction in (0, 1].
         recall: Minimum probability that a document just at the threshold is found, a fraction in (0, 1].
         notes: Explanations of ambiguous numbers for the user.
-
-    Raises:
-        ParameterError: The metric is not in METRICS.
     """
 
     metric: Metric = DEFAULT_METRIC

@@ -292,10 +292,9 @@ _BUDGET_WITHIN = 4 * BUDGET_OF_TWO_PHASES
 
 
 class ResidualSearch:
-    """Calibrated search for one source that ignores common text; the documents need sketches and stored texts.
+    """Calibrated search for one source that ignores common text.
 
-    Raises:
-        ParameterError: The documents have no sketches, or the source has no text.
+    Raise ParameterError if the documents have no sketches, or if the source has no stored text.
     """
 
     def __init__(
@@ -375,9 +374,8 @@ SimilarSearch: TypeAlias = SketchSearch | MinHashSearch | ResidualSearch
 def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> SketchSearch | MinHashSearch:
     """Return the search of a source: by sketches, or by MinHash tokens in a store without sketches.
 
-    Raises:
-        UnknownDocumentError: The reference names no document or text.
-        ParameterError: The reference names a document without a sketch, or without a fingerprint.
+    Raise UnknownDocumentError if the reference names no document or text; ParameterError if it names a document without
+    a sketch, or without a fingerprint.
     """
     engine, scheme = sources.engine, sources.engine.sketch_scheme
     if scheme is not None and (recalled := sources.recall_sketch(reference)):
@@ -489,10 +487,8 @@ def as_clause(search: SimilarSearch, verified: Verified, weight: float) -> Docum
 class CalibratedFingerprints:
     """The searches of a query's calibrated FINGERPRINT clauses, each run once.
 
-    A calibrated FINGERPRINT finds the same documents as `Store.similar`.
-
-    Attributes:
-        is_whole: Whether every search verified all of its candidates.
+    A calibrated FINGERPRINT finds the same documents as `Store.similar`. `is_whole` is true if every search has
+    verified all of its candidates.
     """
 
     def __init__(self, sources: Sources, metric: Metric | str, ignored: BoilerplateDetector | None) -> None:
