@@ -21,7 +21,7 @@ from whorl.engine.local.opensearch import start_cluster
 from whorl.engine.local.server import RunningServer
 from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.create_or_extend_index import create
+from whorl.engine.opensearch.inspect_and_extend_index import create
 from whorl.settings.settings import Settings
 
 ENGINES = ("solr", "opensearch", "embedded")

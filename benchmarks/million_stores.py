@@ -16,8 +16,9 @@ from tempfile import TemporaryFile
 
 from indexing import parts
 from load_servers import cpu_seconds
+from solr_cloud import create_collection, start_cloud
 from whorl.engine.local.server import RunningServer
-from whorl.engine.local.solr import configset_directory, create_collection, start_cloud, start_standalone
+from whorl.engine.local.solr import configset_directory, start_standalone
 
 #: embedded: a folder. solr: a core of whorl's configset. solr-sketch: a core without MINHASH. solr-backfill: a core
 #: that another program fills, and that gets sketches later. cloud: two nodes and four shards in one JVM.

@@ -41,7 +41,7 @@ from whorl import Document, Store, open_store
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.local.opensearch import start_cluster
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.create_or_extend_index import create
+from whorl.engine.opensearch.inspect_and_extend_index import create
 from whorl.engine.server_engine import ServerAccess
 from whorl.fingerprint.fingerprint_texts import text_hashes
 from whorl.fingerprint.shingling import Scheme

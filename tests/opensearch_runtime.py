@@ -20,10 +20,10 @@ from tests import shared_server
 from tests.opensearch_versions import VERSION, chosen
 from tests.solr_runtime import docker_answers
 from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.local.jars import Server, fetch_jars, find_java
 from whorl.engine.local.opensearch import OPENSEARCH
+from whorl.engine.local.server import Server, fetch_jars, find_java
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.create_or_extend_index import create
+from whorl.engine.opensearch.inspect_and_extend_index import create
 from whorl.errors import EngineUnavailableError
 from whorl.settings.settings import Settings
 

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import requests
 
+from solr_cloud import create_collection, delete_collection
 from tests import shared_server
-from whorl.engine.local.jars import fetch_jars, find_java
-from whorl.engine.local.solr import admin, create_collection, delete_collection
+from whorl.engine.local.server import fetch_jars, find_java
+from whorl.engine.local.solr import admin
 from whorl.errors import EngineUnavailableError, WhorlError
 from whorl.settings.settings import Settings
 

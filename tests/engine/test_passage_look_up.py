@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whorl.engine.passage_look_up import passage_hash_terms, passage_terms
+from whorl.engine.stored_sketches_and_passages import passage_hash_terms, passage_terms
 from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.winnowing import PassageScheme, winnow
 

@@ -48,8 +48,8 @@ def opensearch_up(port: int, folder: Path | None, nodes: int, heap: str, is_elas
     """
     import platformdirs
 
-    from whorl.engine.local.jars import find_server
     from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH, start_cluster
+    from whorl.engine.local.server import find_server
     from whorl.settings.settings import Settings
 
     servers = ELASTICSEARCH if is_elasticsearch else OPENSEARCH
@@ -78,7 +78,7 @@ def opensearch_init(url: str, content: str | None, name: str | None, dry_run: bo
     is one.
     """
     client, names = _open_index(url, content, name)
-    from whorl.engine.opensearch.create_or_extend_index import initialise
+    from whorl.engine.opensearch.inspect_and_extend_index import initialise
     from whorl.settings.settings import write_file
 
     scheme = passage_scheme(passages)
@@ -116,7 +116,7 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
     Nothing else in a document is changed. It can be stopped at any time; run it again to continue.
     """
     client, names = _open_index(url, content)
-    from whorl.engine.opensearch.backfill import backfill, prepare
+    from whorl.engine.opensearch.partial_updates import backfill, prepare
     from whorl.output.formatting import plural
 
     if dry_run:

@@ -42,7 +42,7 @@ def solr_up(version: str, port: int, folder: Path | None, heap: str) -> None:
     """
     import platformdirs
 
-    from whorl.engine.local.jars import find_server
+    from whorl.engine.local.server import find_server
     from whorl.engine.local.solr import SOLR, configset_directory, start_standalone
     from whorl.settings.settings import Settings
 
@@ -120,7 +120,7 @@ def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
     They are made from the stored texts, and nothing else in a document is changed. If Solr would lose anything, the
     command says so and does nothing. It can be stopped at any time; run it again to continue.
     """
-    from whorl.engine.solr.backfill import backfill, prepare
+    from whorl.engine.solr.atomic_updates import backfill, prepare
     from whorl.output.formatting import plural
     from whorl.settings.settings import Settings
 

@@ -93,12 +93,7 @@ class Statistics:
 
     @classmethod
     def read(cls, *numbers: Any) -> Statistics:
-        """Return the statistics for a server's numbers, given in the order of the attributes; None counts as 0.
-
-        Raises:
-            TypeError: A value is not a number.
-            ValueError: A value cannot be converted to a number.
-        """
+        """Return the statistics for a server's numbers, given in the order of the attributes; None counts as 0."""
         count, *others = (0 if number is None else number for number in numbers)
         return cls(int(count), *map(float, others))
 
@@ -144,9 +139,9 @@ class Candidates(ABC):
 
     @abstractmethod
     def compare(self, source: Sketch, left_out: Collection[str]) -> tuple[list[int], Overlaps]:
-        """Compare a source with the candidates; return the positions of the compared candidates, and their overlaps.
+        """Compare a source with all candidates that have a sketch, except those with an id in `left_out`.
 
-        Candidates without a sketch, and candidates with an id in `left_out`, are not compared.
+        Return the positions of the compared candidates, and their overlaps.
         """
 
     @abstractmethod
@@ -219,23 +214,16 @@ class RecalledSketch(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """Costs of a calibrated search on an engine, in microseconds.
-
-    Args:
-        look_up: Cost of looking up one token in the whole index.
-        candidate: Cost of reading the record of one candidate and comparing its sketch.
-    """
+    """Microseconds for looking up a token in the whole index, and for reading a candidate and comparing its sketch."""
 
     look_up: float
     candidate: float
 
 
 class ScanBatch(NamedTuple):
-    """One batch of a scan over all documents of a store.
+    """Id, name and sketch (None if missing) of each document in one batch of a scan.
 
-    Args:
-        documents: Id, name and sketch of each document; None for a missing sketch.
-        mark: Argument of `scan` to continue after this batch.
+    `mark` is the argument of `scan` that continues after this batch.
     """
 
     documents: tuple[tuple[str, str, Sketch | None], ...]
@@ -284,10 +272,9 @@ class ClusterLabels(Protocol):
         """Return the number of matching documents in each cluster; omit clusters without a match."""
 
     def write(self, changes: Mapping[str, ClusterLabel | None]) -> None:
-        """Set the labels of documents durably; None removes a label.
+        """Set the labels of documents durably, and change nothing else; None removes a label.
 
-        All other data of a document stay unchanged. If another client changes a document at the same time, its label
-        stays unchanged, too.
+        If another client changes a document at the same time, its label stays unchanged.
         """
 
 
@@ -320,15 +307,11 @@ class Engine(Protocol):
     def digests(self, ids: Collection[str], *, of_texts: bool = False) -> Mapping[str, str]:
         """Return the digests of stored documents by id. Servers store only the first letters of a digest.
 
-        If `of_texts`, return the digests of the document versions that `texts` would return. These may be older than
-        the latest versions.
+        If `of_texts`, return the digests of the documents as `texts` would return them, which may be outdated.
         """
 
     def resolve(self, references: Collection[str]) -> Mapping[str, str]:
-        """Map references to the ids of their documents; omit unknown references.
-
-        A reference is an id, a DBID, or a reference to a node; see `reference_meanings`.
-        """
+        """Map references (`reference_meanings`) to the ids of their documents; omit unknown references."""
 
     @property
     def keeps_texts(self) -> bool:
@@ -336,10 +319,9 @@ class Engine(Protocol):
         return True
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        """Return the MinHash signatures of documents by id.
+        """Return the MinHash signatures of documents by id; a text shorter than a shingle has one without tokens.
 
-        The signature of a text shorter than a shingle has no tokens. `wanted` maps each id to True if the order of the
-        document's tokens matters.
+        `wanted` maps each id to True if the order of the document's tokens matters.
         """
 
     def texts(self, ids: Collection[str]) -> Mapping[str, str]:
@@ -370,10 +352,7 @@ class Engine(Protocol):
         """
 
     def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
-        """Return the ids of documents that contain any of the phrases, each a sequence of normalized words.
-
-        Return None if the engine cannot look up phrases.
-        """
+        """Return the ids of documents with any of the phrases (normalized words); None if it cannot look them up."""
         return None
 
     def find_known_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[tuple[str, ...]] | None:
@@ -395,19 +374,13 @@ class Engine(Protocol):
         """Return the numbers of distinct shingles of documents by id; omit documents without a sketch."""
 
     def resolve_signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, tuple[str, Signature | None]]:
-        """Map references to the id and the signature of their documents; the signature may be None.
-
-        `wanted` maps each reference to True if the order of the document's tokens matters.
-        """
+        """Map references to the id and the signature of their documents; see `resolve` and `signatures`."""
 
     def resolve_sketches(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         """Map references to the id and the sketch of their documents; the sketch may be None."""
 
     def recall_sketch(self, reference: str) -> RecalledSketch | None:
-        """Return the cached sketch of a source, without a request to the server; None if it is not cached.
-
-        After the search, `is_current` checks that the cached sketch was not outdated.
-        """
+        """Return the cached sketch of a source, or None. After the search, `is_current` checks that it was valid."""
         return None
 
     def is_current(self, recalled: RecalledSketch, candidates: Candidates) -> bool:
@@ -428,10 +401,7 @@ class Engine(Protocol):
         """Return the signature that a text would have in this store."""
 
     def fields(self, *, latest: bool = False) -> Fields:
-        """Return the fields of the searchable documents.
-
-        The result may be some seconds old; with `latest`, at most one second.
-        """
+        """Return the fields of the searchable documents, some seconds old; with `latest`, at most one second."""
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the stored names and properties of documents by id; omit missing documents."""
@@ -463,11 +433,7 @@ class Engine(Protocol):
         """Return the size of the store in bytes, or None if its server does not report it."""
 
     def index_lag(self) -> int:
-        """Return the number of changed documents that the index lacks.
-
-        The number is 0 for a server. It is also 0 while a writer is active, because the writer will index the
-        documents.
-        """
+        """Return the number of changed documents that the index lacks: 0 for a server, and while a writer is active."""
         return 0
 
     def gaps(self, by: LookUp) -> tuple[str, ...]:
@@ -478,10 +444,7 @@ class Engine(Protocol):
         return ()
 
     def verify(self) -> bool:
-        """Compare all files with their checksums; raise StoreError for a difference.
-
-        Return False if the files belong to a server and could not be checked.
-        """
+        """Compare all files with their checksums; raise StoreError for a difference. Return False for a server."""
         return False
 
     def close(self) -> None: ...

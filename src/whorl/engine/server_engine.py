@@ -17,22 +17,24 @@ import threading
 import time
 from abc import abstractmethod
 from base64 import b64encode
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPException
+from itertools import chain
 from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
+import numpy as np
 import orjson
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProtocolError, ReadTimeoutError
 
-from whorl.arrays_and_batches import batches
+from whorl.arrays_and_batches import batches, chunks
 from whorl.engine.index_terms import state_doublings
-from whorl.engine.passage_look_up import holders_plan, look_up_holders, passage_hash_terms
 from whorl.engine.protocol import Engine, PassageHolders
+from whorl.engine.stored_sketches_and_passages import passage_hash_terms
 from whorl.errors import (
     EngineError,
     EngineResponseError,
@@ -46,8 +48,18 @@ from whorl.errors import (
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.query.ast import Pattern, as_typed
 from whorl.query.plan.fields_and_values import Fields
-from whorl.query.plan.nodes import BoundLeaf, BoundNode, BoundPlan, InOrder, WildcardValue, leaves
-from whorl.request_context import seconds_left, trace
+from whorl.query.plan.nodes import (
+    Bool,
+    BoundLeaf,
+    BoundNode,
+    BoundPlan,
+    DocumentIds,
+    InOrder,
+    PassageNumbers,
+    WildcardValue,
+    leaves,
+)
+from whorl.request_context import require_time, seconds_left, trace
 
 #: Number of bytes of a request body to send at once. The timeout applies to each block.
 _BLOCK_BYTES = 1 << 16
@@ -140,7 +152,6 @@ class ServerConnections:
 
     Args:
         url: URL of the server without credentials, for messages.
-        name: The server's name in messages: "Solr".
         default_ca: File or folder of CA certificates, if the options have no `ca`.
     """
 
@@ -153,14 +164,9 @@ class ServerConnections:
     def request(
         self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
     ) -> urllib3.BaseHTTPResponse:
-        """Send a request and read the whole response, within the timeouts and the request's deadline.
+        """Send a request and read the whole response; raise EngineUnavailableError if it does not arrive in time.
 
-        Args:
-            target: The path with its query.
-            headers: Headers with ASCII values.
-
-        Raises:
-            EngineUnavailableError: No complete response arrived in time.
+        `target` is the path with its query; the headers have ASCII values.
         """
         left = seconds_left()
         silence = self._access.timeout_seconds if left is None else min(left, self._access.timeout_seconds)
@@ -274,11 +280,7 @@ def with_retries(send: Callable[[], _Result], retries: int) -> _Result:
     Retries are harmless: queries change nothing, and the server may receive a document or a deletion twice. No attempt
     begins after the request's deadline.
 
-    Args:
-        send: Sends the request once; raises EngineUnavailableError with `is_temporary` after a temporary failure.
-
-    Raises:
-        EngineUnavailableError: The last attempt has failed.
+    `send` sends the request once; it raises EngineUnavailableError with `is_temporary` after a temporary failure.
     """
     noted = trace()
     for repetition in itertools.count(1):
@@ -394,8 +396,55 @@ class SharedCommit:
                 raise self._error
 
 
+#: Maximum number of passage hashes in a look-up request, of documents in its response, and of ids in a request.
+_NUMBERS_AT_ONCE, _DOCUMENTS_AT_ONCE, _NAMED_AT_ONCE = 400, 10_000, 1_000
+
+
+def holders_plan(
+    numbers: Sequence[int], scheme: PassageScheme, ids: Sequence[str] | None, left_out: BoundNode | None
+) -> BoundPlan:
+    """Return a plan for the documents with any of the passage hashes, without the documents that match `left_out`.
+
+    If `ids` is given, the plan only finds documents with these ids.
+    """
+    must: list[BoundNode] = [PassageNumbers("the text", scheme, tuple(numbers))]
+    if ids is not None:
+        must.append(DocumentIds("candidates", ((1.0, tuple(ids)),)))
+    return BoundPlan(Bool(must=tuple(must), must_not=() if left_out is None else (left_out,)))
+
+
+def look_up_holders(
+    counts: Mapping[int, int],
+    most: int,
+    among: Iterable[str],
+    ask: Callable[[Sequence[int], Sequence[str] | None, int], Iterable[tuple[str, Iterable[int]]]],
+) -> PassageHolders:
+    """Look up passage hashes for `Engine.passage_holders`, with requests of limited size.
+
+    `ask` takes passage hashes, ids of documents (None for all), and a maximum number of documents. It returns the
+    documents with any of the hashes, each with the positions of its hashes in the first argument.
+    """
+    positions = {number: position for position, number in enumerate(counts)}
+    rare = [(number, count) for number, count in counts.items() if 0 < count <= most]
+    frequent = [number for number, count in counts.items() if count > most]
+    holders: dict[str, list[int]] = {document_id: [] for document_id in among}
+    for group in chunks(rare, lambda pair: pair[1], _DOCUMENTS_AT_ONCE, _NUMBERS_AT_ONCE):
+        require_time()
+        numbers = [number for number, _ in group]
+        for document_id, hits in ask(numbers, None, sum(count for _, count in group)):
+            holders.setdefault(document_id, []).extend(positions[numbers[hit]] for hit in hits)
+    for numbers in batches(frequent, _NUMBERS_AT_ONCE):
+        for ids in batches(list(holders), _NAMED_AT_ONCE):
+            require_time()
+            for document_id, hits in ask(numbers, ids, len(ids)):
+                holders[document_id].extend(positions[numbers[hit]] for hit in hits)
+    holders = {document_id: held for document_id, held in holders.items() if held}
+    owners = np.repeat(np.arange(len(holders)), [len(held) for held in holders.values()])
+    return PassageHolders(tuple(holders), owners.astype(np.int64), np.array([*chain(*holders.values())], np.int64))
+
+
 #: Cache time in seconds for values that documents of other clients change.
-CACHE_SECONDS = 30.0
+_CACHE_SECONDS = 30.0
 #: Maximum age of the result of `fields(latest=True)`, in seconds. Every query with a misspelt field name calls this
 #: method.
 _LATEST_SECONDS = 1.0
@@ -406,16 +455,19 @@ Holders: TypeAlias = Iterator[tuple[str, list[int]]]
 
 
 class ServerEngine(Engine):
-    """Parts of an engine that are the same for all servers: commits, cached values, and look-ups of passages.
-
-    Args:
-        commit: Makes all documents searchable.
-    """
+    """Parts of an engine that are the same for all servers: commits, cached values, and look-ups of passages."""
 
     def __init__(self, commit: Callable[[], None]) -> None:
         self._commit = SharedCommit(commit)
-        self._fields = TtlCache(lambda _: self._read_fields(), CACHE_SECONDS)
-        self._passages = TtlCache(lambda _: self._passages_now(), CACHE_SECONDS)
+        self._forgotten: list[TtlCache[Any]] = []
+        self._fields = self._until_refresh(self._read_fields)
+        self._passages = self._until_refresh(self._passages_now)
+
+    def _until_refresh(self, fetch: Callable[[], _Value], seconds: float = _CACHE_SECONDS) -> TtlCache[_Value]:
+        """Return a cache of a value that documents of other clients change; `refresh` also clears it."""
+        cache = TtlCache(lambda _: fetch(), seconds)
+        self._forgotten.append(cache)
+        return cache
 
     @abstractmethod
     def _read_fields(self) -> Fields:
@@ -439,8 +491,8 @@ class ServerEngine(Engine):
 
     def refresh(self) -> None:
         self._commit()
-        self._fields.forget()
-        self._passages.forget()
+        for cache in self._forgotten:
+            cache.forget()
 
     def fields(self, *, latest: bool = False) -> Fields:
         return self._fields.not_older_than(_LATEST_SECONDS) if latest else self._fields()

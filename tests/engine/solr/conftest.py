@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from solr_cloud import create_collection, delete_collection
 from tests import solr_runtime
 from tests.engine.solr.bare import Collections
 from tests.engine.solr.indexed import (
@@ -16,7 +17,6 @@ from tests.engine.solr.indexed import (
     SCHEME_NOW,
 )
 from whorl import Store, open_store
-from whorl.engine.local.solr import create_collection, delete_collection
 from whorl.engine.solr.client import SolrClient
 from whorl.fingerprint.fingerprint_texts import text_sketch
 from whorl.fingerprint.shingling import Scheme

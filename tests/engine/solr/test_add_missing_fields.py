@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from solr_cloud import create_collection, delete_collection
 from tests.cli.running import run_page
 from tests.engine.solr.bare import Collections, codes, schema_of
 from tests.plain import plain_minima, plain_tokens
@@ -18,9 +19,8 @@ from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.engine.check_findings import Severity
 from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.local.solr import create_collection, delete_collection
 from whorl.engine.solr.add_missing_fields import initialise
-from whorl.engine.solr.backfill import backfill
+from whorl.engine.solr.atomic_updates import backfill
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine

@@ -181,16 +181,16 @@ def test_changes_of_a_collection_are_noticed(url: str, monkeypatch: pytest.Monke
         clock = [1000.0]
         monkeypatch.setattr("whorl.engine.server_engine.time.monotonic", lambda: clock[0])
         engine._collection.forget()
-        assert engine.collection.has_sketches
+        assert engine.collection.schema.has_sketches
         definition = client.get("schema/fields/whorl_sketch")["field"]
         client.change("schema", {"delete-field": {"name": "whorl_sketch"}})
         try:
-            assert engine.collection.has_sketches
+            assert engine.collection.schema.has_sketches
             clock[0] += 120
-            assert not engine.collection.has_sketches
+            assert not engine.collection.schema.has_sketches
             assert engine.sketch_scheme is None
         finally:
             client.change("schema", {"add-field": definition})
         clock[0] += 120
-        assert engine.collection.has_sketches
+        assert engine.collection.schema.has_sketches
         assert NEEDED.keys() <= engine.collection.schema.fields.keys()

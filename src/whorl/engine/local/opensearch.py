@@ -21,8 +21,7 @@ from pathlib import Path
 
 import requests
 
-from whorl.engine.local.jars import Server, fetch_jars, find_java
-from whorl.engine.local.server import RunningServer, compile_java, start
+from whorl.engine.local.server import RunningServer, Server, compile_java, fetch_jars, find_java, java_command, start
 from whorl.errors import EngineUnavailableError, ParameterError
 
 _LOCKS = Path(__file__).parent
@@ -122,7 +121,7 @@ def _opensearch_command(
     return [
         # The runner does not stop when its standard input ends, but the watcher does, and stops the runner.
         *(sys.executable, "-c", _WATCH),
-        *_java_command(find_java(server), heap, str(fetch_jars(server, cache)[0].parent / "*")),
+        *java_command(find_java(server), heap, str(fetch_jars(server, cache)[0].parent / "*")),
         *(_MAIN, "-basePath", str(directory / "nodes"), "-numOfNode", str(nodes)),
         # Two clusters with the same name would join each other.
         *("-clusterName", f"whorl-{uuid.uuid4().hex}", "-baseHttpPort", str(port - 1), "-useLogger"),
@@ -153,13 +152,9 @@ def _elasticsearch_command(directory: Path, server: Server, port: int, heap: str
         "cluster.routing.allocation.disk.threshold_enabled": "false",
     }
     return [
-        *_java_command(java, heap, f"{classes}{os.pathsep}{class_path}"),
+        *java_command(java, heap, f"{classes}{os.pathsep}{class_path}"),
         *(_SOURCE.stem, str(home), *(f"{name}={value}" for name, value in settings.items())),
     ]
-
-
-def _java_command(java: Path, heap: str, class_path: str) -> list[str]:
-    return [str(java), f"-Xmx{heap}", "-Dfile.encoding=UTF-8", "--enable-native-access=ALL-UNNAMED", "-cp", class_path]
 
 
 #: Python program (watcher) that runs a command, and stops it when its standard input ends: at the latest with the

@@ -7,26 +7,32 @@ is bound to the loopback address.
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import re
 import shutil
 import socket
-import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import requests
 
-from whorl.engine.local.jars import Server, fetch_jars, find_java, find_server
-from whorl.engine.local.server import RunningServer, start, tail
+from whorl.engine.local.server import (
+    RunningServer,
+    Server,
+    fetch_jars,
+    find_java,
+    find_server,
+    java_command,
+    start,
+    tail,
+)
 from whorl.errors import EngineResponseError, EngineUnavailableError, ParameterError
 
 _HOST = "127.0.0.1"
-_JETTY = Path(__file__).parent / "jetty"
+JETTY = Path(__file__).parent / "jetty"
 #: Newest version first. The jars were tested on Java 17 and 25 only.
-SOLR = tuple(Server("Solr", version, _JETTY / version[0] / "jars.lock", 17, "solr") for version in ("9.9.0", "8.11.4"))
+SOLR = tuple(Server("Solr", version, JETTY / version[0] / "jars.lock", 17, "solr") for version in ("9.9.0", "8.11.4"))
 _READY = "whorl: ready at "
 _LOG_NAME = "solr.log"
 _CORE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -72,52 +78,15 @@ def start_standalone(
     home = home.absolute()
     home.mkdir(parents=True, exist_ok=True)
     if not (home / "solr.xml").exists():
-        shutil.copy(_JETTY / "solr.xml", home)
+        shutil.copy(JETTY / "solr.xml", home)
     for name, configset in cores.items():
         lay_core(home, name, configset)
     properties = {"directory": str(home), "port": str(_free_to_bind(port))}
-    running = _start(server, "standalone.xml", home, properties, heap, cache, deadline_seconds)
-    with _stop_on_error(running):
+    running = start_jetty(server, "standalone.xml", home, properties, heap, cache, deadline_seconds)
+    with stop_on_error(running):
         failures = admin(running.url, "cores", action="STATUS")["initFailures"]
         if failures:
             raise EngineUnavailableError(f"Solr cannot open its cores: {failures}\n{tail(running.log)}")
-    return running
-
-
-def start_cloud(
-    directory: Path,
-    *,
-    version: str = "9",
-    nodes: int = 2,
-    collections: Mapping[str, Path] | None = None,
-    heap: str = "768m",
-    cache: Path | None = None,
-    deadline_seconds: float = 120.0,
-) -> RunningServer:
-    """Start a SolrCloud for tests: ZooKeeper and all nodes run in one JVM, on free ports.
-
-    Args:
-        directory: An empty folder, created if missing. A new cluster has no documents.
-        version: As in `start_standalone`; the same holds for `heap`, `cache` and `deadline_seconds`.
-        nodes: Number of Solr nodes, at least 1; the URL is the first node's.
-        collections: Collections to create with two shards, each from a configset folder.
-
-    Raises:
-        ParameterError: The version is unknown, the folder is not empty, or `nodes` is less than 1.
-        EngineUnavailableError: As in `start_standalone`.
-    """
-    server = find_server(SOLR, version)
-    directory = directory.absolute()
-    directory.mkdir(parents=True, exist_ok=True)
-    if any(directory.iterdir()):
-        raise ParameterError(f"a SolrCloud starts in an empty folder, and {directory} is not empty")
-    if nodes < 1:
-        raise ParameterError(f"a SolrCloud needs at least 1 node, got {nodes}")
-    properties = {"directory": str(directory), "nodes": str(nodes), "solrxml": str(_JETTY / "solr.xml")}
-    running = _start(server, "cloud.xml", directory, properties, heap, cache, deadline_seconds)
-    with _stop_on_error(running):
-        for name, configset in (collections or {}).items():
-            create_collection(running.url, name, configset, shards=2)
     return running
 
 
@@ -130,32 +99,6 @@ def lay_core(home: Path, name: str, configset: Path) -> None:
     if not (core / "core.properties").exists():
         shutil.copytree(configset / "conf", core / "conf", dirs_exist_ok=True)
         (core / "core.properties").write_text(f"name={name}\n", encoding="utf-8")
-
-
-def create_collection(url: str, name: str, configset: Path, *, shards: int = 1, replicas: int = 1) -> None:
-    """Upload a configset under a collection's name, and create the SolrCloud collection.
-
-    Args:
-        url: Base URL of any node, `http://host:8983/solr`.
-        configset: The folder that contains `conf/`.
-
-    Raises:
-        EngineUnavailableError: Solr does not respond.
-        EngineResponseError: Solr refuses, for example because the collection exists.
-    """
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted((configset / "conf").rglob("*")):
-            archive.write(path, path.relative_to(configset / "conf"))
-    admin(url, "configs", packed.getvalue(), action="UPLOAD", name=name)
-    placement = {"collection.configName": name, "numShards": str(shards), "replicationFactor": str(replicas)}
-    admin(url, "collections", None, action="CREATE", name=name, **placement)
-
-
-def delete_collection(url: str, name: str) -> None:
-    """Delete a SolrCloud collection and its configset; errors as for `create_collection`."""
-    admin(url, "collections", action="DELETE", name=name)
-    admin(url, "configs", action="DELETE", name=name)
 
 
 def admin(url: str, handler: str, body: bytes | None = None, **params: str) -> dict[str, Any]:
@@ -205,7 +148,7 @@ def _free_to_bind(port: int) -> int:
     return port
 
 
-def _start(
+def start_jetty(
     server: Server,
     program: str,
     directory: Path,
@@ -215,22 +158,18 @@ def _start(
     deadline_seconds: float,
 ) -> RunningServer:
     """Start Solr with one of Jetty's XML files, and wait until it responds."""
-    # The JVM expands `jar/*`, so the command line is short enough for any system.
-    jars = fetch_jars(server, cache)[0].parent / "*"
-    command = [
-        str(find_java(server)),
-        f"-Xmx{heap}",
-        "-Dfile.encoding=UTF-8",
+    options = (
         "-Djava.awt.headless=true",
-        # Without this option, newer Javas print six lines of warnings about Lucene.
-        "--enable-native-access=ALL-UNNAMED",
-        f"-Dlog4j2.configurationFile={(_JETTY / 'log4j2.xml').as_uri()}",
+        f"-Dlog4j2.configurationFile={(JETTY / 'log4j2.xml').as_uri()}",
         f"-Dsolr.log.dir={directory}",
-        "-cp", str(jars),
+    )
+    command = [
+        # The JVM expands `jar/*`, so the command line is short enough for any system.
+        *java_command(find_java(server), heap, str(fetch_jars(server, cache)[0].parent / "*"), *options),
         "org.eclipse.jetty.xml.XmlConfiguration",
         *(f"whorl.{name}={value}" for name, value in properties.items()),
         str(server.lock_file.with_name(program)),
-    ]  # fmt: skip
+    ]
     return start(server.name, command, directory / _LOG_NAME, _address, deadline_seconds)
 
 
@@ -246,7 +185,7 @@ def _address(log: str) -> str | None:
 
 
 @contextlib.contextmanager
-def _stop_on_error(running: RunningServer) -> Iterator[None]:
+def stop_on_error(running: RunningServer) -> Iterator[None]:
     try:
         yield
     except EngineResponseError as error:

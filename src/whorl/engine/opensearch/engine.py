@@ -14,12 +14,16 @@ from pathlib import Path
 from whorl.arrays_and_batches import batches
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.index_terms import places_by_field
-from whorl.engine.opensearch.backfill import missing_fields_query
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient, guard_responses
-from whorl.engine.opensearch.cluster_labels import OpenSearchLabels
-from whorl.engine.opensearch.create_or_extend_index import file_base, require_fields, without_passage_field
 from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens
-from whorl.engine.opensearch.inspect_index import field_definition, searchable_text, splits_names
+from whorl.engine.opensearch.inspect_and_extend_index import (
+    field_definition,
+    file_base,
+    require_fields,
+    searchable_text,
+    splits_names,
+    without_passage_field,
+)
 from whorl.engine.opensearch.mapping_and_fields import (
     DIGEST,
     FIELDS,
@@ -41,6 +45,7 @@ from whorl.engine.opensearch.mapping_and_fields import (
     text_in,
     without_text,
 )
+from whorl.engine.opensearch.partial_updates import OpenSearchLabels, missing_fields_query
 from whorl.engine.opensearch.request_body import (
     Translation,
     facet_aggregations,
@@ -60,8 +65,8 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.server_engine import CACHE_SECONDS, Holders, ServerEngine, TtlCache, explain_refusals
-from whorl.engine.stored_sketches import decode_sketches, finds_only_short
+from whorl.engine.server_engine import Holders, ServerEngine, TtlCache, explain_refusals
+from whorl.engine.stored_sketches_and_passages import decode_sketches, finds_only_short
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
 from whorl.fingerprint.fingerprint_texts import hash_texts, index_parts, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
@@ -94,8 +99,8 @@ class OpenSearchEngine(ServerEngine):
     ) -> None:
         super().__init__(client.refresh)
         self._client, self._names, self._scheme, self._sketch_scheme = client, names, scheme, SketchScheme()
-        self._largest = TtlCache(lambda _: self._largest_now(), CACHE_SECONDS)
-        self._gaps = TtlCache(lambda _: self._gaps_now(), CACHE_SECONDS)
+        self._largest = self._until_refresh(self._largest_now)
+        self._gaps = self._until_refresh(self._gaps_now)
         self._remembered_tokens = TtlCache(lambda _: foreign_tokens(client, names), _TOKENS_SECONDS)
 
     @property
@@ -133,11 +138,6 @@ class OpenSearchEngine(ServerEngine):
         ]
         for document_id, _, reason in self._client.bulk(changes):
             raise DocumentError(f"the cluster refuses {document_id!r}: {reason}")
-
-    def refresh(self) -> None:
-        super().refresh()
-        self._largest.forget()
-        self._gaps.forget()
 
     def delete(self, ids: Collection[str]) -> int:
         documents = self._client.documents(list(ids), False)
@@ -195,10 +195,7 @@ class OpenSearchEngine(ServerEngine):
                     yield reference, hit
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
-        """Return the pairs of a field and a value that a reference may mean.
-
-        The first pair that matches a document counts.
-        """
+        """Return the pairs of a field and a value that a reference may mean, the preferred meaning first."""
         names = {"dbid": self._names.dbid, "noderef": self._names.noderef}
         return [
             (ID, value) if role == "key" else (HANDLE, handle(names[role], value))
@@ -250,7 +247,6 @@ class OpenSearchEngine(ServerEngine):
         return {document_id: text for document_id, text in self._texts(ids).items() if text}
 
     def _passages_now(self) -> tuple[PassageScheme | None, bool]:
-        """Return the scheme of the passage field, and whether all searchable documents have passage hashes."""
         scheme = passage_scheme(field_definition(self._client.mapping(PASSAGES) or {}, PASSAGES))
         if scheme is None:
             return None, False

@@ -15,7 +15,7 @@ from whorl.arrays_and_batches import batches
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.index_terms import PROBE
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.inspect_index import field_definition
+from whorl.engine.opensearch.inspect_and_extend_index import field_definition
 from whorl.engine.opensearch.mapping_and_fields import ID, OWN, Json, text_in
 from whorl.errors import EngineResponseError, ParameterError, SchemaError
 from whorl.fingerprint.fingerprint_texts import sign

@@ -34,8 +34,7 @@ from whorl.arrays_and_batches import batches
 from whorl.engine.cluster_labels import cluster_label
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.index_terms import BETWEEN_WORDS, plain_words, value_term
-from whorl.engine.passage_look_up import passage_terms
-from whorl.engine.stored_sketches import encode_sketch
+from whorl.engine.stored_sketches_and_passages import encode_sketch, passage_terms
 from whorl.fingerprint.fingerprint_texts import Hashed, Parts, hash_texts, index_numbers
 from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, encode_tokens
@@ -130,10 +129,7 @@ def _property_terms(documents: Sequence[Document], scheme: Scheme, features: Ind
 
 
 def _encode_rows(rows: Sequence[_Row], spell: Callable[[_Row], Sequence[str]]) -> Iterator[Sequence[str]]:
-    """Yield the terms of each row of numbers.
-
-    Rows of short texts are short, so one call of `spell` encodes many rows.
-    """
+    """Yield the terms of each row of numbers; one call of `spell` encodes all rows, because most rows are short."""
     terms, begin = spell(np.concatenate(rows)), 0
     for row in rows:
         yield terms[begin : begin + len(row)]

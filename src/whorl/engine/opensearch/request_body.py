@@ -43,9 +43,9 @@ from whorl.engine.opensearch.mapping_and_fields import (
     scheme_value,
     word_term,
 )
-from whorl.engine.passage_look_up import passage_hash_terms
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.engine.server_engine import fingerprints_to_move
+from whorl.engine.stored_sketches_and_passages import passage_hash_terms
 from whorl.errors import ParameterError, SchemaError
 from whorl.fingerprint.minhash.signature_and_tokens import spell_integers
 from whorl.fingerprint.shingling import Scheme, well_formed

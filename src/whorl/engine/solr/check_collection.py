@@ -34,7 +34,6 @@ from whorl.engine.solr.inspect_collection import (
     TRUNCATE,
     Collection,
     Schema,
-    SolrVersion,
     TokenSource,
     analyzer,
     find_filter,
@@ -76,7 +75,13 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
         init = init_command(
             f"whorl solr init {client.url}", text_fields, wanted, likely := likely_name(wanted, schema.is_stored)
         )
-        findings = [*_version(version), *_texts(client, schema, wanted, text_fields, init), *_names(schema, wanted)]
+        findings = list(_texts(client, schema, wanted, text_fields, init))
+        if not version.is_tried:
+            remedy = "see 'whorl solr check --sample 200' for whether both make the same fingerprints"
+            findings.append(untried_version_warning(f"Solr {version.solr}", "8.11 and 9", remedy))
+        if (schema.describe(wanted.name) or {}).get("type") == "text_whorl":
+            remedy = "give the field the type text_whorl_names of solr/configset, then index the documents again"
+            findings.append(whole_names(repr(wanted.name), remedy))
         if likely:
             findings.append(without_name(wanted.name, init))
         try:
@@ -93,23 +98,6 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
                 *_uncommitted_documents(client),
             ]
     return sort_findings(findings)
-
-
-def _version(version: SolrVersion) -> Iterator[Finding]:
-    if not version.is_tried:
-        yield untried_version_warning(
-            f"Solr {version.solr}",
-            "8.11 and 9",
-            "see 'whorl solr check --sample 200' for whether both make the same fingerprints",
-        )
-
-
-def _names(schema: Schema, wanted: FieldNames) -> Iterator[Finding]:
-    if (schema.describe(wanted.name) or {}).get("type") == "text_whorl":
-        yield whole_names(
-            repr(wanted.name),
-            "give the field the type text_whorl_names of solr/configset, then index the documents again",
-        )
 
 
 def _texts(
@@ -176,7 +164,7 @@ def _token_source(client: SolrClient, collection: Collection) -> Iterator[Findin
         "version",
         f"Solr {collection.version.solr}, Lucene {collection.version.lucene}, words broken as "
         f"{collection.scheme.profile} ({known}); "
-        f"{name!r} holds {collection.spelling.value}",
+        f"{name!r} holds {collection.names.spelling.value}",
     )
     if collection.schema.is_text(name) and not collection.profile_is_seen:
         yield Finding.warning(
@@ -364,7 +352,7 @@ def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator
     if not without:
         return
     remedy = "index those again (whorl index --all)"
-    if collection.has_sketches and collection.content:
+    if collection.schema.has_sketches and collection.content:
         # A backfill also fills the token field, and gives a sketch to every document with a text.
         name = scheme_value(collection.scheme, SketchScheme())
         lacking = {"bool": {"filter": [bare, without_sketch(name, collection.searchable_text)]}}
@@ -395,7 +383,7 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
             f"whorl solr init {client.url}, then whorl solr backfill {client.url}" if can_be_made else "",
         )
         return
-    if not collection.has_sketches:
+    if not collection.schema.has_sketches:
         wrong = [
             f"{name!r} is not {part}"
             for name, parts in NEEDED.items()
@@ -438,7 +426,7 @@ def _sketches(client: SolrClient, collection: Collection, *, has_text: bool) -> 
 
 
 def _passages(client: SolrClient, collection: Collection) -> Iterator[Finding]:
-    scheme = collection.passage_scheme
+    scheme = collection.schema.passage_scheme
     if scheme is None:
         return
     unread = client.count(lacks_passages(scheme, collection.searchable_text))
@@ -513,7 +501,7 @@ def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Findin
     for document, indexed in _sample_documents(client, collection, count):
         # Solr makes tokens for each value separately, so compare with the tokens of all values.
         values = texts(document.get(collection.content))
-        signatures = [sign(text, collection.scheme, collection.spelling) for text in values]
+        signatures = [sign(text, collection.scheme, collection.names.spelling) for text in values]
         made = {token for signature in signatures for token in signature.tokens}
         compared += 1
         key = str(document[collection.names.key])

@@ -87,19 +87,11 @@ class SolrResponse(Json):
 
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
-    """Page of documents from a search.
-
-    `answer` is the whole response, with facets, term vectors and the next cursor mark.
-    """
+    """Page of documents from a search. `answer` is the whole response, with facets and the next cursor mark."""
 
     total: int
     documents: list[SolrResponse]
     answer: SolrResponse
-
-    @classmethod
-    def read(cls, answer: SolrResponse) -> SearchResponse:
-        response = answer.object("response")
-        return cls(response.count("numFound"), response.objects("docs"), answer)
 
 
 class SolrClient:
@@ -138,7 +130,9 @@ class SolrClient:
         return self._send("POST", path, params, json_bytes(body))
 
     def select(self, body: object, handler: str = "select", **params: str) -> SearchResponse:
-        return SearchResponse.read(self.post(handler, body, **params))
+        answer = self.post(handler, body, **params)
+        response = answer.object("response")
+        return SearchResponse(response.count("numFound"), response.objects("docs"), answer)
 
     def count(self, query: Mapping[str, Any]) -> int:
         return self.select({"query": query, "limit": 0}).total
@@ -146,10 +140,7 @@ class SolrClient:
     def pages(
         self, query: Mapping[str, Any], key: str, fields: Sequence[str], rows: int, mark: str = BEGINNING
     ) -> Iterator[tuple[list[SolrResponse], str]]:
-        """Yield pages of all matching documents by id, each with the cursor mark of the next page.
-
-        `mark` is the cursor mark of the first page to yield.
-        """
+        """Yield pages of all matching documents by id, each with the next page's cursor mark; `mark` is the first's."""
         following, mark = mark, ""
         while following != mark:
             mark = following
@@ -213,17 +204,14 @@ class SolrClient:
                 if replicas
             ]
         for address in addresses:
-            with closing(self._client_for(address)) as core:
+            with closing(SolrClient(address, self._access)) as core:
                 yield core
 
     def _administer(self, action: str, parameter: str) -> SolrResponse:
         """Call the Collections API; `parameter` is its parameter for the name of the collection."""
         base, name = self.url.rsplit("/", 1)
-        with closing(self._client_for(f"{base}/admin")) as admin:
+        with closing(SolrClient(f"{base}/admin", self._access)) as admin:
             return admin.get("collections", **{"action": action, parameter: unquote(name)})
-
-    def _client_for(self, url: str) -> SolrClient:
-        return SolrClient(url, self._access)
 
     def close(self) -> None:
         self._connections.close()

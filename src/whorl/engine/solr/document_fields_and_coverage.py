@@ -3,10 +3,8 @@
 A property is stored in the field with its name. If this is a text field, each whole (not tokenized) value is also
 stored in a dynamic field for its type. For example, `whorl_integer_year` has the number 2021 of the property `year`.
 
-Four fields hold a sketch: `whorl_size` the number of distinct shingles, `whorl_sample` the look-up tokens (the indexed
-hashes), `whorl_sketch` the encoded sketch, and `whorl_scheme` the names of its schemes. Sketches of different schemes
-are never compared. A short document with a stored text has no `whorl_sketch`, because whorl computes its sketch from
-the text.
+The four fields of a sketch are in `field_definitions`. Sketches of different schemes are never compared. A short
+document with a stored text has no `whorl_sketch`, because whorl computes its sketch from the text.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from whorl.engine.solr.request_body import (
     unmarked_sketches,
     without_sketch,
 )
-from whorl.engine.stored_sketches import decode_sketches, encode_sketch
+from whorl.engine.stored_sketches_and_passages import decode_sketches, encode_sketch
 from whorl.errors import EngineResponseError
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_tokens
@@ -176,18 +174,10 @@ _TEXTS_AT_ONCE = 1_000
 _MOST_SCHEMES = 1000
 
 
-def count_lost_sketches(client: SolrClient, scheme: str) -> int:
-    # Run the slow query only if documents lack the mark: they have lost their tokens, or come from an older version.
-    return client.count(lost_sketches(scheme)) if client.count(unmarked_sketches(scheme)) else 0
-
-
 def sketch_fields(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> Json:
     """Return the values of a sketch's four fields; None for a field without a value.
 
     `stored_text` is the document's text, or None if Solr may return another text.
-
-    Raises:
-        ParameterError: The document has 2**32 shingles or more.
     """
     return {**searched_sketch_fields(sketch, scheme), SKETCH: encode_sketch(sketch, scheme, stored_text)}
 
@@ -326,5 +316,6 @@ def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
         {name: bucket.count("count") for name, bucket in buckets.items()},
         {name: count for name, bucket in buckets.items() if (count := bucket.object("filled").count("count"))},
         client.count(without_sketch(scheme, text)),
-        count_lost_sketches(client, scheme),
+        # Run the slow query only if documents lack the mark, because of lost tokens or an older version of whorl.
+        client.count(lost_sketches(scheme)) if client.count(unmarked_sketches(scheme)) else 0,
     )

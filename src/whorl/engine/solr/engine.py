@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 
 from whorl.arrays_and_batches import batches, chunks
 from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.passage_look_up import passage_terms
 from whorl.engine.protocol import (
     CandidatePage,
     Candidates,
@@ -32,8 +31,9 @@ from whorl.engine.protocol import (
     ScanBatch,
     reference_meanings,
 )
-from whorl.engine.server_engine import CACHE_SECONDS, Holders, LimitedCache, ServerEngine, TtlCache, explain_refusals
+from whorl.engine.server_engine import Holders, LimitedCache, ServerEngine, TtlCache, explain_refusals
 from whorl.engine.solr.add_missing_fields import file_base
+from whorl.engine.solr.atomic_updates import SolrLabels
 from whorl.engine.solr.client import (
     BEGINNING,
     Json,
@@ -44,7 +44,6 @@ from whorl.engine.solr.client import (
     texts,
     whole_text,
 )
-from whorl.engine.solr.cluster_labels import SolrLabels
 from whorl.engine.solr.document_fields_and_coverage import (
     as_typed,
     coverage,
@@ -75,7 +74,7 @@ from whorl.engine.solr.request_body import (
     without_sketch,
     without_tokens,
 )
-from whorl.engine.stored_sketches import finds_only_short
+from whorl.engine.stored_sketches_and_passages import finds_only_short, passage_terms
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError, suggestion
 from whorl.fingerprint.fingerprint_texts import Parts, hash_texts, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import (
@@ -142,11 +141,11 @@ class SolrEngine(ServerEngine):
         self._recent = LimitedCache[tuple[str, str], RecalledSketch](_MOST_RECALLED)
         self._wanted_fields = fields
         self._collection = TtlCache(lambda known: inspect(client, fields, known), _DESCRIPTION_SECONDS)
-        self._coverage = TtlCache(
-            lambda _: coverage(client, self._sketch_name, self.collection.searchable_text), CACHE_SECONDS
+        self._coverage = self._until_refresh(
+            lambda: coverage(client, self._sketch_name, self.collection.searchable_text)
         )
-        self._token_warnings = TtlCache(lambda _: self._token_warnings_now(), CACHE_SECONDS)
-        self._without_tokens = TtlCache(lambda _: self._without_tokens_now(), _TOKENS_SECONDS)
+        self._token_warnings = self._until_refresh(self._token_warnings_now)
+        self._without_tokens = self._until_refresh(self._without_tokens_now, _TOKENS_SECONDS)
         self._largest = TtlCache(lambda _: self._largest_now(), _DESCRIPTION_SECONDS)
         self._costs = TtlCache(lambda _: Costs(_LOOK_UP * self._segments_now(), _CANDIDATE), _DESCRIPTION_SECONDS)
 
@@ -175,11 +174,6 @@ class SolrEngine(ServerEngine):
             if error.status == 400:
                 raise DocumentError(f"Solr refuses it: {error.detail}") from error
             raise
-
-    def refresh(self) -> None:
-        super().refresh()
-        for cache in (self._coverage, self._token_warnings, self._without_tokens):
-            cache.forget()
 
     def delete(self, ids: Sized[str]) -> int:
         key = self.collection.names.key
@@ -227,7 +221,7 @@ class SolrEngine(ServerEngine):
 
     def _token_warnings_now(self) -> tuple[str, ...]:
         # The warnings compare counts, so count all of them now.
-        covered = self._coverage.not_older_than(0.0) if self.collection.has_sketches else None
+        covered = self._coverage.not_older_than(0.0) if self.collection.schema.has_sketches else None
         return token_warnings(self._client, self.collection, covered, self._without_tokens)
 
     def _without_tokens_now(self) -> int:
@@ -273,7 +267,7 @@ class SolrEngine(ServerEngine):
     @property
     def sketch_scheme(self) -> SketchScheme | None:
         """Scheme of the sketches; None if only MinHash tokens are searchable."""
-        if not self.collection.has_sketches:
+        if not self.collection.schema.has_sketches:
             return None
         is_searched = not self.collection.has_minhash or self._sketch_name in self._coverage().searchable
         return _SAMPLE_SCHEME if is_searched else None
@@ -286,9 +280,10 @@ class SolrEngine(ServerEngine):
         }
 
     def resolve_sketches(self, references: Sized[str]) -> Mapping[str, tuple[str, Sketch | None]]:
-        key, content, has_sketches = self.collection.names.key, self.collection.content, self.collection.has_sketches
+        collection, key = self.collection, self.collection.names.key
         # Read the text too: references are few, and a short document has no stored sketch.
-        more = [SKETCH, SCHEME, VERSION, *filter(None, [content])] if has_sketches else []
+        wanted = filter(None, (SKETCH, SCHEME, VERSION, collection.content))
+        more = [*wanted] if collection.schema.has_sketches else []
         named = dict(
             self._match_references(references, lambda values, fields: self._fetch_documents(values, [*fields, *more]))
         )
@@ -342,8 +337,7 @@ class SolrEngine(ServerEngine):
     ) -> Iterator[tuple[str, SolrResponse]]:
         """Yield each reference that names a document, with the document.
 
-        `ask` takes a mapping from fields to values, and the names of the fields to return. It returns these fields of
-        the documents with any of the values.
+        `ask(values, fields)` returns the given fields of the documents with any of the values, which it gets by field.
         """
         collection = self.collection
         handles = [*filter(None, (collection.names.key, collection.dbid, collection.noderef))]
@@ -400,12 +394,12 @@ class SolrEngine(ServerEngine):
         return self._costs()
 
     def largest_size(self) -> int | None:
-        if not self.collection.has_sketches:
+        if not self.collection.schema.has_sketches:
             return None
         return self._largest()
 
     def sketches(self, ids: Sized[str]) -> Mapping[str, Sketch]:
-        if not self.collection.has_sketches:
+        if not self.collection.schema.has_sketches:
             return {}
         key = self.collection.names.key
         documents = self._documents(ids, [key, SKETCH, SCHEME])
@@ -413,7 +407,7 @@ class SolrEngine(ServerEngine):
         return {str(document[key]): sketch for document, sketch in sketches if sketch is not None}
 
     def sizes(self, ids: Sized[str]) -> Mapping[str, int]:
-        if not self.collection.has_sketches:
+        if not self.collection.schema.has_sketches:
             return {}
         key, own = self.collection.names.key, self._sketch_name
         documents = self._documents(ids, [key, SIZE, SCHEME])
@@ -480,12 +474,9 @@ class SolrEngine(ServerEngine):
     def _signatures_by_id(
         self, documents: Mapping[str, Json], repeats: Mapping[str, dict[str, int]], wanted: Mapping[str, bool]
     ) -> Iterator[tuple[str, Signature]]:
-        """Yield the ids and signatures of documents.
+        """Yield the ids and signatures of documents, which `_sources` returned with the frequencies of their tokens.
 
-        Args:
-            documents: Documents from `_sources`, by id.
-            repeats: Frequencies of the documents' tokens, if the tokens come from term vectors.
-            wanted: Maps each document id to True if the order of its tokens matters.
+        `wanted` maps each document id to True if the order of its tokens matters.
         """
         collection = self.collection
         if self._token_source is not TokenSource.TEXT:
@@ -494,7 +485,7 @@ class SolrEngine(ServerEngine):
             return
         scheme, content = collection.scheme, str(collection.content)
         texts = {document_id: whole_text(document.get(content)) for document_id, document in documents.items()}
-        yield from signatures_by_id(texts, scheme, collection.spelling).items()
+        yield from signatures_by_id(texts, scheme, collection.names.spelling).items()
 
     @property
     def keeps_texts(self) -> bool:
@@ -513,7 +504,7 @@ class SolrEngine(ServerEngine):
         return {document_id: text for document_id, text in texts.items() if text}
 
     def sign(self, text: str) -> Signature:
-        return sign(text, self.collection.scheme, self.collection.spelling)
+        return sign(text, self.collection.scheme, self.collection.names.spelling)
 
     def _hits(self, documents: Sequence[SolrResponse]) -> list[Hit]:
         key, name = self.collection.names.key, self.collection.names.name or ""
@@ -527,17 +518,13 @@ class SolrEngine(ServerEngine):
         return scheme_value(self.collection.scheme, _SAMPLE_SCHEME)
 
     def _sketches(self, documents: Sequence[Json]) -> Sequence[Sketch | None]:
-        """Return the sketch of each document, or None if it has no readable sketch.
-
-        The documents must have been fetched with the fields key, SKETCH and SCHEME.
-        """
+        """Return the sketch of each document, fetched with key, SKETCH and SCHEME; None if it is not readable."""
         collection = self.collection
         read_texts = text_reader(self._client, collection, documents)
         return read_sketches(documents, collection.scheme, _SAMPLE_SCHEME, read_texts)
 
     def _passages_now(self) -> tuple[PassageScheme | None, bool]:
-        """Return the scheme of the passage field, and whether all documents with a text have passage hashes."""
-        scheme = self.collection.passage_scheme
+        scheme = self.collection.schema.passage_scheme
         if scheme is None:
             return None, False
         return scheme, not self._client.count(lacks_passages(scheme, self.collection.searchable_text))
@@ -585,7 +572,7 @@ class SolrEngine(ServerEngine):
     def _signature(self, document: Json, repeats: Mapping[str, int], order_matters: bool) -> Signature:
         """Compute a document's signature from its tokens, or from its text if the tokens are not enough."""
         collection, source = self.collection, self._token_source
-        scheme, spelling, names = collection.scheme, collection.spelling, collection.names
+        scheme, spelling, names = collection.scheme, collection.names.spelling, collection.names
         stored = texts(document.get(names.minhash))
         if source is TokenSource.STORED and len(stored) == scheme.bucket_count:
             # Alfresco writes all tokens, so the stored list is complete and in order, with repetitions.
@@ -612,14 +599,11 @@ class SolrEngine(ServerEngine):
         if text is None:
             stored = self._documents([str(document[collection.names.key])], [collection.content])
             text = stored[0].get(collection.content) if stored else None
-        made = sign(whole_text(text), collection.scheme, collection.spelling)
+        made = sign(whole_text(text), collection.scheme, collection.names.spelling)
         return made if set(made.tokens) == indexed.keys() else None
 
     def _meanings(self, reference: str) -> list[tuple[str, str]]:
-        """Return the pairs of a field and a value that a reference may mean.
-
-        The first pair that matches a document counts.
-        """
+        """Return the pairs of a field and a value that a reference may mean, the preferred meaning first."""
         by_role = {"key": self.collection.names.key, "dbid": self.collection.dbid, "noderef": self.collection.noderef}
         fields = [(by_role[role], value) for role, value in reference_meanings(reference)]
         return [
@@ -638,9 +622,9 @@ class SolrEngine(ServerEngine):
         # Solr itself makes the tokens of a text field, but not of a string field.
         wants_tokens = collection.has_minhash and not collection.schema.is_text(collection.names.minhash)
         parts = Parts.MINIMA if wants_tokens else Parts(0)
-        if collection.has_sketches:
+        if collection.schema.has_sketches:
             parts |= Parts.HASHES
-        if collection.passage_scheme:
+        if collection.schema.passage_scheme:
             parts |= Parts.WORDS
         if not parts:
             yield from ({} for _ in texts)
@@ -648,13 +632,13 @@ class SolrEngine(ServerEngine):
         for text, fingerprints in zip(texts, hash_texts(texts, collection.scheme, parts, workers=1), strict=True):
             fields: Json = {}
             if wants_tokens:
-                signature = signature_of(fingerprints.minima, collection.scheme, collection.spelling)
+                signature = signature_of(fingerprints.minima, collection.scheme, collection.names.spelling)
                 fields[collection.names.minhash] = list(signature.tokens)
-            if collection.has_sketches:
+            if collection.schema.has_sketches:
                 sketch = fingerprints.sketch(_SAMPLE_SCHEME)
                 of_sketch = sketch_fields(sketch, collection.scheme, text if collection.returns_texts_as_sent else None)
                 fields |= {name: value for name, value in of_sketch.items() if value is not None}
-            if scheme := collection.passage_scheme:
+            if scheme := collection.schema.passage_scheme:
                 fields[PASSAGES] = passage_terms(text, fingerprints.words, collection.scheme, scheme)
             yield fields
 
@@ -714,10 +698,10 @@ class SolrEngine(ServerEngine):
 
 
 def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result]) -> list[_Result]:
-    """Call `send` for each portion of the work in parallel threads; return the results in order.
+    """Call `send` for each portion in parallel threads, and return the results in order.
 
-    If requests fail, wait for all running requests, and raise the error of the first failed portion. The caller's
-    thread prepares the portions. A single portion is sent by the caller's thread, too.
+    The caller's thread prepares the portions, and sends a single portion. If requests fail, wait for all running
+    requests, and raise the error of the first failed portion.
     """
     remaining = iter(portions)
     first = list(islice(remaining, 2))

@@ -85,14 +85,12 @@ class Schema:
 
     @property
     def has_sketches(self) -> bool:
-        """Whether the schema has all four fields of a sketch (`NEEDED`) with the required properties.
-
-        A dynamic field such as `*` is ignored, because it would index and store the values differently.
-        """
+        """Whether the schema has all fields of a sketch as `NEEDED`. A dynamic field would store it differently."""
         return all(self.fields.get(name, {}).get(part) for name, parts in NEEDED.items() for part in parts)
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
+        """Scheme of the passage field; None if there is no field. If there is, some documents may still lack hashes."""
         return passage_scheme(self.fields.get(PASSAGES, {}))
 
     def shingle_size(self, minhash: str) -> int:
@@ -143,7 +141,6 @@ class Collection:
         dbid, noderef: Fields of Alfresco's node numbers and node references; None if the schema lacks them.
         content: Field of the texts; None if Solr does not return it.
         sources: Sources of a document's tokens, the cheapest and most exact source first.
-        spelling: Encoding of the tokens.
         vector_handler: Path of a request handler that returns term vectors; None if there is none.
     """
 
@@ -153,7 +150,6 @@ class Collection:
     noderef: str | None
     content: str | None
     sources: tuple[TokenSource, ...]
-    spelling: Spelling
     scheme: Scheme
     vector_handler: str | None
     version: SolrVersion
@@ -163,15 +159,6 @@ class Collection:
     def has_minhash(self) -> bool:
         """Whether a field of MinHash tokens exists. If not, searches use only sketches and words."""
         return self.names.minhash in self.schema.fields
-
-    @property
-    def has_sketches(self) -> bool:
-        return self.schema.has_sketches
-
-    @property
-    def passage_scheme(self) -> PassageScheme | None:
-        """Scheme of the passage field; None if there is no field. If there is, some documents may still lack hashes."""
-        return self.schema.passage_scheme
 
     @property
     def returns_texts_as_sent(self) -> bool:
@@ -198,10 +185,10 @@ def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = N
     version.require()
     schema = read_schema(client)
     with guard_response(client.url):
-        return _inspect(client, wanted, version, schema, known)
+        return _describe(client, wanted, version, schema, known)
 
 
-def _inspect(
+def _describe(
     client: SolrClient, wanted: FieldNames, version: SolrVersion, schema: Schema, known: Collection | None
 ) -> Collection:
     config = client.get("config").object("config")
@@ -239,7 +226,6 @@ def _inspect(
         noderef=_find_in_schema(wanted.noderef, schema),
         content=content if schema.is_stored(content) else None,
         sources=_token_sources(minhash, schema.types, vector_handler, has_text=schema.is_stored(content)),
-        spelling=spelling,
         scheme=scheme,
         vector_handler=vector_handler,
         version=version,
@@ -261,11 +247,9 @@ def names_in_use(client: SolrClient) -> set[str]:
 
 
 class FieldUse(NamedTuple):
-    """Numbers of documents in a collection that exist, that have a value in a field, and that are deleted.
+    """Document counts for a field: existing documents, documents with a value, and deleted documents.
 
-    Args:
-        with_values: Includes deleted documents that Solr has not removed from its index yet.
-        deleted: Deleted documents that are still in the index, with and without a value.
+    Deleted documents count until Solr removes them from its index; `with_values` includes those with a value.
     """
 
     documents: int

@@ -24,11 +24,11 @@ from typing import Any
 
 import numpy as np
 
-from whorl.engine.passage_look_up import passage_hash_terms
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.engine.server_engine import fingerprints_to_move
 from whorl.engine.solr.client import Json, SolrResponse, guard_response
 from whorl.engine.solr.field_definitions import PASSAGES, SAMPLE, SAMPLED, SCHEME, SIZE, WHOLE_PREFIXES, scheme_value
+from whorl.engine.stored_sketches_and_passages import passage_hash_terms
 from whorl.errors import ParameterError
 from whorl.fingerprint.minhash.signature_and_tokens import (
     Spelling,
@@ -91,12 +91,9 @@ _NO_DOCUMENT: Json = {"bool": {"must_not": ["*:*"]}}
 
 @dataclass(frozen=True, slots=True)
 class SolrFields:
-    """The collection's names for the fields that whorl needs.
+    """The collection's names for the fields that whorl needs; `text` has the default fields for words.
 
-    Args:
-        text: Default fields for words.
-        name: Field of the display name, or None.
-        scheme: Name of the token scheme, which also defines the words and shingles in sketches.
+    `scheme` is the name of the token scheme, which also defines the words and shingles in sketches.
     """
 
     key: str = "id"
@@ -230,10 +227,7 @@ def _filled_sketches(scheme: str) -> list[Json]:
 
 
 def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
-    """Return the query for documents without passage hashes.
-
-    If `text` names a field, match only documents with a value in it.
-    """
+    """Return the query for documents without passage hashes; if `text` names a field, only those with a value in it."""
     # An empty sketch means that the text is too short for passages.
     complete = [{"term": {"f": PASSAGES, "query": scheme.name}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"must": ["*:*"], "must_not": complete, **({"filter": [exists(text)]} if text else {})}}

@@ -12,8 +12,7 @@ from tests.engine.opensearch.test_client import between
 from whorl import Document, open_store
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.create_or_extend_index import create, initialise
-from whorl.engine.opensearch.inspect_index import differences, keeps_own
+from whorl.engine.opensearch.inspect_and_extend_index import create, differences, initialise, keeps_own
 from whorl.engine.opensearch.mapping_and_fields import MAPPING, OWN
 from whorl.errors import EngineResponseError, SchemaError
 

@@ -1,13 +1,19 @@
-"""Encodes and decodes the sketches that servers store; short documents have none if the server stores their text."""
+"""Encodes and decodes the sketches that servers store, and makes the terms of passage hashes for the index.
+
+A short document has no stored sketch if the server stores its text.
+"""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketches
-from whorl.fingerprint.shingling import Scheme
-from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, decode_texts, encode
+from whorl.fingerprint.shingling import JoinedWords, Scheme
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, decode_texts, encode, encode_tokens
+from whorl.fingerprint.winnowing import PassageScheme, passage_numbers
 from whorl.query.plan.nodes import (
     BoundPlan,
     SketchTokens,
@@ -23,9 +29,6 @@ def encode_sketch(sketch: Sketch, scheme: Scheme, stored_text: str | None) -> st
     """Return a sketch in base64, or None for a short document whose text the server returns.
 
     `stored_text` is the document's text, or None if the server may return another text.
-
-    Raises:
-        ParameterError: The document has 2**32 shingles or more.
     """
     is_short = stored_text is not None and len(stored_text) <= _SHORT_TEXT_CHARACTERS
     if is_short and sketch.size < least_stored_size(scheme):
@@ -61,3 +64,16 @@ def decode_sketches(
     for position, text in texts.items():
         sketches[position] = None if text is None else made[text]
     return sketches
+
+
+def passage_terms(text: str, words: JoinedWords, scheme: Scheme, passage_scheme: PassageScheme) -> list[str]:
+    """Return a document's terms in the field of passage hashes.
+
+    The first term is the scheme's name. It shows that the hashes have been computed, even if the document has none.
+    """
+    numbers = passage_numbers(text, words, scheme, passage_scheme)
+    return [passage_scheme.name, *encode_tokens(numbers, passage_scheme.bits)]
+
+
+def passage_hash_terms(numbers: tuple[int, ...], scheme: PassageScheme) -> list[str]:
+    return list(encode_tokens(np.array(numbers, np.uint64), scheme.bits))

@@ -1,11 +1,12 @@
-"""`whorl solr backfill`: adds sketches to existing documents, computed from their stored texts.
+"""Updates existing documents: adds sketches from their stored texts (`whorl solr backfill`), and sets cluster labels.
 
-Atomic updates set only the four fields of the sketch and the field of passage hashes. An update contains the version
-that whorl has read (compare-and-set), so Solr skips a document that has changed since.
+Atomic updates set only whorl's fields. An update of a backfill contains the version that whorl has read
+(compare-and-set), so Solr skips a document that has changed since.
 
 In an atomic update, Solr rebuilds the whole document. It reads stored fields, and docValues with useDocValuesAsStored,
 and fills copyField destinations from their sources. Any other field would silently become empty, so `require_safe`
-first checks that all fields in use are of these kinds.
+first checks that all fields in use are of these kinds. The tokens of the sketch and of the passages are not, so each
+update contains them.
 """
 
 from __future__ import annotations
@@ -17,14 +18,31 @@ from typing import Any
 
 from whorl.arrays_and_batches import batches
 from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
+from whorl.engine.cluster_labels import READ_AT_ONCE, ServerLabels, cluster_labels
 from whorl.engine.configured_and_guessed_fields import FieldNames, init_command, listing
-from whorl.engine.passage_look_up import passage_terms
+from whorl.engine.protocol import ClusterLabel
+from whorl.engine.server_engine import explain_refusals
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text, whole_text
-from whorl.engine.solr.document_fields_and_coverage import sketch_fields
-from whorl.engine.solr.field_definitions import NEEDED, PASSAGES, SAMPLE, SCHEME, SIZE, scheme_value
+from whorl.engine.solr.document_fields_and_coverage import (
+    read_sketches,
+    searched_sketch_fields,
+    sketch_fields,
+    text_reader,
+)
+from whorl.engine.solr.field_definitions import (
+    NEEDED,
+    PASSAGES,
+    SAMPLE,
+    SCHEME,
+    SIZE,
+    SKETCH,
+    definitions,
+    scheme_value,
+)
 from whorl.engine.solr.inspect_collection import Collection, find_stored_texts, inspect, names_in_use
 from whorl.engine.solr.request_body import (
     EVERYTHING,
+    contents_request,
     empty_sketches,
     escape_field_names,
     exists,
@@ -33,9 +51,12 @@ from whorl.engine.solr.request_body import (
     one_of,
     without_sketch,
 )
+from whorl.engine.stored_sketches_and_passages import passage_terms
 from whorl.errors import EngineResponseError, SchemaError
 from whorl.fingerprint.fingerprint_texts import Parts, hash_texts
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
+from whorl.model import CLUSTER, IS_PRINCIPAL
+from whorl.query.plan.nodes import BoundPlan
 
 #: Number of ids per page. It is large, because Solr goes through all matching documents for each page.
 _LISTED_AT_ONCE = 10_000
@@ -44,18 +65,15 @@ _ANY_VERSION = 1
 
 
 def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> tuple[Collection, int]:
-    """Check whether a backfill is possible, without changing anything.
+    """Return the collection and the number of documents to process, without changing anything.
 
-    Return the collection and the number of documents to process.
-
-    Args:
-        repair: Also count documents with empty sketches, which are computed again.
+    If `repair`, also count documents with empty sketches, which are computed again.
 
     Raises:
         SchemaError: The documents cannot get sketches; the message gives the reason and a remedy.
     """
     collection = inspect(client, wanted)
-    if not collection.has_sketches:
+    if not collection.schema.has_sketches:
         raise SchemaError(
             f"{client.url} lacks the fields of the sketches, or has others of their names; "
             f"'whorl solr init {client.url}' adds them, 'whorl solr check {client.url}' says more"
@@ -125,7 +143,7 @@ def _fill(client: SolrClient, collection: Collection, documents: list[SolrRespon
     """Compute and send the fields that a batch of documents lacks; return the counts of the batch."""
     unreadable = _find_unreadable(client, collection, documents)
     name, key = scheme_value(collection.scheme, SketchScheme()), collection.names.key
-    passages = collection.passage_scheme
+    passages = collection.schema.passage_scheme
     computed = [*NEEDED, *([PASSAGES] if passages else [])]
     made, removed, kept = [], [], 0
     texts = [whole_text(document.get(collection.content or "")) for document in documents]
@@ -172,7 +190,7 @@ def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
     """Return one query for each reason to process a document: no sketch, no tokens, no passages, or an empty sketch."""
     name = scheme_value(collection.scheme, SketchScheme())
     queries = [without_sketch(name, collection.searchable_text), lost_sketches(name)]
-    if scheme := collection.passage_scheme:
+    if scheme := collection.schema.passage_scheme:
         # Match only documents with a sketch and its tokens, because the other queries find the rest.
         lacking = lacks_passages(scheme, None)
         queries.append({"bool": {"filter": [lacking, {"term": {"f": SCHEME, "query": name}}, exists(SAMPLE)]}})
@@ -192,10 +210,7 @@ def _find_unreadable(client: SolrClient, collection: Collection, documents: Sequ
 
 
 def update(collection: Collection, document: SolrResponse, fields: Json) -> Json:
-    """Return the atomic update that sets fields, or removes those with the value None.
-
-    Solr skips the update if the document has changed.
-    """
+    """Return the update that sets fields, or removes those with the value None; Solr skips a changed document."""
     key = collection.names.key
     # To remove a field, Solr needs null, not an empty list.
     changes = {name: {"set": None if value == [] else value} for name, value in fields.items()}
@@ -256,16 +271,15 @@ class _Losses:
     """Describes for error messages the fields of a collection whose values an atomic update would lose."""
 
     def __init__(self, client: SolrClient, collection: Collection) -> None:
-        self._client, self._collection = client, collection
-        self._dynamic = collection.schema.dynamic
+        self._client, self._schema, self._key = client, collection.schema, collection.names.key
         self._sources: dict[str, list[str]] = {}
-        for source, destination in collection.schema.copies:
+        for source, destination in self._schema.copies:
             self._sources.setdefault(destination, []).append(source)
 
     def describe_all(self) -> Iterator[str]:
-        fields = self._collection.schema.fields
-        yield from self._describe_unreadable([name for name in fields if name != self._collection.names.key])
-        if any(not self._is_readable(field) and _has_values(field) for field in self._dynamic.values()):
+        fields = self._schema.fields
+        yield from self._describe_unreadable([name for name in fields if name != self._key])
+        if any(not self._is_readable(field) and _has_values(field) for field in self._schema.dynamic.values()):
             yield from self._describe_unreadable([name for name in self._names_in_use if name not in fields])
         for destination in self._sources:
             yield from self._describe_copy_field(destination)
@@ -274,7 +288,7 @@ class _Losses:
     def _describe_unreadable(self, names: list[str]) -> Iterator[str]:
         """Describe fields in use whose values Solr cannot read back."""
         for name in sorted(names):
-            field = self._describe(name)
+            field = self._schema.describe(name)
             is_made = name in _NOT_LOST or _PART_OF_A_FIELD in name or self._is_destination(name)
             is_lost = field is not None and not is_made and not self._is_readable(field) and _has_values(field)
             if is_lost and (count := self._count(exists(name))):
@@ -282,11 +296,11 @@ class _Losses:
 
     def _describe_copy_field(self, destination: str) -> Iterator[str]:
         """Describe a copyField destination if Solr could not fill it again from its sources."""
-        field = self._describe(destination)
+        field = self._schema.describe(destination)
         if destination in _NOT_LOST or field is None or not (_has_values(field) or self._is_readable(field)):
             return
         sources = self._source_fields(destination)
-        unreadable = [name for name in sources if not self._is_readable(self._describe(name) or {})]
+        unreadable = [name for name in sources if not self._is_readable(self._schema.describe(name) or {})]
         if not _has_values(field) or "*" in destination:
             # No query can count values that were not copied, so check the sources.
             if unreadable:
@@ -294,7 +308,7 @@ class _Losses:
         elif unreadable:
             if count := self._count(exists(destination)):
                 yield f"{destination!r} is copied from {unreadable[0]!r}, which is not stored ({count})"
-        elif all(_has_values(self._describe(name) or {}) for name in sources) and (
+        elif all(_has_values(self._schema.describe(name) or {}) for name in sources) and (
             own := self._count_uncopied(destination)
         ):
             yield f"{destination!r} holds values that were not copied from {', '.join(map(repr, sources))} ({own})"
@@ -308,7 +322,7 @@ class _Losses:
         body = {
             "query": query,
             "limit": _MOST_SUSPECTS,
-            "fields": escape_field_names([self._collection.names.key, *sources]),
+            "fields": escape_field_names([self._key, *sources]),
         }
         suspects = self._client.select(body)
         # `exists` misses a source value without words, but the response contains it.
@@ -320,8 +334,8 @@ class _Losses:
 
     def _describe_nested(self) -> Iterator[str]:
         """Describe nested documents, because an atomic update would separate them from their parents."""
-        root, key = "_root_", self._collection.names.key
-        if not self._collection.schema.fields.get(root, {}).get("indexed"):
+        root, key = "_root_", self._key
+        if not self._schema.fields.get(root, {}).get("indexed"):
             return
         roots = {"join": {"from": root, "to": key, "query": "*:*"}}
         if count := self._count({"bool": {"filter": [exists(root)], "must_not": [roots]}}):
@@ -336,12 +350,9 @@ class _Losses:
                 raise
             return "some documents, perhaps: it cannot be searched"
 
-    def _describe(self, name: str) -> Json | None:
-        return self._collection.schema.describe(name)
-
     def _is_readable(self, field: Json) -> bool:
         """Check whether Solr can read back the values of a field unchanged."""
-        kind = str(self._collection.schema.types.get(str(field.get("type")), {}).get("class"))
+        kind = str(self._schema.types.get(str(field.get("type")), {}).get("class"))
         has_values = field.get("docValues") and field.get("useDocValuesAsStored") and "Collation" not in kind
         return bool(field.get("stored") or has_values)
 
@@ -352,7 +363,7 @@ class _Losses:
         """Return the fields that match the source pattern of a copyField."""
         if "*" not in pattern:
             return [pattern]
-        names = [*self._collection.schema.fields, *self._names_in_use]
+        names = [*self._schema.fields, *self._names_in_use]
         fitting = dict.fromkeys(name for name in names if fnmatch.fnmatchcase(name, pattern))
         # Solr does not copy from a copyField destination.
         return [name for name in fitting if name not in _NOT_LOST and not self._is_destination(name)]
@@ -369,3 +380,90 @@ def _has_values(field: Json) -> bool:
 
 def _format_count(count: int) -> str:
     return f"{count:,} document{'' if count == 1 else 's'}" if count > 0 else ""
+
+
+class SolrLabels(ServerLabels):
+    """Reads and writes the cluster labels of documents. `request` makes a request that only counts a plan's hits."""
+
+    def __init__(
+        self, client: SolrClient, collection: Callable[[], Collection], request: Callable[[BoundPlan], Json]
+    ) -> None:
+        super().__init__(client.url)
+        self._client, self._collection, self._request = client, collection, request
+
+    def prepare(self) -> None:
+        """Raise SchemaError if the label fields are missing, or if an atomic update would lose data."""
+        collection, url = self._collection(), self._client.url
+        for name in (CLUSTER, IS_PRINCIPAL):
+            existing, kind = collection.schema.fields.get(name), definitions("field")[name]["type"]
+            if existing is None:
+                raise SchemaError(f"{url} has no field {name!r} for clusters; 'whorl solr init {url}' adds it")
+            if existing.get("type") != kind or not existing.get("docValues") or existing.get("multiValued"):
+                raise SchemaError(f"{url} has a field {name!r} of another kind, by which nothing collapses")
+        if collection.schema.passage_scheme and collection.content is None:
+            raise SchemaError(
+                f"a change of documents in part would lose what {url} has in {PASSAGES!r}, which is made from texts "
+                "that are not stored"
+            )
+        require_safe(self._client, collection)
+
+    def read_all(self) -> Iterator[Mapping[str, ClusterLabel]]:
+        collection = self._collection()
+        if CLUSTER not in collection.schema.fields:
+            return
+        key = collection.names.key
+        fields = escape_field_names([key, CLUSTER, IS_PRINCIPAL])
+        for documents, _ in self._client.pages(exists(CLUSTER), key, fields, READ_AT_ONCE):
+            yield _read_labels(documents, key)
+
+    def counts(self, plan: BoundPlan) -> Mapping[str, int]:
+        if CLUSTER not in self._collection().schema.fields:
+            return {}
+        facet = {"clusters": {"type": "terms", "field": CLUSTER, "limit": -1}}
+        with explain_refusals(plan):
+            answer = self._client.select({**self._request(plan), "facet": facet}).answer
+        # An empty collection has no facets.
+        clusters = answer.object("facets", is_optional=True).object("clusters", is_optional=True)
+        return {str(bucket["val"]): bucket.count("count") for bucket in clusters.objects("buckets", is_optional=True)}
+
+    def _read(self, ids: Sequence[str]) -> Mapping[str, ClusterLabel]:
+        key = self._collection().names.key
+        return _read_labels(self._client.select(contents_request(key, ids, [CLUSTER, IS_PRINCIPAL])).documents, key)
+
+    def _change(self, ids: Sequence[str], changes: Mapping[str, ClusterLabel | None]) -> list[tuple[str, str]]:
+        collection = self._collection()
+        key = collection.names.key
+        fields = [SKETCH, SCHEME, "_version_"]
+        if collection.schema.passage_scheme:
+            fields.append(str(collection.content))
+        documents = self._client.select(contents_request(key, ids, fields)).documents
+        updates = [
+            update(collection, document, {**_label_fields(changes[str(document[key])]), **unreadable})
+            for document, unreadable in zip(documents, self._unreadable_fields(documents, collection), strict=True)
+            if str(document[key]) in changes
+        ]
+        return send_updates(self._client, updates, key)
+
+    def _unreadable_fields(self, documents: list[SolrResponse], collection: Collection) -> Iterator[Json]:
+        """For each document, compute the fields that Solr cannot read and would lose in an atomic update."""
+        if scheme := collection.schema.passage_scheme:
+            texts = [whole_text(document.get(collection.content or "")) for document in documents]
+            words = (hashes.words for hashes in hash_texts(texts, collection.scheme, Parts.WORDS, workers=1))
+            passages = [
+                passage_terms(text, joined, collection.scheme, scheme)
+                for text, joined in zip(texts, words, strict=True)
+            ]
+
+        read_texts = text_reader(self._client, collection, documents)
+        for at, sketch in enumerate(read_sketches(documents, collection.scheme, SketchScheme(), read_texts)):
+            # Leave out the encoded sketch, because Solr stores and keeps it.
+            fields = {} if sketch is None else searched_sketch_fields(sketch, collection.scheme)
+            yield {**fields, PASSAGES: passages[at]} if scheme else fields
+
+
+def _read_labels(documents: list[SolrResponse], key: str) -> dict[str, ClusterLabel]:
+    return cluster_labels({str(document[key]): document for document in documents})
+
+
+def _label_fields(label: ClusterLabel | None) -> Json:
+    return {CLUSTER: label and label.cluster, IS_PRINCIPAL: label and label.is_principal}

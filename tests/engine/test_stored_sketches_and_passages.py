@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from whorl.engine.stored_sketches import decode_sketches, encode_sketch
+from whorl.engine.stored_sketches_and_passages import decode_sketches, encode_sketch
 from whorl.fingerprint.fingerprint_texts import least_stored_size, text_sketch
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme

@@ -1,0 +1,241 @@
+"""Updates existing documents: adds whorl's fields (`whorl opensearch backfill`), and sets cluster labels.
+
+Each update sets only whorl's fields, which whorl computes from the `_source`. It contains the sequence number that
+whorl has read (compare-and-set), so the cluster does not update a document that has changed since.
+
+In a partial update, the cluster rebuilds the whole document from its source. In an index made by whorl, the source
+lacks whorl's fields, so an update of a label also sets all other fields of whorl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+
+from whorl.engine.backfill import DEFAULT_BATCH, BackfillReport, fill_batches, ignore_progress, require_batch
+from whorl.engine.cluster_labels import (
+    CHANGED_AT_ONCE,
+    READ_AT_ONCE,
+    ServerLabels,
+    cluster_label,
+    cluster_labels,
+    with_cluster_label,
+)
+from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.opensearch.client import IndexClient, guard_response, guard_responses
+from whorl.engine.opensearch.inspect_and_extend_index import keeps_own, require_fields, source_trap
+from whorl.engine.opensearch.mapping_and_fields import (
+    OF_CLUSTERS,
+    OWN,
+    PASSAGES,
+    PROPERTIES,
+    SCHEME,
+    IndexFeatures,
+    Json,
+    name_in,
+    own_fields,
+    properties_in,
+    scheme_value,
+    text_in,
+)
+from whorl.engine.protocol import ClusterLabel
+from whorl.engine.server_engine import explain_refusals
+from whorl.errors import DocumentError, SchemaError
+from whorl.fingerprint.fingerprint_texts import hash_texts, index_parts
+from whorl.fingerprint.shingling import Scheme
+from whorl.fingerprint.sketch.frac_minhash import SketchScheme
+from whorl.fingerprint.winnowing import PassageScheme
+from whorl.model import CLUSTER, IS_PRINCIPAL, Document
+from whorl.query.plan.nodes import BoundPlan
+
+#: HTTP statuses of an update that the cluster refuses: the document has changed, or does not exist.
+_CONFLICT, _MISSING = 409, 404
+#: Maximum number of clusters to count in one request.
+_COUNTED_AT_ONCE = 10_000
+_LABEL_FIELDS: Json = {"_source": False, "docvalue_fields": list(OF_CLUSTERS)}
+
+
+@guard_response
+def prepare(client: IndexClient, names: FieldNames, *, again: bool = False) -> int:
+    """Return the number of documents to process (all of them if `again`), without changing anything.
+
+    Raises:
+        SchemaError: The documents cannot get whorl's fields; the message gives the reason and a remedy.
+    """
+    mapping = client.mapping()
+    if mapping is None:
+        raise SchemaError(f"{client.url} is no index; 'whorl index --store {client.shown}' makes it, with all it needs")
+    features = require_fields(client, names)
+    if reason := source_trap(mapping, names.content):
+        raise SchemaError(f"{client.url} gives no texts back: {reason}; index the documents again (whorl index)")
+    client.refresh()
+    return client.count(missing_fields_query(again=again, passages=features.passages))
+
+
+def missing_fields_query(
+    *, again: bool = False, passages: PassageScheme | None = None, text: str | None = None
+) -> Json:
+    """Return the query for documents without whorl's fields, or with fields for other schemes.
+
+    Args:
+        again: Match all documents.
+        passages: Also match documents without passages of this scheme.
+        text: Match only documents with a value in this field (`searchable_text`), or with another scheme.
+    """
+    has = [{"term": {SCHEME: {"value": scheme_value(Scheme(), SketchScheme())}}}]
+    if passages:
+        has.append({"term": {PASSAGES: {"value": passages.name}}})
+    if again:
+        return {"match_all": {}}
+    with_text = [{"exists": {"field": field}} for field in (text, SCHEME) if text]
+    return {"bool": {"must_not": [{"bool": {"filter": has}}], "filter": {"bool": {"should": with_text}}}}
+
+
+@guard_response
+def backfill(
+    client: IndexClient,
+    names: FieldNames,
+    *,
+    batch: int = DEFAULT_BATCH,
+    again: bool = False,
+    progress: Callable[[BackfillReport], None] = ignore_progress,
+) -> BackfillReport:
+    """Add whorl's fields to all documents that have a text and lack these fields.
+
+    Args:
+        again: Compute the fields again for documents that already have them.
+        progress: Called with the counts so far, before the first batch and after each batch.
+
+    Raises:
+        SchemaError: The documents cannot get whorl's fields; nothing has been changed.
+        EngineError: The cluster failed; earlier updates remain.
+    """
+    require_batch(batch)
+    total = prepare(client, names, again=again)
+    features = require_fields(client, names)
+    query = missing_fields_query(again=again, passages=features.passages)
+    body: Json = {"query": query, "size": batch, "seq_no_primary_term": True, "_source": {"excludes": [OWN]}}
+    return fill_batches(
+        total,
+        client.scroll(body),
+        partial(_fill, client, names, features),
+        commit=client.refresh,
+        lacking=lambda: client.count(missing_fields_query(passages=features.passages)),
+        progress=progress,
+    )
+
+
+def _fill(client: IndexClient, names: FieldNames, features: IndexFeatures, hits: list[Json]) -> BackfillReport:
+    documents, refused = list[tuple[Json, Document]](), list[tuple[str, str]]()
+    for hit in hits:
+        source = hit.get("_source", {})
+        if text := text_in(source, names):
+            try:
+                document = Document(hit["_id"], text, name_in(source, names), properties_in(source, names))
+            except DocumentError as error:
+                refused.append((hit["_id"], str(error)))
+            else:
+                documents.append((hit, document))
+    textless = len(hits) - len(documents) - len(refused)
+    changes = updates(documents, names, features)
+    failures = client.bulk(changes)
+    refused += [(document_id, reason) for document_id, status, reason in failures if status != _CONFLICT]
+    example = min((document.id for _, document in documents), default="")
+    return BackfillReport(example=example, sent=len(changes) - len(failures), textless=textless, refused=tuple(refused))
+
+
+def updates(
+    documents: Sequence[tuple[Json, Document]], names: FieldNames, features: IndexFeatures
+) -> list[tuple[Json, Json | None]]:
+    """Return bulk updates that add whorl's fields to hits. The cluster skips documents that have changed."""
+    read = [document for _, document in documents]
+    fingerprints = hash_texts((document.text for document in read), Scheme(), index_parts(Scheme()), workers=1)
+    fields = own_fields(read, fingerprints, (Scheme(), SketchScheme()), names, features)
+    return [(_update(hit), {"doc": own}) for (hit, _), own in zip(documents, fields, strict=True)]
+
+
+def _update(hit: Json) -> Json:
+    routing = {"routing": hit["_routing"]} if "_routing" in hit else {}
+    version = {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
+    return {"update": {"_id": hit["_id"], **version, **routing}}
+
+
+@guard_responses
+class OpenSearchLabels(ServerLabels):
+    """Reads and writes the cluster labels of documents in an index."""
+
+    def __init__(self, client: IndexClient, names: FieldNames, query: Callable[[BoundPlan], Json]) -> None:
+        super().__init__(client.url)
+        self._client, self._names, self._query = client, names, query
+
+    def prepare(self) -> None:
+        """Label each document without a cluster as the only member of a cluster with the document's id.
+
+        Otherwise `collapse` would put all unlabelled documents into one group.
+
+        Raises:
+            SchemaError: The index has no fields for labels.
+        """
+        if not require_fields(self._client, self._names).clusters:
+            raise SchemaError(
+                f"{self._client.url} has no fields for clusters; 'whorl opensearch init {self._client.shown}' adds them"
+            )
+        self._client.refresh()
+        bare = {"bool": {"must_not": [{"exists": {"field": CLUSTER}}]}}
+        body = {"query": bare, "size": CHANGED_AT_ONCE, "_source": {"excludes": [OWN]}, "seq_no_primary_term": True}
+        for hits in self._client.scroll(body):
+            self._require_written(self._label(hits, {}))
+
+    def read_all(self) -> Iterator[Mapping[str, ClusterLabel]]:
+        body = {"query": {"exists": {"field": IS_PRINCIPAL}}, "size": READ_AT_ONCE, **_LABEL_FIELDS}
+        self._client.refresh()
+        for hits in self._client.scroll(body):
+            yield _read_labels(hits)
+
+    def counts(self, plan: BoundPlan) -> Mapping[str, int]:
+        clusters: Json = {"size": _COUNTED_AT_ONCE, "sources": [{"id": {"terms": {"field": CLUSTER}}}]}
+        query = {"bool": {"filter": [self._query(plan), {"exists": {"field": IS_PRINCIPAL}}]}}
+        counts = dict[str, int]()
+        while True:
+            with explain_refusals(plan):
+                response = self._client.search(
+                    {"size": 0, "query": query, "aggs": {"clusters": {"composite": clusters}}}
+                )
+            composite = response["aggregations"]["clusters"]
+            counts |= {bucket["key"]["id"]: int(bucket["doc_count"]) for bucket in composite["buckets"]}
+            if len(composite["buckets"]) < _COUNTED_AT_ONCE:
+                return counts
+            clusters = {**clusters, "after": composite["after_key"]}
+
+    def _read(self, ids: Sequence[str]) -> Mapping[str, ClusterLabel]:
+        body = {"query": {"ids": {"values": list(ids)}}, "size": len(ids), **_LABEL_FIELDS}
+        return _read_labels(self._client.hits(body))
+
+    def _change(self, ids: Sequence[str], changes: Mapping[str, ClusterLabel | None]) -> list[tuple[str, str]]:
+        hits = self._client.documents(ids, {"excludes": [OWN]})
+        return self._label([*hits.values()], changes)
+
+    def _label(self, hits: list[Json], changes: Mapping[str, ClusterLabel | None]) -> list[tuple[str, str]]:
+        features = require_fields(self._client, self._names)
+        is_in_source = keeps_own(self._client.mapping(OWN) or {})
+        documents = []
+        for hit in hits:
+            source = hit.get("_source", {})
+            # Skip an unreadable document, because it is in no cluster.
+            with suppress(DocumentError):
+                text, name = text_in(source, self._names), name_in(source, self._names)
+                document = Document(hit["_id"], text, name, properties_in(source, self._names))
+                documents.append((hit, with_cluster_label(document, changes.get(document.id))))
+        changed = updates(documents, self._names, features)
+        if not is_in_source:
+            for (_, body), (_, document) in zip(changed, documents, strict=True):
+                label = cluster_label(document.properties)
+                values = ([label.cluster], [label.is_principal]) if label else ([], [])
+                (body or {})["doc"][PROPERTIES] = dict(zip((CLUSTER, IS_PRINCIPAL), values, strict=True))
+        refused = self._client.bulk(changed)
+        return [(document_id, reason) for document_id, status, reason in refused if status not in (_CONFLICT, _MISSING)]
+
+
+def _read_labels(hits: list[Json]) -> dict[str, ClusterLabel]:
+    return cluster_labels({hit["_id"]: hit.get("fields", {}) for hit in hits})
