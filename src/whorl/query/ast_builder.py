@@ -43,15 +43,22 @@ FINGERPRINT = PREFIX[:-1]
 EVERYTHING = (ast.WildcardCharacter.ANY,)
 
 
-class TokenReaders(NamedTuple):
-    """Functions that read the value of a token. Most take the text and its position in the query."""
+class Language(NamedTuple):
+    """A grammar, with functions that read the values of its tokens and explain errors.
 
+    Most readers take the text of a token and its position in the query.
+    """
+
+    grammar: str
     word: Callable[[Token], Pattern]
     bound: Callable[[Token], str | None]
     field: Callable[[str, int], str]
     boost: Callable[[str, int], Decimal]
     similarity: Callable[[str, int], Decimal]
     slop: Callable[[str, int], int]
+    bad_character_error: Callable[[str, int, Sequence[Token]], Mistake]
+    misplaced_token_error: Callable[[str, Token, Sequence[Token]], Mistake]
+    unfinished_query_error: Callable[[str, Sequence[Token]], Mistake]
 
 
 class _Lead(NamedTuple):
@@ -131,8 +138,8 @@ _OCCURS = {"PLUS": ast.Occur.MUST, "MINUS": ast.Occur.MUST_NOT, "BAR": ast.Occur
 class Builder:
     """Builds the tree of one query. Each method has the name of its grammar rule, and quotes the rule."""
 
-    def __init__(self, query: str, options: ParseOptions, readers: TokenReaders) -> None:
-        self._query, self._options, self._readers = query, options, readers
+    def __init__(self, query: str, options: ParseOptions, language: Language) -> None:
+        self._query, self._options, self._language = query, options, language
         # Fields of the open parentheses, as in `cm:name:(a b)`, the innermost last; None if parentheses have no field.
         self._fields: list[str | None] = []
         self._leaves = 0
@@ -211,7 +218,7 @@ class Builder:
         """`boosted: primary BOOST`."""
         place = span_of(factor)
         span = Span(piece.span.start, place.end)
-        return _make_parent(ast.Boost(piece.node, self._readers.boost(factor, place.start), span), span, piece)
+        return _make_parent(ast.Boost(piece.node, self._language.boost(factor, place.start), span), span, piece)
 
     def open(self, *tokens: Token) -> Token:
         """`open: field? "("`. The field of a group applies to all of its members."""
@@ -231,16 +238,12 @@ class Builder:
         if field == FINGERPRINT:
             return self._fingerprint(tokens, words, behind)
         span = span_of(tokens[0], tokens[-1])
-        pattern = ast.join_pieces(chain.from_iterable(map(self._readers.word, words)))
-        similarity = None
-        if behind is not None:
-            similarity = self._readers.similarity(behind[1:], span_of(behind).start + 1)
+        pattern = ast.join_pieces(chain.from_iterable(map(self._language.word, words)))
+        similarity = None if behind is None else self._language.similarity(behind[1:], span_of(behind).start + 1)
         if any(isinstance(piece, ast.WildcardCharacter) for piece in pattern):
             if pattern == EVERYTHING and similarity is None and field is None and form is ast.Form.DEFAULT:
                 return self._leaf(ast.Everything(span))
-            return self._leaf(
-                self._wildcard(ast.Wildcard(pattern, field, form, fuzziness=similarity, span=span), behind)
-            )
+            return self._wildcard(ast.Wildcard(pattern, field, form, fuzziness=similarity, span=span), behind)
         text = as_typed(pattern)
         if similarity is not None:
             return self._leaf(ast.Fuzzy(text, similarity, field, span))
@@ -253,21 +256,18 @@ class Builder:
         if field == FINGERPRINT:
             return self._fingerprint(tokens, [words], behind)
         span = span_of(tokens[0], tokens[-1])
-        pattern = self._readers.word(words)
-        slop = None if behind is None else self._readers.slop(behind[1:], span_of(behind).start + 1)
+        pattern = self._language.word(words)
+        slop = None if behind is None else self._language.slop(behind[1:], span_of(behind).start + 1)
         if any(isinstance(piece, ast.WildcardCharacter) for piece in pattern):
-            return self._leaf(
-                self._wildcard(
-                    ast.Wildcard(pattern, field, form, True, None if slop is None else Decimal(slop), span), behind
-                )
-            )
+            fuzziness = None if slop is None else Decimal(slop)
+            return self._wildcard(ast.Wildcard(pattern, field, form, True, fuzziness, span), behind)
         return self._leaf(ast.Phrase(as_typed(pattern), field, form, slop, span))
 
-    def _wildcard(self, node: ast.Wildcard, behind: Token | None) -> ast.Wildcard:
+    def _wildcard(self, node: ast.Wildcard, behind: Token | None) -> Piece:
         if behind is not None and not self._options.strict:
             message = f"{shorten(behind)} behind a word with wildcards is not supported"
             raise Mistake(message, span_of(behind), "Leave out one of the two.", UnsupportedQueryError)
-        return node
+        return self._leaf(node)
 
     def range(self, *tokens: Token) -> Piece:
         """`primary: FORM? field? "[" BOUND TO BOUND "]"`."""
@@ -283,7 +283,7 @@ class Builder:
         return self._leaf(ast.Range(self._bound(low), self._bound(high), lead.field, span_of(tokens[0], tokens[-1])))
 
     def _bound(self, token: Token, is_inclusive: bool = True) -> ast.Bound | None:
-        text = self._readers.bound(token)
+        text = self._language.bound(token)
         return None if text is None else ast.Bound(text, is_inclusive)
 
     def proximity(self, *tokens: Token) -> Piece:
@@ -293,7 +293,7 @@ class Builder:
             if {first.type, second.type} & {"PHRASE", *FIELDS}:
                 raise proximity_error(first if first.type == "NEAR" else second)
         words, stars = lead.tokens[::2], lead.tokens[1::2]
-        patterns = [self._readers.word(word) for word in words]
+        patterns = [self._language.word(word) for word in words]
         slops = [self._distance(star) for star in stars]
         if self._options.strict:
             # In a chain such as `a * b * c`, Alfresco ignores all words after the second.
@@ -305,7 +305,7 @@ class Builder:
 
     def _distance(self, star: Token) -> int:
         digits = re.search(r"\d+", star)
-        return self._readers.slop(digits[0], span_of(star).start + digits.start()) if digits else DEFAULT_SLOP
+        return self._language.slop(digits[0], span_of(star).start + digits.start()) if digits else DEFAULT_SLOP
 
     def everything(self, token: Token) -> Piece:
         """`primary: "*:*"`."""
@@ -346,7 +346,9 @@ class Builder:
     def template(self, *tokens: Token) -> Piece:
         """`primary: "%" REFERENCE | "%(" (REFERENCE ","?)* ")"`."""
         span = span_of(tokens[0], tokens[-1])
-        names = tuple(self._readers.field(token, span_of(token).start) for token in tokens if token.type == "REFERENCE")
+        names = tuple(
+            self._language.field(token, span_of(token).start) for token in tokens if token.type == "REFERENCE"
+        )
         self._check_not_nested(tokens[0], tokens[-1])
         if not names:
             raise Mistake("a template needs a field", span, "As in %(cm:name cm:title)")
@@ -375,7 +377,7 @@ class Builder:
     def _field(self, token: Token, last: Token) -> str:
         self._check_not_nested(token)
         span = span_of(token)
-        name = self._readers.field(token, span.start)
+        name = self._language.field(token, span.start)
         if name != FINGERPRINT and name.lower() == FINGERPRINT.lower():
             typed = token.rstrip(": \t\n")
             place = Span(span.start, span.start + len(typed))

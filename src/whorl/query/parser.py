@@ -14,7 +14,7 @@ import os
 import pickle
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -22,7 +22,7 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any, NamedTuple
+from typing import Any
 
 import lark
 import platformdirs
@@ -34,7 +34,7 @@ from lark.lexer import ContextualLexer
 from whorl.errors import ParameterError, Span, UnsupportedQueryError
 from whorl.query import ast, strict_alfresco_tokens_and_errors
 from whorl.query.ast import Operator, ParseOptions, QueryLimits
-from whorl.query.ast_builder import Builder, TokenReaders, expand_templates
+from whorl.query.ast_builder import Builder, Language, expand_templates
 from whorl.query.literals import read_boost, read_bound, read_field, read_similarity, read_slop, read_word
 from whorl.query.messages import (
     FIELDS,
@@ -184,12 +184,12 @@ def _parse(query: str, options: ParseOptions) -> ast.Node:
     try:
         _check_text(query, options.limits.length)
         tree = _parse_tree(query, options, language)
-        return _require_depth(Builder(query, options, language.readers).build(tree), options.limits.depth)
+        return _require_depth(Builder(query, options, language).build(tree), options.limits.depth)
     except Mistake as mistake:
         raise mistake.error(query) from None
 
 
-def _parse_tree(query: str, options: ParseOptions, language: _Language) -> Any:
+def _parse_tree(query: str, options: ParseOptions, language: Language) -> Any:
     checks = TokenChecks(query, options)
     parser = _cached_parser(language.grammar).parse_interactive(query)
     try:
@@ -222,33 +222,19 @@ def _require_depth(tree: ast.Node, most: int) -> ast.Node:
 _PARTS = frozenset({"BOUND", "ID", "REFERENCE"})
 
 
-class _Language(NamedTuple):
-    """A grammar, with functions that read its tokens and explain errors."""
-
-    grammar: str
-    readers: TokenReaders
-    bad_character_error: Callable[[str, int, Sequence[Token]], Mistake]
-    misplaced_token_error: Callable[[str, Token, Sequence[Token]], Mistake]
-    unfinished_query_error: Callable[[str, Sequence[Token]], Mistake]
-
-
-_WHORL = _Language(
+_WHORL = Language(
     "afts.lark",
-    TokenReaders(read_word, read_bound, read_field, read_boost, read_similarity, read_slop),
-    bad_character_error,
-    misplaced_token_error,
-    unfinished_query_error,
+    *(read_word, read_bound, read_field, read_boost, read_similarity, read_slop),
+    *(bad_character_error, misplaced_token_error, unfinished_query_error),
 )
-_ALFRESCO = _Language(
+_ALFRESCO = Language(
     "alfresco.lark",
-    TokenReaders(
-        strict_alfresco_tokens_and_errors.read_word,
-        strict_alfresco_tokens_and_errors.read_bound,
-        strict_alfresco_tokens_and_errors.read_name,
-        strict_alfresco_tokens_and_errors.read_number,
-        strict_alfresco_tokens_and_errors.read_number,
-        strict_alfresco_tokens_and_errors.read_slop,
-    ),
+    strict_alfresco_tokens_and_errors.read_word,
+    strict_alfresco_tokens_and_errors.read_bound,
+    strict_alfresco_tokens_and_errors.read_name,
+    strict_alfresco_tokens_and_errors.read_number,
+    strict_alfresco_tokens_and_errors.read_number,
+    strict_alfresco_tokens_and_errors.read_slop,
     strict_alfresco_tokens_and_errors.bad_character_error,
     strict_alfresco_tokens_and_errors.refused_token_error,
     strict_alfresco_tokens_and_errors.early_end_error,

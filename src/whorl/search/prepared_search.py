@@ -17,9 +17,8 @@ from whorl.engine.protocol import Engine, Facet, FacetResult, LookUp, gap_warnin
 from whorl.errors import ParameterError, UnknownDocumentError, UnknownFieldError, require_text
 from whorl.fingerprint.minhash.bucket_estimates import compare_buckets, estimate_buckets
 from whorl.fingerprint.minhash.signature_and_tokens import Signature, buckets_from, shared_tokens
-from whorl.fingerprint.sketch.frac_minhash import Sketch
 from whorl.fingerprint.statistics.metric import Metric
-from whorl.fingerprint.statistics.overlap_estimates import Estimate, estimate
+from whorl.fingerprint.statistics.overlap_estimates import estimate
 from whorl.model import Hit, Order, Page, Stored
 from whorl.operations import MAX_START, CommonOptions, QueryPlan, Reading
 from whorl.query.plan.fields_and_values import Places
@@ -42,7 +41,7 @@ from whorl.query.plan.planner import QueryDefaults, bind, describe, resolve
 from whorl.query.unparse import write_quoted
 from whorl.request_context import require_time, trace
 from whorl.search.document_references import References
-from whorl.search.similar.fetch_query_sources import Source, Sources
+from whorl.search.similar.fetch_query_sources import Sources
 
 # These modules are imported when needed, so that searches start faster.
 if TYPE_CHECKING:
@@ -454,33 +453,23 @@ def measure(
     scheme = engine.sketch_scheme
     sketch = None if scheme is None else sources.sketch(source, scheme)
     uncounted = [name for name in ids if sketch is None or name not in counts]
-    signatures = _nonempty_signatures(engine, source, own, uncounted)
+    signatures = _nonempty_signatures(engine, uncounted)
     counted = {name: shared_tokens(own, signature) for name, signature in signatures.items()} | {**counts}
     present = [name for name in ids if name in counted]
-    estimates = {} if sketch is None else _estimate_by_sketches(engine, source, sketch, present)
+    sketches = {} if sketch is None else engine.sketches(present)
+    estimates = {} if sketch is None else dict(zip(sketches, estimate(sketch, [*sketches.values()]), strict=True))
     rough = [name for name in present if name not in estimates]
     if rough and own.scheme.fills_every_bucket:
-        signatures |= _nonempty_signatures(engine, source, own, [name for name in rough if name not in signatures])
+        signatures |= _nonempty_signatures(engine, [name for name in rough if name not in signatures])
         rough = [name for name in rough if name in signatures]
         overlaps = compare_buckets(buckets_from(own), [buckets_from(signatures[name]) for name in rough])
         estimates |= zip(rough, estimate_buckets(overlaps), strict=True)
     return {name: Measured(counted[name], len(own), estimates.get(name)) for name in present}
 
 
-def _nonempty_signatures(engine: Engine, source: Source, own: Signature, ids: Iterable[str]) -> dict[str, Signature]:
-    others = dict.fromkeys(ids, False)
-    has_source = others.pop(source.document_id or "", None) is not None
-    signatures = engine.signatures(others) if others else {}
-    nonempty = {name: signature for name, signature in signatures.items() if len(signature)}
-    return {source.document_id or "": own, **nonempty} if has_source else nonempty
-
-
-def _estimate_by_sketches(engine: Engine, source: Source, own: Sketch, ids: Iterable[str]) -> dict[str, Estimate]:
-    others = dict.fromkeys(ids)
-    sketches = dict(engine.sketches([name for name in others if name != source.document_id]))
-    if source.document_id is not None and source.document_id in others:
-        sketches[source.document_id] = own
-    return dict(zip(sketches, estimate(own, list(sketches.values())), strict=True))
+def _nonempty_signatures(engine: Engine, ids: Collection[str]) -> dict[str, Signature]:
+    signatures = engine.signatures(dict.fromkeys(ids, False)) if ids else {}
+    return {name: signature for name, signature in signatures.items() if len(signature)}
 
 
 def engine_facets(

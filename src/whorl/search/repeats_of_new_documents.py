@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import ClassVar
 
 from whorl.engine.protocol import require_current_index
@@ -77,18 +76,17 @@ class RepeatSearch:
     def _find_repeated(
         self, source: str | None, left_out: Collection[str], reference: str = SOURCE
     ) -> tuple[Repeated, ...]:
-        def hits() -> Iterator[Repeated]:
-            try:
-                prepared = self._store.prepare_similar(
-                    reference, source=source, metric=self._metric, threshold=self._threshold
-                )
-            except (ParameterError, UnknownDocumentError):
-                # The document has no shingles, or was just deleted.
-                return
-            start, page = 0, None
-            while page is None or len(page) == _AT_ONCE:
-                page = prepared.search(start=start, rows=_AT_ONCE).found
-                yield from (Repeated(hit.hit, hit.estimate) for hit in page if hit.hit.id not in left_out)
-                start += _AT_ONCE
-
-        return tuple(islice(hits(), MOST_REPEATED))
+        try:
+            prepared = self._store.prepare_similar(
+                reference, source=source, metric=self._metric, threshold=self._threshold
+            )
+        except (ParameterError, UnknownDocumentError):
+            # The document has no shingles, or was just deleted.
+            return ()
+        start, found = 0, list[Repeated]()
+        while True:
+            page = prepared.search(start=start, rows=_AT_ONCE).found
+            found += (Repeated(hit.hit, hit.estimate) for hit in page if hit.hit.id not in left_out)
+            start += _AT_ONCE
+            if len(page) < _AT_ONCE or len(found) >= MOST_REPEATED:
+                return tuple(found[:MOST_REPEATED])

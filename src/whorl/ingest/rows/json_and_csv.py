@@ -397,7 +397,9 @@ class _Cells:
             number = self._rows.line_num + 1
             self._lines.begin_row()
             try:
-                cells = next(self._rows, None)
+                if cells := next(self._rows, None):
+                    blank = 0
+                    self._require_valid(cells)
             except csv.Error as error:
                 yield Row(number, "line", DocumentError(f"this is no row of the table: {error}")), []
                 continue
@@ -413,22 +415,17 @@ class _Cells:
                 blank += self._lines.characters_read
                 _require_few_blanks(blank)
                 continue
-            blank = 0
-            problem = self._problem(cells)
-            if problem:
-                yield Row(number, "line", DocumentError(problem)), []
-            else:
-                weight = self._lines.characters_read + CELL_BYTES * len(cells)
-                yield Row(number, "line", dict(zip(self.names, cells, strict=True)), weight), cells
+            weight = self._lines.characters_read + CELL_BYTES * len(cells)
+            yield Row(number, "line", dict(zip(self.names, cells, strict=True)), weight), cells
 
-    def _problem(self, cells: list[str]) -> str:
+    def _require_valid(self, cells: list[str]) -> None:
         if len(cells) != len(self.names):
-            return f"this row has {len(cells)} cells, and the first line names {len(self.names)} columns"
+            raise DocumentError(f"this row has {len(cells)} cells, and the first line names {len(self.names)} columns")
         try:
             "".join(cells).encode()
         except UnicodeEncodeError:
-            return f"this row has bytes that are no {self.encoding.upper()}, in which the table begins"
-        return ""
+            encoding = self.encoding.upper()
+            raise DocumentError(f"this row has bytes that are no {encoding}, in which the table begins") from None
 
 
 class _PushedBack(ReadableStream):

@@ -368,11 +368,7 @@ class _Resolver:
             self.warnings.append(_missing_field_message(name))
             return []
         named = self._names.get(name)
-        message = (
-            f"the store has no field {name!r:.80}"
-            if named is None
-            else f"the store has no field {named!r:.80} ({name:.80})"
-        )
+        message = f"the store has no field {named or name!r:.80}" + (f" ({name:.80})" if named else "")
         hint = ""
         if near := self._fields.nearest(named or name):
             hint = f"Did you mean {' or '.join(near)}?"
@@ -557,9 +553,8 @@ class _Resolver:
         """Return the test for words or patterns in order. If `row` is empty, the test matches nothing."""
         words = tuple(row)
         if not words:
-            reason = (
-                f"there is no word in {self._query[clause.span.start : clause.span.end]!r:.80}, so it matches nothing"
-            )
+            typed = self._query[clause.span.start : clause.span.end]
+            reason = f"there is no word in {typed!r:.80}, so it matches nothing"
             self.warnings.append(reason)
             return [Nothing(reason)]
         return [InOrder(words, slop, field, 0.0)]
