@@ -111,12 +111,10 @@ def create_app(
     Every route under /api and /alfresco requires the credentials. By default, any host name is allowed, and the service
     has its own state.
     """
-    settings = Settings() if settings is None else settings
-    tickets, searches = Tickets(), DuplicateSearches(store)
-    if state is not None:
-        tickets, searches = state.tickets, state.searches
-    access, gauge = Access(credentials, tickets), RequestGauge()
-    metrics = Metrics(gauge, None if state is None else state.metrics)
+    settings = settings or Settings()
+    shared = state or SharedState(Tickets(), DuplicateSearches(store))
+    access, gauge = Access(credentials, shared.tickets), RequestGauge()
+    metrics = Metrics(gauge, shared.metrics)
     requests, writes = (
         RequestSemaphore(most, gauge, settings.max_waiting) for most in (settings.max_concurrent, settings.max_uploads)
     )
@@ -130,7 +128,7 @@ def create_app(
         )
         yield
         if state is None:
-            await to_thread.run_sync(searches.close)
+            await to_thread.run_sync(shared.searches.close)
         await to_thread.run_sync(files.close)
 
     app = FastAPI(
@@ -152,7 +150,7 @@ def create_app(
         similar_routes(store),
         store_routes(store, is_read_only=settings.is_read_only),
         documents_routes(store, Uploads(store, settings, writes, memory), files, is_read_only=settings.is_read_only),
-        duplicates_routes(searches, is_read_only=settings.is_read_only),
+        duplicates_routes(shared.searches, is_read_only=settings.is_read_only),
         page_routes(),
         alfresco_routes(store, access, is_read_only=settings.is_read_only),
     ]
@@ -164,7 +162,7 @@ def create_app(
     app.add_middleware(Admission, semaphore=requests, seconds=settings.request_timeout_seconds, turn=turn)
     app.add_middleware(Bodies, settings=settings, memory=memory)
     app.add_middleware(ClientLimit, most=settings.max_per_client, is_open=credentials.is_open)
-    hosts = Hosts("localhost", [ANY], settings.allowed_origins) if hosts is None else hosts
+    hosts = hosts or Hosts("localhost", [ANY], settings.allowed_origins)
     authentication = [] if credentials.is_open else [partial(check_credentials, access)]
     app.add_middleware(Checks, checks=[partial(check_host, hosts), *authentication, Methods(routes)])
     app.add_middleware(HeadRequests)
@@ -184,8 +182,7 @@ def create_app(
     answer_failures(app)
     for router in routers:
         app.include_router(router)
-    described = cache(lambda: describe(app, credentials))
-    app.openapi = described  # type: ignore[method-assign]  # FastAPI's own way to change the schema
+    app.openapi = cache(lambda: describe(app, credentials))  # type: ignore[method-assign]  # FastAPI's own way to change the schema
     return app
 
 

@@ -120,12 +120,12 @@ class Access:
         ticket = ticket_in(authorization, query)
         if ticket is not None:
             return self.tickets.renew(ticket)
-        return kind.lower() == "basic" and self._is_user(_decode_base64(given))
+        return kind.lower() == "basic" and _is_one_of(_decode_base64(given), self._users)
 
     def log_in(self, user: str, password: str) -> str | None:
         """Return a new ticket, or None if the password is wrong. An open service accepts any password."""
         given = f"{user}:{password}".encode("utf-8", "surrogatepass")
-        if not self.is_open and (":" in user or not self._is_user(given)):
+        if not self.is_open and (":" in user or not _is_one_of(given, self._users)):
             return None
         return self.tickets.issue(user)
 
@@ -140,9 +140,6 @@ class Access:
             return name.decode() or _NOBODY
         except UnicodeDecodeError:
             return name.decode("latin-1")
-
-    def _is_user(self, given: bytes) -> bool:
-        return _is_one_of(given, self._users)
 
 
 def _is_one_of(given: bytes, known: list[bytes]) -> bool:

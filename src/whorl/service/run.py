@@ -41,7 +41,7 @@ from whorl.store import Store, open_store
 #: enough.
 _M_ARENA_MAX, _ARENAS = -8, 2
 #: Interval in seconds between two calls of `malloc_trim`. Each call blocks allocations for some 50 ms.
-_SECONDS = 30.0
+_TRIM_SECONDS = 30.0
 
 
 def limit_arenas() -> None:
@@ -66,7 +66,7 @@ def keep_giving_back() -> None:
 
     def run() -> None:
         while True:
-            time.sleep(_SECONDS)
+            time.sleep(_TRIM_SECONDS)
             give_back()
 
     threading.Thread(target=run, name="gives memory back", daemon=True).start()

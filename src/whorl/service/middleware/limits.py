@@ -284,7 +284,7 @@ def _forget(task: asyncio.Task[None]) -> None:
 MOST_VALUES = 20_000
 MOST_DEPTH = 100
 _OTHER_BYTES = bytes(set(range(256)) - set(b",:[]{}"))
-_OPENING, _CLOSING = b"[{", b"]}"
+_OPENING = b"[{"
 
 
 class JsonMeter:
@@ -475,9 +475,8 @@ class RateLimit:
 
 
 def _has_no_body(scope: Scope) -> bool:
-    if scope["method"] != "GET":
-        return False
-    return not any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
+    names = {name for name, _ in scope["headers"]}
+    return scope["method"] == "GET" and names.isdisjoint((b"content-length", b"transfer-encoding"))
 
 
 def _require_media_type(scope: Scope) -> None:

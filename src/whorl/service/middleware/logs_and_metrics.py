@@ -17,7 +17,7 @@ import uuid
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -122,9 +122,8 @@ class Metrics:
             for collector in (ProcessCollector, PlatformCollector, GCCollector):
                 collector(registry=self._registry)
         kinds = ("method", "route")
-        self._requests = Counter(
-            "whorl_requests", "Requests that were answered.", (*kinds, "status"), registry=self._registry
-        )
+        counter = partial(Counter, registry=self._registry)
+        self._requests = counter("whorl_requests", "Requests that were answered.", (*kinds, "status"))
         self._seconds = Histogram(
             "whorl_request_seconds", "From a request to the end of its answer.", kinds, buckets=_BUCKETS,
             registry=self._registry,
@@ -140,17 +139,18 @@ class Metrics:
             "whorl_engine_seconds", "Time that one request waited for Solr or a cluster, of those that asked.",
             ("route",), buckets=_BUCKETS, registry=self._registry,
         )  # fmt: skip
-        self._engine_requests = self._counter(
-            "whorl_engine_requests", "Requests to Solr or a cluster, repeated ones included."
-        )
-        self._engine_retries = self._counter(
-            "whorl_engine_retries", "Requests to Solr or a cluster that repeated one that failed."
-        )
-        self._verified = self._counter("whorl_candidates_verified", "Candidates compared by sketch or tokens.")
-        self._stored = self._counter("whorl_documents_stored", "Documents stored.")
-        self._errors = Counter(
-            "whorl_errors", "Requests that ended with an error, by its class.", ("error",), registry=self._registry
-        )
+        #: Counters by the attribute of a trace that they add up.
+        self._totals = {
+            "engine_requests": counter(
+                "whorl_engine_requests", "Requests to Solr or a cluster, repeated ones included."
+            ),
+            "engine_retries": counter(
+                "whorl_engine_retries", "Requests to Solr or a cluster that repeated a failed one."
+            ),
+            "verified": counter("whorl_candidates_verified", "Candidates compared by sketch or tokens."),
+            "stored": counter("whorl_documents_stored", "Documents stored."),
+        }
+        self._errors = counter("whorl_errors", "Requests that ended with an error, by its class.", ("error",))
         working, waiting = (
             Gauge(name, meaning, registry=self._registry, multiprocess_mode="livesum")
             for name, meaning in (
@@ -172,12 +172,9 @@ class Metrics:
         times.observe(seconds)
         if trace.engine_requests:
             self._engine_seconds.labels(route).observe(trace.engine_seconds)
-            self._engine_requests.inc(trace.engine_requests)
-            self._engine_retries.inc(trace.engine_retries)
-        if trace.verified:
-            self._verified.inc(trace.verified)
-        if trace.stored:
-            self._stored.inc(trace.stored)
+        for attribute, total in self._totals.items():
+            if number := getattr(trace, attribute):
+                total.inc(number)
         if trace.error:
             self._errors.labels(trace.error).inc()
 
@@ -186,9 +183,6 @@ class Metrics:
         if self._folder is not None:
             MultiProcessCollector(registry, str(self._folder))  # type: ignore[no-untyped-call]
         return generate_latest(registry)
-
-    def _counter(self, name: str, meaning: str) -> Counter:
-        return Counter(name, meaning, registry=self._registry)
 
 
 def _forget_ended_processes(folder: Path) -> None:

@@ -92,7 +92,7 @@ class Hosts:
         self._allowed = {_plain(name) for name in allowed}
         self._is_any = ANY in allowed
         # A service that listens on all addresses allows any address, because DNS rebinding needs host names.
-        self._is_everywhere = _is_unspecified(listening)
+        self._is_everywhere = _is_address(listening) and ipaddress.ip_address(listening).is_unspecified
 
     def admit(self, header: str) -> bool:
         if self._is_any:
@@ -147,10 +147,6 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _is_unspecified(host: str) -> bool:
-    return _is_address(host) and ipaddress.ip_address(host).is_unspecified
 
 
 def check_credentials(access: Access, scope: Scope) -> None:

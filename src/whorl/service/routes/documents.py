@@ -167,8 +167,7 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
         distinct shingles, null if unknown. To list all documents, ask again with the answer's `next` as `after`, until
         it is null. Each document is listed once, and a document that exists throughout is never missed.
         """
-        wanted = _name_query(named, store) if named.strip() else None
-        filters = [] if wanted is None else [wanted]
+        filters = [_name_query(named, store)] if named.strip() else []
         further = filters if after is None else [*filters, ids_after(after)]
         page = store.search("*", filter=further, start=start, rows=rows)
         ids = [hit.id for hit in page.hits]
@@ -270,20 +269,16 @@ def _name_query(typed: str, store: Store) -> str:
         # If the store indexes only the words of names, search for the words of the piece.
         is_whole = Kind.KEYWORD in places["name"]
         words = [(piece,)] if is_whole else words_of((piece,), profile)
-        in_name = [_join_all([_contains_text(word, "name") for word in words])] if words and places["name"] else []
+        in_name = [_join([_contains_text(word, "name") for word in words], ast.And)] if words and places["name"] else []
         # Ids are case-sensitive, so also try other cases.
         spelled = dict.fromkeys((piece, piece.lower(), piece.upper(), piece.capitalize()))
-        queries.append(_join_any([*in_name, *(_contains_text((text,), "id") for text in spelled)]))
-    return unparse(_join_all(queries))
+        queries.append(_join([*in_name, *(_contains_text((text,), "id") for text in spelled)], ast.Or))
+    return unparse(_join(queries, ast.And))
 
 
 def _contains_text(text: Pattern, field: str) -> ast.Node:
     return Wildcard((WildcardCharacter.ANY, *text, WildcardCharacter.ANY), field)
 
 
-def _join_all(nodes: Sequence[ast.Node]) -> ast.Node:
-    return nodes[0] if len(nodes) == 1 else ast.And(tuple(nodes))
-
-
-def _join_any(nodes: Sequence[ast.Node]) -> ast.Node:
-    return nodes[0] if len(nodes) == 1 else ast.Or(tuple(nodes))
+def _join(nodes: Sequence[ast.Node], join: type[ast.And | ast.Or]) -> ast.Node:
+    return nodes[0] if len(nodes) == 1 else join(tuple(nodes))

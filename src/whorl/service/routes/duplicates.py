@@ -71,7 +71,9 @@ class Found:
 
         `named` selects clusters with a document whose name or id contains this text.
         """
-        clusters = self._select_by_name(named.casefold())
+        clusters: Sequence[Cluster] = self.clusters
+        if part := named.casefold():
+            clusters = [cluster for cluster in clusters if _has_name(cluster, part)]
         if order != "size":
             clusters = sorted(clusters, key=_smallest_similarity, reverse=order == "alike")
         page = (
@@ -79,12 +81,6 @@ class Found:
             for cluster in clusters[start : start + rows]
         )
         return FoundPage(self, len(clusters), tuple(ClusterAndPairs(cluster) for cluster in page))
-
-    def _select_by_name(self, part: str) -> Sequence[Cluster]:
-        def has(cluster: Cluster) -> bool:
-            return any(part in match.b.name.casefold() or part in match.b.id.casefold() for match in cluster.matches)
-
-        return [cluster for cluster in self.clusters if has(cluster)] if part else self.clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +176,9 @@ class DuplicateSearches:
         """Start a job, and return its JSON."""
         # Report mistakes in the request now, not as a failed job.
         search = DuplicatesOptions.from_options(options)
-        _require_comparable(self._store, needs_sketches=search.common is None)
+        if self._store.count() and search.common is None and self._store.engine.sketch_scheme is None:
+            raise NoSketchesError
+        require_few_documents(self._store.engine, "over HTTP")
         require_property(search.keep)
         return _describe_job(self._jobs.start(partial(self._find, options, search)))
 
@@ -193,7 +191,11 @@ class DuplicateSearches:
         job = self._jobs.find(job_id)
         if job.result is None:
             raise HTTPException(409, f"the job is not done but {job.state}; ask again without format")
-        return _file(job.result, form)
+        out, options = io.StringIO(), job.result.options
+        has_rest = DuplicatesOptions.from_options(options).common is not None
+        write_clusters(job.result.clusters, form, out, versions=options.versions, with_residual=has_rest)
+        # This encoding does not fail, because stored texts and names have no lone surrogates.
+        return out.getvalue().encode()
 
     def cancel(self, job_id: str) -> None:
         self._jobs.cancel(job_id)
@@ -264,6 +266,11 @@ def duplicates_routes(searches: DuplicateSearches, *, is_read_only: bool = False
     return router
 
 
+def _has_name(cluster: Cluster, part: str) -> bool:
+    """Check whether the name or the id of a document contains a text in lower case."""
+    return any(part in match.b.name.casefold() or part in match.b.id.casefold() for match in cluster.matches)
+
+
 def _smallest_similarity(cluster: Cluster) -> float:
     return min(match.shares.jaccard for match in cluster.matches)
 
@@ -278,12 +285,6 @@ def _describe_job(
         error = JobError(500, DEFECT)
     result = None if job.result is None else job.result.page(start, rows, order, named)
     return values(JobAnswer(job.id, job.state, Progress(job.doing, job.count), result, error))
-
-
-def _require_comparable(store: Store, *, needs_sketches: bool) -> None:
-    if store.count() and needs_sketches and store.engine.sketch_scheme is None:
-        raise NoSketchesError
-    require_few_documents(store.engine, "over HTTP")
 
 
 def _find(store: Store, options: DuplicatesOperation, search: DuplicatesOptions) -> Found:
@@ -309,11 +310,3 @@ def _find(store: Store, options: DuplicatesOperation, search: DuplicatesOptions)
             worded=partial(with_words, read=duplicates.read_texts, scheme=duplicates.scheme),
             marked=write_ids(store.engine, clusters) if options.write_ids else None,
         )
-
-
-def _file(result: Found, form: Literal["json", "csv"]) -> bytes:
-    out = io.StringIO()
-    has_rest = DuplicatesOptions.from_options(result.options).common is not None
-    write_clusters(result.clusters, form, out, versions=result.options.versions, with_residual=has_rest)
-    # This encoding does not fail, because stored texts and names have no lone surrogates.
-    return out.getvalue().encode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import cache
 from typing import NotRequired
 
 from anyio import CapacityLimiter, to_thread
@@ -36,7 +37,8 @@ class Health(TypedDict):
 def health_routes(store: Store, metrics: Metrics) -> APIRouter:
     """Return the routes for monitoring, which need no key."""
     router = APIRouter(tags=["state"])
-    limiter: list[CapacityLimiter] = []
+    # A limiter can be made only while an event loop runs.
+    limiter = cache(lambda: CapacityLimiter(_AT_ONCE))
 
     @router.get("/healthz", response_model=Health)
     async def health() -> Json:
@@ -46,12 +48,9 @@ def health_routes(store: Store, metrics: Metrics) -> APIRouter:
     @router.get("/readyz")
     async def ready() -> Health:
         """The store answers within five seconds, and its index is complete."""
-        # Create the limiter here, because this is possible only while an event loop runs.
-        own = limiter[0] if limiter else CapacityLimiter(_AT_ONCE)
-        limiter[:] = [own]
         try:
             with deadline(_READY_SECONDS):
-                state = await to_thread.run_sync(lambda: (store.count(), store.engine.index_lag()), limiter=own)
+                state = await to_thread.run_sync(lambda: (store.count(), store.engine.index_lag()), limiter=limiter())
         except WhorlError as error:
             # Clients need no key, so only the log may contain the store's address.
             trace().error = type(error).__name__
