@@ -145,7 +145,7 @@ class Metrics:
                 "whorl_engine_requests", "Requests to Solr or a cluster, repeated ones included."
             ),
             "engine_retries": counter(
-                "whorl_engine_retries", "Requests to Solr or a cluster that repeated a failed one."
+                "whorl_engine_retries", "Requests to Solr or a cluster that repeated one that failed."
             ),
             "verified": counter("whorl_candidates_verified", "Candidates compared by sketch or tokens."),
             "stored": counter("whorl_documents_stored", "Documents stored."),

@@ -13,6 +13,7 @@ import * as search from "./search.js";
 import * as sources from "./sources.js";
 import * as verify from "./verify.js";
 
+/** The views by name: `start` connects a view, and `show` shows it for the parameters of its address. */
 const VIEWS = { documents, document: document_, sources, verify, search, compare, duplicates };
 const TITLES = {
   documents: "Documents", document: "Document", sources: "Sources", verify: "Quotations", search: "Search", compare: "Compare",

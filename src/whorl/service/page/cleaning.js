@@ -4,7 +4,7 @@ import { Failure, request } from "./api.js";
 import { confirmed } from "./deleting.js";
 import { byId, element } from "./dom.js";
 import { counted, whole } from "./format.js";
-import { showProblem } from "./problem.js";
+import { attempt, showProblem } from "./problem.js";
 import { save } from "./saving.js";
 import { about, changed, nameOf, pathOf } from "./store.js";
 
@@ -58,17 +58,12 @@ export class Cleaning {
   }
 
   /** Mark all duplicates of the first document of each cluster, including clusters that are not shown. */
-  async #markEverywhere(button) {
-    button.disabled = true;
-    try {
+  #markEverywhere(button) {
+    return attempt(button, byId("clusters-error"), async () => {
       const lines = await (await request(`${this.job()}?format=json`)).text();
       const clusters = lines.trim() ? lines.trim().split("\n").map((line) => JSON.parse(line)) : [];
       this.markAll(clusters.flatMap(({ members }) => members.filter(this.isDuplicate)));
-    } catch (error) {
-      showProblem(byId("clusters-error"), error);
-    } finally {
-      button.disabled = false;
-    }
+    });
   }
 
   #download() {

@@ -2,7 +2,7 @@
 
 import { ask } from "./api.js";
 import { chain, differences } from "./differences.js";
-import { byId, element, fill, inSteps, warn } from "./dom.js";
+import { byId, element, fill, inSteps, onFiles, renew, warn } from "./dom.js";
 import { textIn, withName } from "./files.js";
 import { bar, counted, percent, whole } from "./format.js";
 import { NameField } from "./names.js";
@@ -13,6 +13,7 @@ import { TextPane } from "./text-pane.js";
 import { NOT_HERE, calledOf, keep, lastMark, textOf } from "./texts.js";
 
 const SIDES = ["a", "b"];
+const bySide = (make) => Object.fromEntries(SIDES.map((side) => [side, make(side)]));
 const LISTED = 50;
 /** Characters of a passage in the list. */
 const SAID = 160;
@@ -31,14 +32,13 @@ const marks = { a: null, b: null };
 let compared = null, places, starts, changes = [], aligned = [];
 let fields, panes, listPassages, chosen, shown = null, going = null, opened = 0;
 
-/** Connect the view; call once. */
 export function start() {
-  fields = Object.fromEntries(SIDES.map((side) => [side, new NameField(byId(`side-${side}`))]));
-  panes = Object.fromEntries(SIDES.map((side) => [side, new TextPane(byId(`text-${side}`), (place, clicked) => {
+  fields = bySide((side) => new NameField(byId(`side-${side}`)));
+  panes = bySide((side) => new TextPane(byId(`text-${side}`), (place, clicked) => {
     // Scroll the other side to the same height.
     const top = clicked.getBoundingClientRect().top - byId(`text-${side}`).getBoundingClientRect().top;
     choose(places[side][place].group, side, top);
-  })]));
+  }));
   listPassages = inSteps(byId("passages"), byId("passages-more"), LISTED);
   byId("pair").addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -61,16 +61,12 @@ export function start() {
       event.preventDefault();
       takeText(side, text, "");
     });
-    byId(`file-${side}`).addEventListener("change", (event) => {
-      takeFile(side, event.target.files[0]);
-      // Allow the same file to be chosen again.
-      event.target.value = "";
-    });
+    onFiles(byId(`file-${side}`), ([file]) => takeFile(side, file));
+    panes[side].onScroll(() => follow(side));
   }
   byId("differences").addEventListener("change", () => {
     if (compared) paint();
   });
-  for (const side of SIDES) panes[side].onScroll(() => follow(side));
   byId("step-on").addEventListener("click", () => step(1));
   byId("step-back").addEventListener("click", () => step(-1));
   document.addEventListener("keydown", (event) => {
@@ -82,7 +78,6 @@ export function start() {
   addEventListener("whorl:changed", () => { shown = null; });
 }
 
-/** Show the view for an address. */
 export async function show(parameters) {
   opened += 1;
   const own = opened;
@@ -165,8 +160,7 @@ async function address() {
 }
 
 async function run() {
-  going?.abort();
-  going = new AbortController();
+  going = renew(going);
   const { signal } = going;
   shown = location.hash;
   byId("compare-blank").hidden = true;
@@ -231,7 +225,6 @@ function showCompared(told) {
 /** Mark the shared passages, or the differences, in both texts. */
 function paint() {
   const { passages, without_common: rest } = compared;
-  const bySide = (of) => Object.fromEntries(SIDES.map((side) => [side, of(side)]));
   const shared = bySide((side) => toUnits(compared[side].text, passages.map((passage) => passage[side])));
   if (isDifferent()) {
     const found = differences({ a: compared.a.text, b: compared.b.text }, shared);
@@ -247,10 +240,9 @@ function paint() {
     panes[side].show(text, places[side], rest && !isDifferent() ? toUnits(text, rest[side].common) : []);
     showStrip(side);
   }
-  const ends = Object.fromEntries(SIDES.map((side) => [side, compared[side].text.length]));
+  const ends = bySide((side) => compared[side].text.length);
   aligned = [{ a: 0, b: 0 }, ...chain(shared).flatMap(({ a, b }) => [{ a: a.start, b: b.start }, { a: a.end, b: b.end }]), ends];
   list(shared.a);
-  byId("panes").classList.toggle("differ", isDifferent());
   chosen = null;
   byId("step-on").disabled = byId("step-back").disabled = !starts.a.length;
   tellStep();

@@ -1,5 +1,7 @@
 /** Finds the words that differ between two texts, outside their shared passages. */
 
+import { firstIndex } from "./offsets.js";
+
 const WORD = /[\p{L}\p{N}\p{M}]+(?:[.,'’-][\p{L}\p{N}\p{M}]+)*/gu;
 /** Maximum number of words on each side of a gap whose equal words are matched: the time grows with their product. */
 const MATCHED = 500;
@@ -37,12 +39,7 @@ export function differences(texts, shared) {
 export function chain({ a, b }) {
   const chosen = [];
   for (let at = 0; at < a.length; at += 1) {
-    let place = 0, end = chosen.length;
-    while (place < end) {
-      const middle = (place + end) >> 1;
-      if (chosen[middle].a.start < a[at].start) place = middle + 1;
-      else end = middle;
-    }
+    const place = firstIndex(chosen.length, (index) => chosen[index].a.start >= a[at].start);
     const before = chosen[place - 1], after = chosen[place];
     if ((!before || before.b.start < b[at].start) && (!after || b[at].start < after.b.start)) {
       chosen.splice(place, 0, { a: a[at], b: b[at] });
@@ -65,15 +62,9 @@ function complement(ranges, length) {
 
 /** Return the parts of ascending ranges between two positions. */
 function within(ranges, start, end) {
-  let low = 0, high = ranges.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (ranges[middle].end <= start) low = middle + 1;
-    else high = middle;
-  }
   const parts = [];
-  for (; low < ranges.length && ranges[low].start < end; low += 1) {
-    parts.push({ start: Math.max(start, ranges[low].start), end: Math.min(end, ranges[low].end) });
+  for (let at = firstIndex(ranges.length, (index) => ranges[index].end > start); ranges[at]?.start < end; at += 1) {
+    parts.push({ start: Math.max(start, ranges[at].start), end: Math.min(end, ranges[at].end) });
   }
   return parts;
 }

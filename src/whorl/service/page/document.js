@@ -2,7 +2,7 @@
 
 import { amend } from "./address.js";
 import { ask } from "./api.js";
-import { byId, element, fill, offerMore, settled, showValue, warn } from "./dom.js";
+import { byId, element, fill, offerMore, renew, settled, showValue, warn } from "./dom.js";
 import { forget } from "./deleting.js";
 import { counted } from "./format.js";
 import { counting, fillPassages, hitRow, sourceOf } from "./hits.js";
@@ -18,7 +18,6 @@ const LEAST = 10, PAUSE = 250;
 const METRICS = ["a_in_b", "b_in_a"];
 let pane, shown = null, current = null, going = null;
 
-/** Connect the view; call once. */
 export function start() {
   const least = byId("least");
   pane = new TextPane(byId("document-text"), () => {});
@@ -40,7 +39,6 @@ export function start() {
   addEventListener("whorl:changed", () => { shown = null; });
 }
 
-/** Show the document of the address. */
 export async function show(parameters) {
   const id = parameters.get("id") ?? "", given = Number(parameters.get("least"));
   const least = given >= 1 && given <= 100 ? given : LEAST, isRest = parameters.get("common") === "without";
@@ -108,8 +106,7 @@ function showDocument(isReadOnly) {
 }
 
 async function findSimilar() {
-  going?.abort();
-  going = new AbortController();
+  going = renew(going);
   const { signal } = going, { id } = current, least = Number(byId("least").value);
   const told = byId("document-similar"), list = byId("document-hits");
   byId("document-found").hidden = false;

@@ -3,18 +3,17 @@
 import { amend } from "./address.js";
 import { addFiles, watchAdding } from "./adding.js";
 import { forget } from "./deleting.js";
-import { byId, element, fill, offerMore, settled, warn } from "./dom.js";
+import { byId, element, fill, offerMore, onFiles, renew, settled, warn } from "./dom.js";
 import { dateOf } from "./dates.js";
 import { counted, sizeOf, whole } from "./format.js";
 import { connectOwn } from "./incoming.js";
-import { showProblem } from "./problem.js";
+import { attempt, showProblem } from "./problem.js";
 import { about, compareLink, documentLink, documentsNamed, nameOf, sourcesLink } from "./store.js";
 
 const ROWS = 50, MOST = 1000;
 const PAUSE = 150;
 let listed = null, going = null, count = 0;
 
-/** Connect the view; call once. */
 export function start() {
   const filter = byId("documents-filter");
   filter.addEventListener("input", settled(PAUSE, () => {
@@ -22,13 +21,7 @@ export function start() {
   }));
   byId("documents-more").addEventListener("click", more);
   connectOwn("own", "sources", { rows: 2, documents: "the documents below" });
-  for (const id of ["add-files", "add-first"]) {
-    byId(id).addEventListener("change", (event) => {
-      addFiles([...event.target.files]);
-      // Allow the same file to be chosen again.
-      event.target.value = "";
-    });
-  }
+  for (const id of ["add-files", "add-first"]) onFiles(byId(id), addFiles);
   watchAdding();
   addEventListener("whorl:changed", () => {
     listed = null;
@@ -36,7 +29,6 @@ export function start() {
   });
 }
 
-/** Show the view for an address. */
 export function show(parameters) {
   const named = parameters.get("named") ?? "", rows = Math.min(MOST, Math.max(ROWS, Number(parameters.get("rows")) || 0));
   byId("documents-filter").value = named;
@@ -51,8 +43,7 @@ function address(named, rows) {
 }
 
 async function list(named, rows) {
-  going?.abort();
-  going = new AbortController();
+  going = renew(going);
   const { signal } = going;
   try {
     const [told, { is_read_only: isReadOnly, documents }] = await Promise.all([documentsNamed(named, { rows, signal }), about()]);
@@ -87,21 +78,15 @@ function append({ total, documents }, isReadOnly) {
   byId("documents-table").classList.toggle("dateless", !byId("documents").querySelector("time"));
 }
 
-async function more() {
-  const button = byId("documents-more"), named = byId("documents-filter").value, before = count, { signal } = going;
-  button.disabled = true;
-  try {
+function more() {
+  const named = byId("documents-filter").value, before = count, { signal } = going;
+  return attempt(byId("documents-more"), byId("documents-problem"), async () => {
     const { is_read_only: isReadOnly } = await about();
     append(await documentsNamed(named, { start: count, rows: ROWS, signal }), isReadOnly);
     listed = address(named, count);
     amend("documents", listed);
     byId("documents").children[before]?.querySelector("a").focus();
-  } catch (error) {
-    // Ignore the failure if another list has replaced this one.
-    if (!signal.aborted) showProblem(byId("documents-problem"), error);
-  } finally {
-    button.disabled = false;
-  }
+  }, { signal });
 }
 
 function row(document_, isReadOnly) {

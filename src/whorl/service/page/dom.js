@@ -1,4 +1,4 @@
-/** Creates elements. A text always becomes a text node, never HTML. */
+/** Creates and updates elements, and reacts to input. A text always becomes a text node, never HTML. */
 
 /**
  * Return a new element.
@@ -37,6 +37,20 @@ export function settled(milliseconds, call) {
     clearTimeout(waiting);
     waiting = setTimeout(call, milliseconds);
   };
+}
+
+/** Cancel the requests of a controller, if any, and return another controller. */
+export function renew(controller) {
+  controller?.abort();
+  return new AbortController();
+}
+
+/** Call a function with the files that the user chooses; the same file can be chosen again. */
+export function onFiles(input, call) {
+  input.addEventListener("change", () => {
+    call([...input.files]);
+    input.value = "";
+  });
 }
 
 /** Show a slider's value next to it, and in words for screen readers. */

@@ -3,10 +3,10 @@
 import { amend, approve, isApproved, read } from "./address.js";
 import { Failure, ask, request } from "./api.js";
 import { Cleaning } from "./cleaning.js";
-import { byId, element, fill, inSteps, offerMore, settled, showValue, warn } from "./dom.js";
+import { byId, element, fill, inSteps, offerMore, renew, settled, showValue, warn } from "./dom.js";
 import { counted, percent, sizeOf, whole } from "./format.js";
 import { counting } from "./hits.js";
-import { showProblem } from "./problem.js";
+import { attempt, showProblem } from "./problem.js";
 import { written } from "./query.js";
 import { saveAnswer } from "./saving.js";
 import { COMMON_ABOVE, about, compareLink, documentLink, nameOf } from "./store.js";
@@ -40,7 +40,6 @@ let filled = Promise.resolve();
 let listing = new AbortController();
 let cleaning;
 
-/** Connect the view; call once. */
 export function start() {
   for (const part of [...Object.keys(DEFAULTS), ...FLAGS]) parts[part] = byId(`cluster-${part}`);
   for (const part of ["threshold", "recall"]) {
@@ -66,7 +65,8 @@ export function start() {
   const again = async () => {
     if (asked === null || going || !amend("duplicates", address())) return;
     shown = location.hash;
-    const { signal } = another();
+    listing = renew(listing);
+    const { signal } = listing;
     try {
       const { result } = await ask(pageOf(0), undefined, signal);
       total = result.total;
@@ -173,24 +173,13 @@ function question() {
   };
 }
 
-/** Start another list of clusters. */
-function another() {
-  listing.abort();
-  listing = new AbortController();
-  return listing;
-}
-
 async function run() {
-  cancel();
-  another();
+  clear();
   going = new AbortController();
   const { signal } = going;
-  [shown, asked] = [location.hash, null];
+  shown = location.hash;
   byId("clusters-blank").hidden = true;
-  byId("clustered").hidden = true;
-  cleaning.forget();
   showBusy(true);
-  showProblem(byId("clusters-error"), null);
   try {
     const wanted = question(), { id } = await ask("/duplicates", wanted);
     const place = `/duplicates/${encodeURIComponent(id)}`;
@@ -239,7 +228,7 @@ function end(address) {
 /** Show only the form. */
 function clear() {
   cancel();
-  another();
+  listing = renew(listing);
   [shown, asked] = [null, null];
   cleaning.forget();
   showBusy(false);
@@ -281,29 +270,19 @@ function append(clusters) {
   return before;
 }
 
-async function next() {
-  const more = byId("clusters-more"), list = byId("clusters"), { signal } = listing;
-  more.disabled = true;
-  try {
+function next() {
+  const list = byId("clusters"), { signal } = listing;
+  return attempt(byId("clusters-more"), byId("clusters-error"), async () => {
     const before = append((await ask(pageOf(list.children.length), undefined, signal)).result.clusters);
     list.children[before]?.querySelector("a")?.focus();
-  } catch (error) {
-    if (!signal.aborted) showProblem(byId("clusters-error"), error);
-  } finally {
-    more.disabled = false;
-  }
+  }, { signal });
 }
 
-async function download(format, button) {
-  button.disabled = true;
-  try {
+function download(format, button) {
+  return attempt(button, byId("clusters-error"), async () => {
     // A plain link would not send the credentials.
     await saveAnswer(await request(`${job}?format=${format}`), `duplicates.${format}`);
-  } catch (error) {
-    showProblem(byId("clusters-error"), error);
-  } finally {
-    button.disabled = false;
-  }
+  });
 }
 
 /** Draw a cluster: a row for each document, with equal documents folded, and a matrix of pairs if documents differ. */

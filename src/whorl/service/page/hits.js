@@ -105,50 +105,46 @@ function formula(told, source) {
 }
 
 /**
- * Read the texts of hits, and put exact shares and longest passages into their rows.
+ * Request details about hits, a few at a time, and show them in the rows of the hits.
  * @param {HTMLElement[]} rows
- * @param {Source} source
+ * @param {string} path Route that takes `documents`.
+ * @param {function(): Promise<Object>} question Returns the other fields of the request.
+ * @param {function(HTMLElement, Object)} show Shows the details of a document in its row.
  * @param {AbortSignal} [signal]
  */
-export async function fillPassages(rows, source, signal) {
-  const wanted = rows.filter((row) => row.dataset.id !== source.id);
-  const of = source.mark ? { text: source.text } : { id: source.id };
+async function fillRows(rows, path, question, show, signal) {
   try {
-    const common = await commonText();
-    for (let at = 0; at < wanted.length; at += AT_ONCE) {
-      const some = new Map(wanted.slice(at, at + AT_ONCE).map((row) => [row.dataset.id, row]));
-      const { documents } = await ask("/passages", { ...of, documents: [...some.keys()], ...common }, signal);
-      for (const told of documents) fillRow(some.get(told.id), told, source);
+    const fields = await question();
+    for (let at = 0; at < rows.length; at += AT_ONCE) {
+      const some = new Map(rows.slice(at, at + AT_ONCE).map((row) => [row.dataset.id, row]));
+      const { documents } = await ask(path, { ...fields, documents: [...some.keys()] }, signal);
+      for (const told of documents) show(some.get(told.id), told);
     }
   } catch {
-    // Keep the estimates: the store has no texts, they are too long, or the request was cancelled.
+    // Keep the rows without details: the store has no texts, they are too long, or the request was cancelled.
   }
 }
 
-/**
- * Read the texts of hits, and show where the words of a query occur in them.
- * @param {HTMLElement[]} rows
- * @param {string} query
- * @param {AbortSignal} [signal]
- */
-export async function fillSnippets(rows, query, signal) {
-  try {
-    for (let at = 0; at < rows.length; at += AT_ONCE) {
-      const some = new Map(rows.slice(at, at + AT_ONCE).map((row) => [row.dataset.id, row]));
-      const { documents } = await ask("/snippets", { query, documents: [...some.keys()] }, signal);
-      for (const { id, text, places, cut_before: isBefore, cut_behind: isBehind } of documents) {
-        const units = toUnits(text, places);
-        const marked = units.flatMap(({ start, end }, word) => [
-          text.slice(units[word - 1]?.end ?? 0, start), element("mark", {}, text.slice(start, end)),
-        ]);
-        fill(some.get(id).querySelector(".said"), element(
-          "blockquote", {}, isBefore ? "… " : "", ...marked, text.slice(units.at(-1).end), isBehind ? " …" : "",
-        ));
-      }
-    }
-  } catch {
-    // Keep the hits without snippets: the store has no texts, they are too long, or the request was cancelled.
-  }
+/** Read the texts of hits, and put exact shares and longest passages into their rows. */
+export function fillPassages(rows, source, signal) {
+  const wanted = rows.filter((row) => row.dataset.id !== source.id);
+  const question = async () => ({ ...(source.mark ? { text: source.text } : { id: source.id }), ...await commonText() });
+  return fillRows(wanted, "/passages", question, (row, told) => fillRow(row, told, source), signal);
+}
+
+/** Read the texts of hits, and show where the words of a query occur in them. */
+export function fillSnippets(rows, query, signal) {
+  return fillRows(rows, "/snippets", async () => ({ query }), showSnippet, signal);
+}
+
+function showSnippet(row, { text, places, cut_before: isBefore, cut_behind: isBehind }) {
+  const units = toUnits(text, places);
+  const marked = units.flatMap(({ start, end }, word) => [
+    text.slice(units[word - 1]?.end ?? 0, start), element("mark", {}, text.slice(start, end)),
+  ]);
+  fill(row.querySelector(".said"), element(
+    "blockquote", {}, isBefore ? "… " : "", ...marked, text.slice(units.at(-1).end), isBehind ? " …" : "",
+  ));
 }
 
 function fillRow(row, told, source) {

@@ -1,6 +1,6 @@
 /** Handles pastes and drops anywhere on the page: texts for sources, quotations or a comparison, and files to add. */
 
-import { byId, element, fill } from "./dom.js";
+import { byId, element, fill, onFiles } from "./dom.js";
 import { addFiles } from "./adding.js";
 import { freeSide, takeFile, takeText } from "./compare.js";
 import { textIn, withName, within } from "./files.js";
@@ -69,11 +69,7 @@ export function connectOwn(id, view, {
     if (box.value.trim()) takeOwn(box.value, "", view);
     else box.focus();
   });
-  byId(`${id}-file`).addEventListener("change", (event) => {
-    takeOwnFile(event.target.files[0], view);
-    // Allow the same file to be chosen again.
-    event.target.value = "";
-  });
+  onFiles(byId(`${id}-file`), ([file]) => takeOwnFile(file, view));
 }
 
 /** Listen for pastes and drops; call once. */

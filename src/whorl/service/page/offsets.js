@@ -1,4 +1,4 @@
-/** Converts positions in texts: the service counts Unicode code points, JavaScript UTF-16 units. */
+/** Searches sorted positions; converts positions in texts from Unicode code points (service) to UTF-16 units (page). */
 
 const ASTRAL = /[\ud800-\udbff][\udc00-\udfff]/;
 
@@ -23,4 +23,15 @@ export function toUnits(text, ranges) {
     units.set(place, unit);
   }
   return ranges.map(({ start, end }) => ({ start: units.get(start), end: units.get(end) }));
+}
+
+/** Return the first index below `count` at which a condition holds, else `count`; it must hold at all later indices. */
+export function firstIndex(count, holds) {
+  let low = 0, high = count;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }

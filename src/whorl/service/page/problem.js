@@ -20,6 +20,25 @@ export function showProblem(place, failure, query = "") {
   fill(place, shown);
 }
 
+/**
+ * Disable a button while a function runs, and show its failure.
+ * @param {HTMLButtonElement} button
+ * @param {HTMLElement} place Element for the failure.
+ * @param {function(): Promise} work
+ * @param {{signal: ?AbortSignal, query: ?string}} [options] No failure is shown after `signal` has aborted; `query` is
+ *   the query that a failure may refer to.
+ */
+export async function attempt(button, place, work, { signal, query } = {}) {
+  button.disabled = true;
+  try {
+    await work();
+  } catch (error) {
+    if (!signal?.aborted) showProblem(place, error, query);
+  } finally {
+    button.disabled = false;
+  }
+}
+
 /** Draw the query around a position, with a caret below it; hidden copies of the characters align the caret. */
 function caret(query, span) {
   const points = Array.from(query);

@@ -3,10 +3,10 @@
 import { amend } from "./address.js";
 import { ask } from "./api.js";
 import { watchBuilder } from "./builder.js";
-import { byId, element, fill, offerMore, settled, showValue, warn } from "./dom.js";
+import { byId, element, fill, offerMore, renew, settled, showValue, warn } from "./dom.js";
 import { counted, whole } from "./format.js";
 import { fillPassages, fillSnippets, hitRow, ownSource, sourceOf } from "./hits.js";
-import { showProblem } from "./problem.js";
+import { attempt, showProblem } from "./problem.js";
 import { SOURCE, quoted, read, withNumbers, withReference, wordsOf } from "./query.js";
 import { about, commonText, documentLink, documentsNamed, offerCommon, pathOf } from "./store.js";
 import { NOT_HERE, calledOf, textOf } from "./texts.js";
@@ -33,7 +33,6 @@ const recall = () => Number(parts.recall.value);
 const metric = () => parts.form.elements.metric.value;
 const isCalibrated = () => parts.plan.value === "calibrated";
 
-/** Connect the view; call once. */
 export function start() {
   const ids = ["query", "threshold", "recall", "plan", "hits", "found", "blank", "more", "explain", "explained", "language", "collapse"];
   for (const id of ids) parts[id] = byId(id);
@@ -82,15 +81,12 @@ export function start() {
   });
   watchBuilder((clause) => {
     const rest = parts.query.value.trim();
-    setQuery(rest ? `${rest} AND ${clause}` : clause);
-    adopt();
-    run();
+    searchFor(rest ? `${rest} AND ${clause}` : clause);
   });
   addEventListener("whorl:changed", () => { asked = null; });
   tell();
 }
 
-/** Show the view for an address. */
 export async function show(parameters) {
   const query = parameters.get("q");
   if (query === null) {
@@ -107,9 +103,7 @@ export async function show(parameters) {
   mark = parameters.get("text");
   parts.collapse.checked = parameters.has("collapse");
   parts.common.checked = parameters.get("common") === "without";
-  setQuery(query);
-  adopt();
-  await run(Math.min(MOST, Math.max(ROWS, Number(parameters.get("rows")) || 0)));
+  await searchFor(query, Math.min(MOST, Math.max(ROWS, Number(parameters.get("rows")) || 0)));
 }
 
 /** Show examples of queries that have hits in this store, made from one of its documents. */
@@ -127,17 +121,19 @@ async function showExamples() {
   const id = quoted(found.id);
   const examples = [...(word === null ? [`ID:${id}`] : [word, `name:*${word}*`]), `FINGERPRINT:${id}_20_95`];
   fill(byId("examples"), ...examples.map((query) => element("li", {}, element("button", {
-    type: "button", onclick: () => {
-      setQuery(query);
-      adopt();
-      run();
-    },
+    type: "button", onclick: () => searchFor(query),
   }, query))));
 }
 
 function setQuery(query) {
   parts.query.value = query;
   grow();
+}
+
+function searchFor(query, rows = ROWS) {
+  setQuery(query);
+  adopt();
+  return run(rows);
 }
 
 function grow() {
@@ -197,8 +193,7 @@ function goTo(wanted) {
 }
 
 async function run(rows = ROWS) {
-  going?.abort();
-  going = new AbortController();
+  going = renew(going);
   const { signal } = going, query = parts.query.value;
   parts.form.setAttribute("aria-busy", "true");
   if (read(query) !== null) parts.language.open = true;
@@ -257,22 +252,16 @@ async function documentOf(query, signal) {
   }
 }
 
-async function next() {
+function next() {
   const { signal } = going;
-  parts.more.disabled = true;
-  try {
+  return attempt(parts.more, parts.problem, async () => {
     const page = await ask("/search", { ...asked, start: hits.length, rows: ROWS }, signal);
     const first = parts.hits.children.length;
     append(page);
     // Record the number of hits, so that Back shows all of them.
     amend("search", addressOf(asked, hits.length));
     parts.hits.children[first]?.querySelector("a")?.focus();
-  } catch (error) {
-    // Ignore the failure if another search has replaced this one.
-    if (!signal.aborted) showProblem(parts.problem, error, asked.query);
-  } finally {
-    parts.more.disabled = false;
-  }
+  }, { signal, query: asked.query });
 }
 
 function showFound(page, named = null, links = new Map()) {

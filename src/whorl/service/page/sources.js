@@ -7,7 +7,7 @@ import { toUnits } from "./offsets.js";
 import { quoted } from "./query.js";
 import { commonText, documentLink, nameOf, offerCommon } from "./store.js";
 import { TextPane } from "./text-pane.js";
-import { TextView } from "./text-view.js";
+import { TextView, choosePlace } from "./text-view.js";
 
 /** Number of colours of sources; further sources repeat them. */
 const COLOURS = 8;
@@ -17,7 +17,6 @@ const LEFT_OUT = ["quotations", "references"];
 const parts = {};
 let pane, view, places = [];
 
-/** Connect the view; call once. */
 export function start() {
   for (const part of ["words", ...LEFT_OUT, "common", "exclude"]) parts[part] = byId(`sources-${part}`);
   view = new TextView("sources", {
@@ -38,7 +37,6 @@ export function start() {
   });
 }
 
-/** Show the sources for an address. */
 export const show = (parameters) => view.show(parameters);
 
 const excluded = () => parts.exclude.value.trim();
@@ -154,16 +152,10 @@ let stepped = -1;
 /** Scroll to the next passage of a source. */
 function step(group) {
   const own = places.map((place, at) => at).filter((at) => places[at].group === group).sort((a, b) => places[a].start - places[b].start);
-  const at = own[(own.indexOf(stepped) + 1) % own.length];
-  choose(at, true);
-  if (byId("sources-text").getBoundingClientRect().top < 0) byId("sources-text").scrollIntoView({ block: "center" });
+  choose(own[(own.indexOf(stepped) + 1) % own.length], true);
 }
 
 function choose(at, isToScroll) {
   stepped = at;
-  const { group, start: place } = places[at];
-  pane.choose(group);
-  if (isToScroll) pane.scrollTo(place);
-  for (const each of byId("sources").children) each.classList.toggle("on", Number(each.dataset.group) === group);
-  if (!isToScroll) byId("sources").children[group]?.scrollIntoView({ block: "nearest" });
+  choosePlace(pane, byId("sources"), places[at], isToScroll);
 }

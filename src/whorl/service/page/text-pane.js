@@ -4,6 +4,7 @@
  */
 
 import { element } from "./dom.js";
+import { firstIndex } from "./offsets.js";
 
 /** Size of a block in characters. It ends with the line that reaches the first number; the second is its maximum. */
 const BLOCK = 3_000, LONGEST = 9_000;
@@ -191,17 +192,6 @@ export class TextPane {
   #groupOf(passage) {
     return this.places[passage].group ?? passage;
   }
-}
-
-/** Return the first index below `count` at which a condition holds, else `count`; it must hold at all later indices. */
-function firstIndex(count, holds) {
-  let low = 0, high = count;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (holds(middle)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }
 
 /** Return the start of each block: a line's beginning, or a blank in a very long line. */

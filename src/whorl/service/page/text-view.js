@@ -1,10 +1,10 @@
 /** Base of the views of sources and of quotations: the text that the address names, its request and its report. */
 
 import { ask, request } from "./api.js";
-import { byId } from "./dom.js";
+import { byId, renew } from "./dom.js";
 import { ownSource, sourceOf } from "./hits.js";
 import { connectOwn } from "./incoming.js";
-import { showProblem } from "./problem.js";
+import { attempt, showProblem } from "./problem.js";
 import { saveAnswer } from "./saving.js";
 import { pathOf } from "./store.js";
 import { NOT_HERE, inSentence, textOf } from "./texts.js";
@@ -85,18 +85,13 @@ export class TextView {
     this.#element("title").textContent = this.#parts.title(name);
   }
 
-  #showProblem(error) {
-    showProblem(this.#element("problem"), error, this.#parts.query?.());
-  }
-
   async #question() {
     const { mark, text, id } = this.source;
     return { ...(mark ? { text } : { id }), ...await this.#parts.options() };
   }
 
   async #run() {
-    this.#going?.abort();
-    this.#going = new AbortController();
+    this.#going = renew(this.#going);
     const { signal } = this.#going, { mark, text, id } = this.source;
     this.#shown = location.hash;
     this.#clear(this.#parts.busy);
@@ -114,22 +109,26 @@ export class TextView {
     } catch (error) {
       if (signal.aborted) return;
       this.#shown = null;
-      this.#showProblem(error);
+      showProblem(this.#element("problem"), error, this.#parts.query?.());
     } finally {
       if (!signal.aborted) this.#element("busy").textContent = "";
     }
   }
 
   /** Save the answer as an HTML report. */
-  async #report(button) {
-    button.disabled = true;
-    try {
+  #report(button) {
+    return attempt(button, this.#element("problem"), async () => {
       const question = { ...await this.#question(), name: this.name, format: "html" };
       await saveAnswer(await request(`/${this.#name}`, question), this.#parts.file);
-    } catch (error) {
-      this.#showProblem(error);
-    } finally {
-      button.disabled = false;
-    }
+    }, { query: this.#parts.query?.() });
   }
+}
+
+/** Choose a place of the text, and its item in a list; scroll to the place, or else to the item. */
+export function choosePlace(pane, list, { group, start }, isToScroll) {
+  pane.choose(group);
+  for (const each of list.children) each.classList.toggle("on", Number(each.dataset.group) === group);
+  if (!isToScroll) return void list.children[group]?.scrollIntoView({ block: "nearest" });
+  pane.scrollTo(start);
+  if (pane.box.getBoundingClientRect().top < 0) pane.box.scrollIntoView({ block: "center" });
 }

@@ -5,7 +5,7 @@ import { counted } from "./format.js";
 import { toUnits } from "./offsets.js";
 import { documentLink, nameOf } from "./store.js";
 import { TextPane } from "./text-pane.js";
-import { TextView } from "./text-view.js";
+import { TextView, choosePlace } from "./text-view.js";
 
 /** Label of each verdict, and the class of its colour: green, yellow or red. */
 const VERDICTS = {
@@ -17,7 +17,6 @@ const VERDICTS = {
 };
 let pane, view, places = [];
 
-/** Connect the view; call once. */
 export function start() {
   const all = byId("verify-all");
   view = new TextView("verify", {
@@ -35,11 +34,10 @@ export function start() {
     options: () => ({ all: all.checked }),
     draw: showQuotations,
   });
-  pane = new TextPane(byId("verify-text"), (at) => choose(places[at].group, false));
+  pane = new TextPane(byId("verify-text"), (at) => choose(at, false));
   all.addEventListener("change", () => view.apply());
 }
 
-/** Show the quotations for an address. */
 export const show = (parameters) => view.show(parameters);
 
 function showQuotations({ quotations, counts, documents, warnings }, text) {
@@ -97,12 +95,4 @@ function placeOf(quotation, place) {
   );
 }
 
-function choose(group, isToScroll) {
-  pane.choose(group);
-  if (isToScroll) {
-    pane.scrollTo(places[group].start);
-    if (byId("verify-text").getBoundingClientRect().top < 0) byId("verify-text").scrollIntoView({ block: "center" });
-  }
-  for (const each of byId("quotations").children) each.classList.toggle("on", Number(each.dataset.group) === group);
-  if (!isToScroll) byId("quotations").children[group]?.scrollIntoView({ block: "nearest" });
-}
+const choose = (at, isToScroll) => choosePlace(pane, byId("quotations"), places[at], isToScroll);
