@@ -121,9 +121,8 @@ class Comparer:
 
     def compare(self, words: TextWords, min_words: int = 0) -> Comparison:
         """Compare with the words of another text, as B; `compare_words` explains `min_words`."""
-        common, words = None, self.rejoin_halves(words)
-        if self._detector is not None:
-            common = CommonWords(self.is_common, self._detector.words(words), self._detector.edge)
+        words, detector = self.rejoin_halves(words), self._detector
+        common = None if detector is None else CommonWords(self.is_common, detector.words(words), detector.edge)
         return self._index.compare(words, common, min_words)
 
 
@@ -147,11 +146,11 @@ def boilerplate_detector(
 
     Raise ParameterError if the limit is neither a number nor a percentage, or if the store keeps no passages.
     """
-    if common_above is None and not boilerplate and ignore_common:
-        common_above = DEFAULT_ABOVE
     if common_above is None and not boilerplate:
-        # The engine may be unavailable, so do not call it.
-        return None
+        if not ignore_common:
+            # The engine may be unavailable, so do not call it.
+            return None
+        common_above = DEFAULT_ABOVE
     named = detector_of_texts(boilerplate, engine.scheme)
     if common_above is None:
         return named

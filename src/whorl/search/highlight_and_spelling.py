@@ -217,12 +217,11 @@ class Marker:
 
     def __init__(self, plan: ResolvedPlan, profile: str, *, has_phrases: bool = True, splits: bool = False) -> None:
         self._profile, self._splits = profile, splits
-        self._clauses = word_clauses(plan)
-        if not has_phrases:
-            # If a clause has a slop, `runs` yields each word of the phrase separately.
-            self._clauses = tuple(
-                replace(clause, slop=1) if isinstance(clause, Words) else clause for clause in self._clauses
-            )
+        # If a clause has a slop, `runs` yields each word of the phrase separately.
+        self._clauses = [
+            clause if has_phrases or not isinstance(clause, Words) else replace(clause, slop=1)
+            for clause in word_clauses(plan)
+        ]
 
     def snippets(self, text: str, marking: Marking) -> list[str]:
         text = text[: marking.longest]
@@ -303,13 +302,7 @@ def _find_nearest(engine: Engine, word: str, profile: str) -> str | None:
         texts = {}
     counts = Counter[str]()
     for hit in hits:
-        words = {
-            *tokens(hit.name, profile),
-            *tokens(split_name(hit.name), profile),
-            *tokens(texts.get(hit.id, "")[:_MOST_CHARACTERS], profile),
-        }
-        counts.update(other for other in words if abs(len(other) - len(word)) <= edits)
-    near = [
-        (edited, -count, other) for other, count in counts.items() if (edited := edit_distance(other, word)) <= edits
-    ]
-    return min(near)[2] if near else None
+        known = (hit.name, split_name(hit.name), texts.get(hit.id, "")[:_MOST_CHARACTERS])
+        counts.update({other for text in known for other in tokens(text, profile)})
+    near = [other for other in counts if is_near(other, word, edits)]
+    return min(near, key=lambda other: (edit_distance(other, word), -counts[other], other), default=None)

@@ -52,17 +52,17 @@ def _read(raw: bytes, name: str, memory_bytes: int, characters: int) -> tuple[st
         append_text(raw, name, memory_bytes, text)
         return str(text), "", False
     except DocumentError as error:
-        return "", str(error), False
+        problem = str(error)
     except MemoryError:
-        problem = f"reading it took more than {memory_bytes:,} bytes of memory (setting file_memory_bytes)"
-        return "", problem, True
+        return "", f"reading it took more than {memory_bytes:,} bytes of memory (setting file_memory_bytes)", True
     except ImportError as error:
-        return "", f"the library that reads {name} does not load: {error}", False
+        problem = f"the library that reads {name} does not load: {error}"
     except RecursionError:
-        return "", f"this {name} is nested too deep to be read", False
+        problem = f"this {name} is nested too deep to be read"
     except Exception as error:
         first_line = str(error).partition("\n")[0]
-        return "", f"this {name} is damaged, or it is none: {first_line or type(error).__name__:.200}", False
+        problem = f"this {name} is damaged, or it is none: {first_line or type(error).__name__:.200}"
+    return "", problem, False
 
 
 def _answer(responses: BinaryIO, text: str, problem: str, is_out_of_memory: bool) -> None:

@@ -143,10 +143,6 @@ class _RowWorker:
         )
         theirs.close()
 
-    @property
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
-
     def send(self, message: object) -> None:
         # If the worker has died, `receive` raises an error with the reason, so ignore errors here.
         with suppress(BrokenPipeError, ConnectionResetError):
@@ -180,7 +176,7 @@ def _idle_worker() -> _RowWorker:
     with suppress(IndexError):
         while True:
             worker = idle.pop()
-            if worker.is_alive:
+            if worker._process.poll() is None:
                 return worker
             worker.end()
     return _RowWorker()

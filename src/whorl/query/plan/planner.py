@@ -326,12 +326,9 @@ class _Resolver:
             return []
         if clause.field in QUALIFIED_NAME_FIELDS and (other := convert_qualified_name(clause.text)):
             return self._valid_field_tests(replace(clause, text=other), places)
-        if (
-            clause.field == "ID"
-            and "://" in clause.text
-            and (by_reference := self._fields.resolve_name("LID", self._names))
-        ):
-            return self._valid_field_tests(clause, [by_reference])
+        if clause.field == "ID" and "://" in clause.text:
+            by_reference = self._fields.resolve_name("LID", self._names)
+            return self._valid_field_tests(clause, [by_reference]) if by_reference else []
         return []
 
     def _valid_field_tests(self, clause: ast.Leaf, all_places: list[Places]) -> list[_FieldTest]:
@@ -446,19 +443,18 @@ class _Resolver:
 
     def _text_tests(self, clause: ast.Leaf, text: str, form: ast.Form, places: Places) -> list[_FieldTest]:
         """Return tests for words, or tests for whole values if the field has no words or the form is EXACT."""
-        if form is ast.Form.EXACT and Kind.KEYWORD in places:
-            exact: list[_FieldTest] = [Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0)]
+        tests: list[_FieldTest] = []
+        is_exact = form is ast.Form.EXACT and Kind.KEYWORD in places
+        if Kind.TEXT in places and not is_exact:
+            tests += self._word_tests(clause, places[Kind.TEXT])
+        elif Kind.KEYWORD in places:
+            tests.append(Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0))
+        if is_exact:
             # Engines store a text that is a date as a date. Quotes mark a text: `=n:"7"` does not find the number 7.
             others = {Kind.DATE} if date_of(text) is not None else set()
             if isinstance(clause, ast.Term):
                 others |= {Kind.INTEGER, Kind.FLOAT, Kind.BOOLEAN}
-            typed: Places = {kind: place for kind, place in places.items() if kind in others}
-            return self._tests_by_kind(typed, lambda kind, place: value_of(kind, place, text, self._now), clause, exact)
-        tests: list[_FieldTest] = []
-        if Kind.TEXT in places:
-            tests += self._word_tests(clause, places[Kind.TEXT])
-        elif Kind.KEYWORD in places:
-            tests.append(Equal(places[Kind.KEYWORD], Kind.KEYWORD, well_formed(text), 0.0))
+            places = {kind: place for kind, place in places.items() if kind in others}
         return self._tests_by_kind(places, lambda kind, place: value_of(kind, place, text, self._now), clause, tests)
 
     def _range_tests(self, clause: ast.Range, places: Places) -> list[_FieldTest]:
@@ -467,23 +463,20 @@ class _Resolver:
         if places.keys() == {Kind.TEXT}:
             raise self._mismatch_error(clause, places, "a range needs whole values")
         typed: Places = {kind: place for kind, place in places.items() if kind not in (Kind.TEXT, Kind.KEYWORD)}
-        has_text = Kind.KEYWORD in places
 
         def read(kind: Kind, place: str) -> Test:
             return range_of(kind, place, clause.low, clause.high, self._now)
 
-        try:
-            tests = self._tests_by_kind(typed, read, clause, [])
-        except FieldError:
-            if not has_text:
-                raise
-            tests = []
-        if tests and has_text:
-            what = " and ".join(kind.value for kind in typed)
-            self.warnings.append(
-                f"field {_field(clause)!r:.80} holds {what}, and text as well, which the range leaves out"
-            )
-        return tests or self._tests_by_kind({Kind.KEYWORD: places[Kind.KEYWORD]}, read, clause, [])
+        if Kind.KEYWORD not in places:
+            return self._tests_by_kind(typed, read, clause, [])
+        with suppress(FieldError):
+            if tests := self._tests_by_kind(typed, read, clause, []):
+                what = " and ".join(kind.value for kind in typed)
+                self.warnings.append(
+                    f"field {_field(clause)!r:.80} holds {what}, and text as well, which the range leaves out"
+                )
+                return tests
+        return self._tests_by_kind({Kind.KEYWORD: places[Kind.KEYWORD]}, read, clause, [])
 
     def _tests_by_kind(
         self, places: Places, read: Callable[[Kind, str], Test], clause: ast.Leaf, tests: list[_FieldTest]

@@ -97,12 +97,12 @@ class _Characters(dict[int, str]):
             replaced = chr(code - 0xFEE0)
         elif category[0] == "M":
             replaced = _MARK
-        elif category == "Cf" and character not in _EQUIVALENTS and character not in _REORDERING:
-            replaced = _LEFT_OUT
+        elif character in _EQUIVALENTS:
+            replaced = _EQUIVALENTS[character]
+        elif category == "Cf":
+            replaced = character if character in _REORDERING else _LEFT_OUT
         else:
-            replaced = _EQUIVALENTS.get(character, " " if is_punctuation or category[0] in "ZC" else character)
-            if character in _REORDERING:
-                replaced = character
+            replaced = " " if is_punctuation or category[0] in "ZC" else character
         self[code] = replaced
         return replaced
 
