@@ -15,8 +15,7 @@ from whorl.ingest.file_limits import file_limits
 from whorl.model import Document, Indexed, documents_only
 from whorl.request_context import trace
 
-#: Default number of documents per batch. It is large enough to spread the cost of a commit, and so small that little
-#: work is lost after an error.
+#: Default number of documents per batch: many, because each commit takes long, but few, to lose little after an error.
 DEFAULT_BATCH = 256
 #: Approximate maximum number of characters in a batch, so that one request takes seconds, not minutes.
 BATCH_CHARACTERS = 4_000_000

@@ -14,8 +14,7 @@ from typing import TypeAlias
 
 from whorl.errors import Span
 
-# Maximum depth of a tree. Python compares and prints nested dataclasses by recursion, by default up to about 150
-# levels.
+# Maximum depth of a tree. Python compares and prints nested dataclasses by recursion, up to about 150 levels.
 MAX_DEPTH = 100
 
 _NOWHERE = Span(0, 0)
@@ -259,8 +258,7 @@ def depth(node: Node) -> int:
     return MAX_DEPTH + 1
 
 
-#: Default limits of a query: number of characters, and number of words, phrases and fingerprints together. Solr's own
-#: limit is 1,024 clauses.
+#: Default limits of a query: characters, and words, phrases and fingerprints together. Solr's limit is 1,024 clauses.
 DEFAULT_LENGTH, DEFAULT_CLAUSES = 65_536, 1_000
 #: Largest values that users can set for these limits. Engines need minutes for a query with more fingerprints.
 MAX_LENGTH, MAX_CLAUSES = 1_000_000, 10_000

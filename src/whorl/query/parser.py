@@ -275,8 +275,7 @@ def _check_text(query: str, longest: int) -> None:
 _WORDS = frozenset({"WORD", "ADDRESS", "PHRASE"})
 # Each of these tokens makes one leaf of the tree. A joining operator turns two leaves into one, so it subtracts one.
 _LEAVES = _WORDS | {"QUALIFIED_NAME", "RANGE_START", "EVERYTHING", "ID", "TEMPLATE", "TEMPLATE_GROUP"}
-# In Alfresco's grammar, a word consists of up to five of these tokens. So their number only gives a loose limit, and
-# the builder counts the leaves.
+# In Alfresco's grammar, a word has up to five of these tokens, so this limit is loose; the builder counts the leaves.
 _PIECES = frozenset({"NAME", "WORD", "STAR", "QUESTION_MARK", "INTEGER", "DECIMAL", "DATE", "QUALIFIED"})
 _PIECES_OF_A_WORD = 5
 _JOINS = frozenset({"DOTDOT", "NEAR"})

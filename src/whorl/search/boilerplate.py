@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 #: Default of `common_above` if common text is ignored.
 DEFAULT_ABOVE = "1%"
-#: Smallest number of documents for a limit given as a percentage: one percent of a small collection would be one
-#: document.
+#: Smallest number of documents for a limit in percent: one percent of a small collection would be a single document.
 LEAST_DOCUMENTS = 10
 #: Minimum number of words of a passage shared with a boilerplate text.
 _LEAST_WORDS = 8

@@ -42,8 +42,7 @@ FORMATS = (PDF, DOCX, PPTX, XLSX, HTML, MAIL)
 
 _PDF = re.compile(rb"%PDF-[0-9]\.[0-9]")
 _ZIP, _RTF = b"PK\x03\x04", b"{\\rtf"
-#: First bytes of Microsoft's older container format: Office until 2003, Outlook messages, and encrypted newer Office
-#: files.
+#: First bytes of Microsoft's older container format: Office until 2003, Outlook messages, encrypted newer Office files.
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -137,8 +136,7 @@ def probable_encoding(raw: bytes) -> str | None:
         text = beginning.decode(encoding, errors="replace")
         # Reject a guess that gives many words of mixed letters, such as a Latin word with a Cyrillic letter at its end.
         if _MOST_MIXED * len(_OTHER_LETTERS.findall(text)) >= len(_MIXED_LETTERS.findall(text)):
-            # Control characters in ISO 8859-15 show that this is Windows-1252, where their bytes are quotation marks
-            # and dashes.
+            # Control characters show that this is Windows-1252, where their bytes are quotation marks and dashes.
             return "cp1252" if encoding == "iso8859-15" and _CONTROLS.search(raw) else encoding
     return None
 

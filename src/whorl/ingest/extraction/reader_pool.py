@@ -19,8 +19,7 @@ from whorl.ingest.extraction import FileLimits
 from whorl.ingest.extraction.detect_format_and_encoding import FileFormat
 from whorl.request_context import cancellation, require_time, seconds_left
 
-#: A file that takes longer than this time in seconds is slow. Slow files may not occupy all processes while other files
-#: wait.
+#: A file that takes longer than this (in seconds) is slow. Slow files may not occupy all processes while others wait.
 SLOW_SECONDS = 5.0
 _POLL_SECONDS = 0.2
 #: Maximum length of the JSON line in a worker's response, in bytes.

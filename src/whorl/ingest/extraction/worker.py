@@ -23,8 +23,7 @@ try:
 except ImportError:  # On Windows, only the parent's watchdog and the size limits apply.
     resource = None  # type: ignore[assignment]
 
-#: Processor time in seconds that a worker may use beyond the limit for a file. Then the system ends it; usually, the
-#: parent has ended it earlier.
+#: Processor time in seconds beyond the limit for a file. Then the system ends the worker, if it is still running.
 _GRACE_SECONDS = 5
 #: Interval between two checks for the parent process, in seconds.
 _POLL_SECONDS = 1.0

@@ -30,13 +30,11 @@ _TYPES = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), float: pa.float64
 _CONVERSIONS: Mapping[pa.DataType, Callable[[Any], object]] = {pa.string(): str, pa.int64(): int}
 _ROW_GROUP_BYTES = 64_000_000
 _BUFFER = 1 << 20
-#: Number of bytes to count for a row in addition to its characters: in a file, repeated values and nulls take almost no
-#: space.
+#: Bytes to count for a row in addition to its characters: repeated values and nulls take almost no space in a file.
 _ROW_BYTES = 256
 #: Memory in bytes of a value in a list or record converted to an object.
 _VALUE_BYTES = 40
-#: If a file has more rows than this, it must have at least one byte per row. Indexing this number of rows takes
-#: minutes.
+#: A file with more rows than this must have at least one byte per row. Indexing this number of rows takes minutes.
 _MOST_SMALL_ROWS = 250_000
 
 
@@ -300,8 +298,7 @@ def _convert_errors(name: str) -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        # A damaged file can cause this: pyarrow allocates memory for a declared length before it notices that the file
-        # is shorter.
+        # A damaged file may declare a length that it does not have. pyarrow allocates memory for the declared length.
         raise UnreadRowsError(
             f"this {name} cannot be read, or not completely: it asks for more memory than a file may take (setting "
             "file_memory_bytes)"

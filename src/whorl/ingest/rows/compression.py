@@ -29,14 +29,12 @@ from whorl.ingest.rows.row_format import (
 #: Modules that read compressed files, by patterns of the first bytes.
 _MARKS = {rb"\x1f\x8b\x08": "gzip", rb"BZh[1-9]1AY&": "bz2", rb"\xfd7zXZ\0": "lzma", rb"\x28\xb5\x2f\xfd": "zstandard"}
 _BUFFER = 1 << 18
-#: Number of compressed bytes that Zstandard unpacks at a time. It is small, because packed blanks expand to thirty
-#: thousand times their size.
+#: Number of compressed bytes that Zstandard unpacks at a time. It is small, because blanks expand 30,000 times.
 _PACKED_AT_ONCE = 1 << 12
 #: The limits apply only to a file of more than `_HARMLESS` unpacked bytes that has expanded more than `_MOST_TIMES`
 #: times. Even uniform text expands only about 100 times.
 _HARMLESS, _MOST_TIMES = 1 << 24, 200
-#: Number of bytes to count for a row in addition to its characters: a search for duplicates keeps an id and some
-#: numbers per row.
+#: Bytes to count for a row in addition to its characters: a search for duplicates keeps an id and some numbers per row.
 _ROW_BYTES = 512
 
 

@@ -71,11 +71,9 @@ class FileSpan(NamedTuple):
     before: int
 
 
-#: Function that returns the text of a page from its bytes and its file name. If the bytes are ambiguous, the name
-#: decides.
+#: Function that returns the text of a page from its bytes. If these are ambiguous, the file name decides the format.
 Extract: TypeAlias = Callable[[bytes, PurePath], str]
-#: Names and types of columns to add to rows. A column of type `int` holds ids; it becomes text if the ids of the rows
-#: are text.
+#: Names and types of columns to add to rows. `int` is the type of ids; it becomes text if the ids of the rows are text.
 Added: TypeAlias = Mapping[str, type[str] | type[int] | type[bool] | type[float]]
 #: Function that returns the values of the added columns for each row of a group, or None for a row to remove.
 Decide: TypeAlias = Callable[[Sequence[Row]], Sequence[Mapping[str, object] | None]]

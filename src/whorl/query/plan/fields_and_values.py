@@ -204,8 +204,7 @@ def _local_name(typed: str) -> Iterator[str]:
 LONGEST_WHOLE = 1000
 #: If a text is longer, the index stores this number of its characters and a digest of the whole text.
 _BEGINNING = 200
-#: Maximum number of characters of a range's bound. It is below `_BEGINNING`, so that a bound compares correctly with
-#: the stored beginning of a long text.
+#: Maximum length of a range's bound in characters: below `_BEGINNING`, so that it compares correctly with a cut text.
 LONGEST_BOUND = 100
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3})?")

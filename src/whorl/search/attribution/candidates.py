@@ -48,8 +48,7 @@ from whorl.search.similar.sketch_plan import SketchPlan, reach
 WINDOW, MOST_WINDOWS = 256, 200
 #: Minimum number of shingles that a candidate must share; sketches of long documents cannot guarantee to find fewer.
 LEAST_SHARED = 20
-#: Smallest and largest fraction of a window that a candidate must share. Within these limits, most look-ups keep the
-#: promised recall.
+#: Smallest and largest fraction of a window that a candidate must share; most look-ups then keep the promised recall.
 _LEAST_PART, _MOST_PART = Fraction(1, 50), Fraction(1, 4)
 #: Name of a window in messages about look-ups.
 _WINDOW = "a part of the text"
@@ -233,8 +232,7 @@ def find_passage_candidates(
     crowded = [number for number, count in known.items() if count > MANY]
     # A broken word leaves half of a run's words intact, which is enough if passages may be that short.
     if broken and min_words > scheme.run_words // 2:
-        # BROKEN_WORDS marks documents with broken words. Look it up as a frequent hash: only in documents that share a
-        # rare hash with the text.
+        # BROKEN_WORDS marks documents with broken words. Like a crowded hash, look it up only with rare hashes.
         known[BROKEN_WORDS] = max(broken, MANY + 1)
     best, missing, done = dict[str, None](), crowded, 0
     while True:

@@ -43,8 +43,8 @@ _CHARACTER = rf"\u1025\0*\u102e|[{_NO_BLANKS}](?:\0*[\u0300-\u036f\u3099\u309a])
 _UNSPACED = re.compile(_CHARACTER)
 _WORD = re.compile(rf"{_CHARACTER}|[^\s{_NO_BLANKS}]+")
 _LETTER = r"[^\W\d_]"
-# The patterns below first match the character to replace, and only then check the character before it. So `re` can skip
-# to the next such character, which takes a seventh of the time.
+# For speed, the patterns below first match the character to replace, and only then check the character before it: `re`
+# then skips to the next such character.
 #: A letter changed by the author of a quotation: `[T]he`.
 _CHANGED_LETTER = re.compile(rf"\[(?<!\w\[)({_LETTER}{_MARK}*)\](?={_LETTER})")
 #: Emphasis in Markdown, but not `*p` or `__init__`.

@@ -411,8 +411,7 @@ class _Verifier:
             if round_ == 0:
                 wanted = [_phrase(part, 0, len(part.words)) for part in self._parts]
             else:
-                # The first round looks up runs of the whole quotation; later rounds look up runs of the words not found
-                # yet.
+                # The second round looks up runs of all words; later rounds look up runs of the words not found yet.
                 is_open = np.full(len(self._words), True) if round_ == 1 else ~self._mask_covered(matches)
                 wanted = self._phrases(is_open)
             self._runs |= dict.fromkeys(wanted)

@@ -81,8 +81,7 @@ _FIRST_SHARE = Fraction(1, 5)
 _MOST_BUDGETS = 4
 #: Minimum share of the available tokens to look up. Slightly fewer tokens may bring the recall closer to the target.
 _LEAST_SHARE_OF_TOKENS = 0.85
-#: D in the cost formula: average number of documents that contain the whole source, measured by
-#: benchmarks/similar_costs.py.
+#: D in the cost formula: average number of documents that contain the whole source (see benchmarks/similar_costs.py).
 _SHARING = 4.0
 #: Replaces c - 1 in the cost formula if c, the minimum number of matches, is 1, because c - 1 would be 0.
 _OF_ONE_TOKEN = 1 / 6
@@ -362,8 +361,7 @@ def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None)
     is_within = plan.metric is Metric.B_IN_A or (
         plan.metric is Metric.CONTAINMENT and size_range.smallest < plan.source_size
     )
-    # If `most` is every shingle of the source, looking all of them up misses nothing. Fewer tokens would only be
-    # cheaper, which matters only if `costs` are given.
+    # If all shingles of the source can be looked up, this misses nothing. Fewer tokens would only lower the costs.
     if not most or (most == plan.source_size and costs is None) or is_within:
         return range(most, most + 1)
     # The smallest documents share the fewest shingles, so look up enough tokens for them.
