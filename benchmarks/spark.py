@@ -39,7 +39,7 @@ from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching, no_date
 from whorl.duplicates.spark.clusters import components
-from whorl.duplicates.spark.documents import documents_in, parts_of, read
+from whorl.duplicates.spark.documents import parts_of, read
 from whorl.duplicates.spark.load_and_sketch import load_documents
 from whorl.duplicates.spark.prefix_filter import find_candidates
 from whorl.duplicates.spark.run import SETTINGS, run
@@ -152,7 +152,7 @@ def search(spark: SparkSession, path: str, steps: Steps | None) -> None:
     """Search for duplicates, step by step."""
     texts, question = read(spark, [path]), ask_pairs("jaccard", 80, 95)
     sketching = Sketching(DEFAULT_SCHEME, FILES_SCHEME, no_date, None, Keep("first"), None)
-    documents = load_documents(texts, documents_in, sketching, parts_of(texts))
+    documents = load_documents(texts, sketching, parts_of(texts))
     if steps:
         steps.end("sketches")
     frames = [candidate.pairs for candidate in find_candidates(documents, JoinOptions(question))]

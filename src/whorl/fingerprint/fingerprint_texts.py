@@ -40,8 +40,8 @@ from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans
 from whorl.request_context import report_progress
 
 #: Number of characters to read before loading numba. Loading takes half a second or more, about as long as reading this
-#: text without numba. `_ASCII_IN_ONE` ASCII characters count as one, because they are read four times as fast. Each
-#: text counts as `_FIXED` additional characters.
+#: number of characters without numba. `_ASCII_IN_ONE` ASCII characters count as one, because they are read four times
+#: as fast. Each text counts as `_FIXED` additional characters.
 LARGE, _ASCII_IN_ONE, _FIXED = 2_000_000, 4, 64
 #: Maximum number of characters, and of texts, that a thread reads in one batch. A longer text is a batch of its own.
 BATCH_CHARACTERS, BATCH_TEXTS = 1 << 20, 128
@@ -56,7 +56,7 @@ _NO_MINIMA, _NO_HASHES, _NO_WORDS = np.empty((0, 2), np.uint64), np.empty(0, np.
 
 
 class Parts(Flag):
-    """Selects the numbers that `hash_texts` computes for each text: bucket minima (MinHash), shingle hashes, words."""
+    """The numbers to compute for each text: bucket minima (MinHash), shingle hashes, words."""
 
     MINIMA = auto()
     HASHES = auto()
@@ -104,7 +104,7 @@ def _split(numbers: _Row, counts: npt.NDArray[np.int64]) -> list[_Row]:
 
 
 class Together(NamedTuple):
-    """The shingle hashes of several texts (high halves), text after text; `sizes` has the number of each text.
+    """The shingle hashes of several texts (high halves), text after text, and the number of hashes of each text.
 
     The hashes of a text are distinct and ascending; with `in_order`, they are the hashes of all its shingles in text
     order.
@@ -212,11 +212,9 @@ def hash_texts(
 def hash_together(
     portions: Iterable[Sequence[str]], scheme: Scheme = DEFAULT_SCHEME, *, in_order: bool = False
 ) -> Iterator[Together]:
-    """Yield the shingle hashes of many texts, together for the texts of each portion.
+    """Yield the shingle hashes of the texts of each portion.
 
     A portion should have some hundred texts, or some hundred thousand characters. Several portions may be read ahead.
-    The hashes of a text are distinct and ascending; with `in_order`, they are the hashes of all its shingles in text
-    order.
     """
     if scheme.unit == "words":
         segmenter_of(scheme.profile)
@@ -281,9 +279,8 @@ def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
         return [Hashed(row if count else _NO_MINIMA, _NO_HASHES, _NO_WORDS) for row, count in signatures]
     if not parts & Parts.MINIMA:
         together, sizes, words = one.distinct_hashes(texts, with_words=bool(parts & Parts.WORDS))
-        ends = np.cumsum(sizes).tolist()
         # Copy each part, because a slice would keep the hashes of all texts in memory.
-        split = [together[end - size : end].copy() for size, end in zip(sizes.tolist(), ends, strict=True)]
+        split = [own.copy() for own in _split(together, sizes)]
         return list(map(Hashed, repeat(_NO_MINIMA), split, words or repeat(_NO_WORDS)))
     rows, hashes, words = one.many_hashed(texts, with_words=bool(parts & Parts.WORDS))
     minima = [row.copy() if own.size else _NO_MINIMA for row, own in zip(rows, hashes, strict=True)]
@@ -301,7 +298,7 @@ def _work(text: str) -> int:
 
 
 def _read_ahead(items: Iterator[Item], work: Callable[[Item], int]) -> Iterator[Item]:
-    """Read the first items, to see whether the texts reach the size `LARGE`; return an iterator over all items."""
+    """Read the first items, to see whether the texts have `LARGE` characters; return an iterator over all items."""
     first, seen = [], 0
     for item in items:
         first.append(item)
@@ -378,10 +375,7 @@ def processors() -> int:
 
 
 def sign(text: str, scheme: Scheme, spelling: Spelling | None = None) -> Signature:
-    """Return the signature of a text, in this thread.
-
-    `spelling` is the token encoding of the index to compare with; None for plain numbers.
-    """
+    """Return the signature of a text, in the token encoding of the index to compare with; None for plain numbers."""
     return signature_of(_minima(text, scheme), scheme, spelling)
 
 
@@ -410,12 +404,8 @@ def text_sketch(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketc
 
 
 def text_sketches(texts: Sequence[str], scheme: Scheme, sketch_scheme: SketchScheme) -> list[Sketch]:
-    ((hashes, sizes),) = hash_together([texts], scheme)
-    ends = np.cumsum(sizes).tolist()
-    return [
-        sketch_of_distinct(hashes[end - size : end], sketch_scheme)
-        for size, end in zip(sizes.tolist(), ends, strict=True)
-    ]
+    (together,) = hash_together([texts], scheme)
+    return [sketch_of_distinct(own, sketch_scheme) for own in _split(*together)]
 
 
 def as_json(text: str, scheme: Scheme, codec: str) -> str:

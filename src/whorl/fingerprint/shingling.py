@@ -118,7 +118,6 @@ def differing_fields(one: Any, other: Any) -> str:
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _MULTIPLIER = np.uint64(37)
-_BLANK = np.uint16(0x20)
 _ENCODED_BLANK = np.array([0x20, 0], np.uint8)
 _WHITE_SPACE = re.compile(r"\s+")
 #: Number of characters per piece of a long text with the profile CHARACTERS, where every character is a word.
@@ -133,8 +132,8 @@ _WORDS_AT_ONCE = 1 << 16
 class JoinedWords:
     """The folded words of a text, joined by single blanks into UTF-16LE, with U+FFFD for each lone surrogate.
 
-    `starts` has the byte offset of each word, and the offset where a further word would begin. A word ends 2 bytes (a
-    blank) before the next start.
+    `starts` has the byte offset of each word, and the offset of the next word if there were one more. A word ends
+    2 bytes (a blank) before the next start.
     """
 
     encoded: npt.NDArray[np.uint8]
@@ -194,7 +193,7 @@ def hash_of_number(number: int) -> npt.NDArray[np.uint64]:
 def _starts(words: Sequence[str], encoded: bytes) -> npt.NDArray[np.int64]:
     if not words:
         return np.zeros(1, np.int64)
-    blanks = np.flatnonzero(np.frombuffer(encoded, "<u2") == _BLANK)
+    blanks = np.flatnonzero(np.frombuffer(encoded, "<u2") == ord(" "))
     if len(blanks) == len(words) - 1:
         return np.concatenate(([0], 2 * (blanks + 1), [len(encoded) + 2]))
     # Folding inserts blanks into some words, for instance Arabic ligatures. So a blank may be inside a word.

@@ -1,4 +1,4 @@
-"""Checks SimHash codes, makes them from votes and permutes their bits; groups results; loads the compiled loops.
+"""Checks 64-bit codes, makes SimHash codes from votes, permutes their bits, groups results, and loads compiled loops.
 
 In SimHash, each hash votes with its weight for or against every bit of the code. The codes of two texts differ in a bit
 with probability t / pi; t is the angle between their weighted feature vectors. `loops` chooses between numpy and the
@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whorl.arrays_and_batches import spread
 from whorl.errors import CodeRangeError, CodeTypeError, ParameterError
 
 BITS: int = 64
@@ -162,10 +163,7 @@ def expand_ranges(
     first = 0
     while first < live.size:
         last = max(first + 1, int(np.searchsorted(before, before[first] + at_once, "right")) - 1)
-        part_sizes = sizes[first:last]
-        owners = np.repeat(np.arange(first, last), part_sizes)
-        indices = np.arange(before[first], before[last]) + (starts - before[:-1])[owners]
-        yield live[owners], indices
+        yield np.repeat(live[first:last], sizes[first:last]), spread(starts[first:last], sizes[first:last])
         first = last
 
 
@@ -186,7 +184,7 @@ def as_codes(values: CodesLike, called: str = "codes") -> Codes:
     if isinstance(values, bytes | bytearray):
         raise CodeTypeError(f"{allowed}, got bytes; numpy.frombuffer(values, 'uint64') makes numbers of them")
     try:
-        # `array` is faster than numpy for a list, and rejects all values except 64-bit numbers.
+        # `array` is faster than numpy for a list, and rejects all values except unsigned 64-bit integers.
         return np.frombuffer(array("Q", values), np.uint64)
     except TypeError as problem:
         raise CodeTypeError(f"{allowed}: {problem}") from problem
@@ -251,8 +249,7 @@ def loops(plain_seconds: float) -> Any:
     spent as much time in numpy as loading takes. So a process takes at most twice as long as with the better choice.
     """
     global _spent_seconds
-    loaded = sys.modules.get(_LOOPS)
-    if loaded is not None:
+    if loaded := sys.modules.get(_LOOPS):
         return loaded
     _spent_seconds += plain_seconds
     if _spent_seconds < LOADING_SECONDS or find_spec("numba") is None:

@@ -120,13 +120,9 @@ class HammingIndex:
         """Return the codes near a query, in ascending order."""
         query = as_code(query)
         near = self._tables.find(query)
-        if self._recent.size:
-            recent = self._recent.find(query)
-            if recent:
-                near = sorted(near + recent)
-        if self._removed and near:
-            near = [code for code in near if code not in self._removed]
-        return near
+        if self._recent.size and (recent := self._recent.find(query)):
+            near = sorted(near + recent)
+        return [code for code in near if code not in self._removed] if self._removed else near
 
     def find_first(self, query: int) -> int | None:
         """Return the smallest code near a query, or None."""
@@ -207,7 +203,7 @@ class HammingIndex:
 
 
 class _Recent:
-    """Codes inserted one by one since the tables were built. Each table has its own hash chains of these codes.
+    """Codes inserted one by one since the tables were built, in hash chains: one set of chains for each table.
 
     Insertions and queries move no data. For many thousand codes, `Tables` are faster and smaller.
     """
@@ -220,8 +216,8 @@ class _Recent:
         self._last = (1 << width) - 1
         lows = [low + layout.width - width for low in layout.lows] if is_chained else []
         self._lows = np.array(lows, np.int64)
-        #: The codes, the head of each chain, and the next code in each chain; -1 ends a chain. The last set of chains
-        #: is for membership tests: its keys are hashes of whole codes.
+        #: The codes, the first code of each chain, and the next code after each code; -1 ends a chain. The last set of
+        #: chains is for membership tests: its keys are hashes of whole codes.
         self._codes, self._heads, self._nexts = _NO_CODES, _NO_PLACES, _NO_PLACES
 
     def _make_room(self) -> None:

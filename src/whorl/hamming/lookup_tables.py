@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from itertools import combinations, groupby
+from itertools import combinations
 from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whorl.arrays_and_batches import ascending_distinct
-from whorl.hamming.codes_and_groups import BITS, Codes, Groups, Permutation, bits_of, expand_ranges, loops
+from whorl.arrays_and_batches import ascending_distinct, ranges_of
+from whorl.hamming.codes_and_groups import BITS, Codes, Groups, Permutation, expand_ranges, loops
 
 #: Number of additional codes at the end of arrays, because the compiled loops read this number of codes at a time.
 PADDING = 8
@@ -116,11 +116,9 @@ def order_by(codes: Codes, mask: int, scratch: Codes | None = None) -> None:
 
 
 def _runs_of_bits(mask: int) -> list[tuple[int, int]]:
-    runs = []
-    for _, run in groupby(enumerate(reversed(bits_of(mask))), key=lambda numbered: numbered[1] - numbered[0]):
-        bits = [bit for _, bit in run]
-        runs.append((bits[0], len(bits)))
-    return runs
+    """Return the lowest bit and the length of each run of consecutive set bits of a mask, the lowest run first."""
+    is_set = np.array([mask >> bit & 1 for bit in range(BITS)], np.bool_)
+    return [(low, end - low) for low, end in ranges_of(is_set).tolist()]
 
 
 class Tables:
@@ -131,7 +129,7 @@ class Tables:
         tables, buckets = len(layout.lows), 1 << layout.width
         self._size = codes.size
         self._all = np.empty(tables * codes.size + PADDING, np.uint64)
-        self._all[tables * codes.size :] = 0
+        self._all[-PADDING:] = 0
         self._ends = np.empty(tables * (buckets + 1), np.int32 if codes.size < 2**31 else np.int64)
         scratch = np.empty(codes.size if tables > 1 else 0, np.uint64)
         compiled = loops(tables * codes.size * _PLAIN_SORT * 1e-9)
@@ -228,13 +226,9 @@ class Tables:
             return self._find_all_plainly(queries)
         results, counts = np.empty(queries.size + 1024, np.uint64), np.zeros(queries.size + 1, np.int64)
         answered = 0
-        while True:
-            answered = compiled.find(queries, answered, *self._call[2:], results, counts)
-            if answered == queries.size:
-                return Groups(results[: counts[-1]].copy(), counts)
-            more = np.empty(2 * results.size, np.uint64)
-            more[: counts[answered]] = results[: counts[answered]]
-            results = more
+        while (answered := compiled.find(queries, answered, *self._call[2:], results, counts)) < queries.size:
+            results = np.concatenate((results, np.empty_like(results)))
+        return Groups(results[: counts[-1]].copy(), counts)
 
     def _find_all_plainly(self, queries: Codes) -> Groups:
         layout, buckets = self.layout, 1 << self.layout.width

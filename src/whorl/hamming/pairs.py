@@ -128,9 +128,8 @@ def _pairs_of(codes: Codes, differing: Codes, distance: int, depth: int) -> Iter
 
     The function reorders `codes`, which ends with PADDING additional elements.
     """
-    codes[codes.size - PADDING :] = 0
-    count = codes.size - PADDING
-    is_outermost = depth == _DEEPEST
+    count, is_outermost = codes.size - PADDING, depth == _DEEPEST
+    codes[count:] = 0
     if not distance or count < 2:
         if is_outermost:
             report_progress(_STEP, 1, 1)
@@ -220,7 +219,7 @@ def _pairs_in_runs(
 
 
 def find_clusters(codes: CodesLike, distance: int) -> Groups:
-    """Return the groups of codes that are connected by pairs within `distance` bits; omit codes without a pair.
+    """Return the groups of codes that pairs within `distance` bits connect; omit codes without a pair.
 
     The codes of a group ascend, and the groups are ordered by their smallest codes.
     """
@@ -260,10 +259,7 @@ def _forest(pairs: Pairs) -> Pairs:
         differs = one != other
         one, other = np.minimum(one[differs], other[differs]), np.maximum(one[differs], other[differs])
         root[other] = one
-        while True:
-            above = root[root]
-            if np.array_equal(above, root):
-                break
+        while not np.array_equal(above := root[root], root):
             root = above
     others = np.flatnonzero(root != np.arange(codes.size))
     return np.stack((codes[root[others]], codes[others]), axis=1)

@@ -50,8 +50,7 @@ def members_in(rows: Any) -> set[Any]:
     """Return id, name, size and key of each document in blocks."""
     from whorl.duplicates.spark.partitions_and_blocks import BlockMembers, sizes_in
 
-    members, times = BlockMembers.from_rows(rows)
-    assert times.tolist() == [1] * len(members.ids)
+    members = BlockMembers.from_rows(rows)
     sizes = sizes_in(rows, members.keys)
     return set(zip(members.ids, members.names, sizes.tolist(), members.keys.tolist(), strict=True))
 

@@ -24,7 +24,7 @@ def test_all_formats_give_the_same_documents(spark: SparkSession, tmp_path: Path
     """
     Parquet, JSON lines and text files of the same documents give the same sketches, and so does the local reader.
     """
-    from whorl.duplicates.spark.documents import ColumnNames, documents_in, parts_of, read
+    from whorl.duplicates.spark.documents import ColumnNames, parts_of, read
     from whorl.duplicates.spark.load_and_sketch import load_documents
 
     texts = {
@@ -50,7 +50,7 @@ def test_all_formats_give_the_same_documents(spark: SparkSession, tmp_path: Path
 
     def rows_read(path: Path, columns: ColumnNames = ColumnNames()) -> set[Any]:  # noqa: B008 - frozen
         frame = read(spark, [str(path)], None, columns)
-        given = load_documents(frame, documents_in, SKETCHING, parts_of(frame))
+        given = load_documents(frame, SKETCHING, parts_of(frame))
         assert given.unfit.isEmpty()
         return members_in(pa.Table.from_batches(given.blocks.toArrow().to_batches()))
 

@@ -47,7 +47,6 @@ def test_every_pair_shares_a_prefix_hash(seed: int, count: int, question: tuple[
         frequencies_of,
     )
     from whorl.duplicates.spark.partitions_and_blocks import (
-        SKETCHES,
         Block,
         Partitioning,
         arrow_schema,
@@ -65,7 +64,7 @@ def test_every_pair_shares_a_prefix_hash(seed: int, count: int, question: tuple[
     keys = np.array(sorted(chance.getrandbits(64) - (1 << 63) for _ in sets), np.int64)
     everything = Block(keys, sketches, np.ones(keys.size, np.bool_))
     blocks = {
-        part: sketch_row(part, everything, np.flatnonzero(parts.parts_of(keys) == part), arrow_schema(SKETCHES))
+        part: sketch_row(part, everything, np.flatnonzero(parts.parts_of(keys) == part))
         for part in parts.names.tolist()
     }
     one = rounds(wanted, int(sketches.counts.max()))[0]

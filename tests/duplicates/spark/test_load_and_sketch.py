@@ -21,7 +21,6 @@ def test_rows_become_sketches_or_problems() -> None:
     """
     Each row appears once: as a member of a block, with a sketch if it is long enough, or with its problem.
     """
-    from whorl.duplicates.spark.documents import documents_in
     from whorl.duplicates.spark.load_and_sketch import RunNumber, _sketch_rows
     from whorl.duplicates.spark.partitions_and_blocks import Partitioning
 
@@ -36,9 +35,7 @@ def test_rows_become_sketches_or_problems() -> None:
     ]
     kinds = [("id", pa.string()), ("name", pa.string()), ("text", pa.string()), ("content", pa.binary())]
     batches = [pa.RecordBatch.from_pylist(part, pa.schema(kinds)) for part in (rows[:3], [], rows[3:])]
-    actual = pa.Table.from_batches(
-        _sketch_rows(iter(batches), documents_in, SKETCHING, Partitioning.with_count(3), RunNumber())
-    )
+    actual = pa.Table.from_batches(_sketch_rows(iter(batches), SKETCHING, Partitioning.with_count(3), RunNumber()))
     problems = [(row["problem_id"], row["problem"]) for row in actual.to_pylist() if row["problem"]]
     key = {key for document_id, _, _, key in members_in(actual) if document_id == "a"}.pop()
     assert {row for row in members_in(actual) if row[2]} == {("a", "A", 2, key), ("wide.txt", "", 2, key)}
@@ -58,7 +55,6 @@ def test_problems_beyond_the_limit_are_counted(monkeypatch: pytest.MonkeyPatch) 
     Each partition lists the first problems of rows, and counts the others.
     """
     from whorl.duplicates.spark import load_and_sketch
-    from whorl.duplicates.spark.documents import documents_in
     from whorl.duplicates.spark.partitions_and_blocks import Partitioning
 
     monkeypatch.setattr(load_and_sketch, "PROBLEMS_LISTED", 2)
@@ -66,7 +62,7 @@ def test_problems_beyond_the_limit_are_counted(monkeypatch: pytest.MonkeyPatch) 
     rows = [{"id": f"bad\t{number}", "name": None, "text": "text", "content": None} for number in range(7)]
     batch = pa.RecordBatch.from_pylist(rows, pa.schema(kinds))
     blocks = load_and_sketch._sketch_rows(
-        iter([batch]), documents_in, SKETCHING, Partitioning.with_count(3), load_and_sketch.RunNumber()
+        iter([batch]), SKETCHING, Partitioning.with_count(3), load_and_sketch.RunNumber()
     )
     problems = pa.Table.from_batches(blocks).to_pylist()
     assert [(row["problem_id"], row["unlisted"]) for row in problems] == [("bad\t0", None), ("bad\t1", None), (None, 5)]
@@ -181,9 +177,10 @@ def run_of(
             note(*problem)
         return documents
 
-    made = _sketch_rows(
-        iter([pa.RecordBatch.from_pylist([{}])]), read, SKETCHING, parts, RunNumber(number, since, True)
-    )
+    rows = iter([pa.RecordBatch.from_pylist([{}])])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("whorl.duplicates.spark.load_and_sketch.documents_in", read)
+        made = list(_sketch_rows(rows, SKETCHING, parts, RunNumber(number, since, True)))
     batches = (batch for block in earlier for batch in block.to_batches() if batch.num_rows)
     blocks = in_parts(pa.Table.from_batches([*made, *_divide_again(batches, FILES_SCHEME, parts, since)]), parts)
     actual = [batch for block in blocks.values() for batch in _identities(iter(block.to_batches()), parts)]
@@ -214,7 +211,7 @@ def runs_in(blocks: dict[int, Any]) -> dict[str, tuple[str, int, bool | None]]:
 
     actual = {}
     for rows in blocks.values():
-        members, _ = BlockMembers.from_rows(rows)
+        members = BlockMembers.from_rows(rows)
         block = Block.from_rows(rows, FILES_SCHEME)
         is_new = dict(zip(block.keys.tolist(), block.is_new.tolist(), strict=True))
         for document_id, name, run, key in zip(members.ids, members.names, members.runs, members.keys, strict=True):

@@ -68,13 +68,12 @@ def test_every_document_reaches_its_part(count: int) -> None:
     actual_sketches: dict[int, tuple[int, list[int], bool]] = {}
     for at, part in enumerate(result["part"].to_pylist()):
         row = [result.slice(at, 1)]
-        own, (documents, times) = Block.from_rows(row, SMALL), BlockMembers.from_rows(row)
+        own, documents = Block.from_rows(row, SMALL), BlockMembers.from_rows(row)
         assert (parts.parts_of(own.keys) == part).all()
         actual_sketches |= {
             key: (own.sketches.sketch(place).size, own.sketches.sketch(place).hashes.tolist(), bool(own.is_new[place]))
             for place, key in enumerate(own.keys.tolist())
         }
-        assert times.tolist() == [1] * len(documents.ids)
         sizes = sizes_in(row, documents.keys).tolist()
         for place, document_id in enumerate(documents.ids):
             key = int(documents.keys[place])
@@ -105,9 +104,9 @@ def test_copies_with_one_id_become_one_member() -> None:
     for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 3, 4, 1]):
         shuffled = ([column[at] for at in order] for column in (ids, names, runs, digests))
         rows = block_rows(nothing, members_of([5] * len(came), *shuffled), Partitioning.with_count(1))
-        members, times = BlockMembers.from_rows([rows])
-        actual = zip(members.ids, members.names, members.runs.tolist(), members.digests.tolist(), times, strict=True)
-        assert sorted(actual) == [("a", "b", 1, text, 4), ("b", "", 2, text, 1)]
+        members = BlockMembers.from_rows([rows])
+        actual = zip(members.ids, members.names, members.runs.tolist(), members.digests.tolist(), strict=True)
+        assert sorted(actual) == [("a", "b", 1, text), ("b", "", 2, text)]
 
 
 def test_copies_from_several_workers_become_one_new_document() -> None:
@@ -158,7 +157,7 @@ def test_columns_reach_their_parts(rows: list[tuple[int, int, int]]) -> None:
         hashes, small = decode_columns([one], "hashes small", "u8 i1")
         own = [row for row in rows if row[0] == one["part"][0].as_py()]
         assert list(zip(hashes.tolist(), small.tolist(), strict=True)) == [row[1:] for row in own]
-        assert repeat_values([one], "source", "small", 1).tolist() == [7] * len(own)
+        assert repeat_values([one], "source", "small").tolist() == [7] * len(own)
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 200])

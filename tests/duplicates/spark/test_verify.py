@@ -28,10 +28,8 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
     The results are equal for any division into blocks, whichever sketch is sent, and with repeated pairs.
     """
     from whorl.duplicates.spark.partitions_and_blocks import (
-        SKETCHES,
         Block,
         Partitioning,
-        arrow_schema,
         rows_by_part,
         sketch_row,
     )
@@ -51,9 +49,7 @@ def test_comparison_of_blocks_equals_the_local_comparison(seed: int, count: int,
     parts = Partitioning.with_count(count)
     everything = Block(keys, sketches, np.ones(keys.size, np.bool_))
     blocks = {
-        part: pa.Table.from_batches(
-            [sketch_row(part, everything, np.flatnonzero(parts.parts_of(keys) == part), arrow_schema(SKETCHES))]
-        )
+        part: pa.Table.from_batches([sketch_row(part, everything, np.flatnonzero(parts.parts_of(keys) == part))])
         for part in parts.names.tolist()
     }
     chance.shuffle(both)

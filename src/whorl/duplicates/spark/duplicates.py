@@ -16,7 +16,7 @@ from whorl.duplicates.prefix_lengths import MOST_PAIRS, JoinOptions
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketching import Sketching, no_date
 from whorl.duplicates.spark.clusters import MEMBERS, cluster_members, components, loss_of, member_by_member, with_shares
-from whorl.duplicates.spark.documents import documents_in, parts_of
+from whorl.duplicates.spark.documents import parts_of
 from whorl.duplicates.spark.incremental_state import SearchState, drop_removed
 from whorl.duplicates.spark.load_and_sketch import STAYS, RunNumber, load_documents
 from whorl.duplicates.spark.partitions_and_blocks import (
@@ -92,7 +92,7 @@ class SparkDuplicates:
             documents = documents.unionByName(reference, allowMissingColumns=True)
         sketching = Sketching(options.scheme, FILES_SCHEME, no_date, None, self._keep, None)
         read = [documents] if earlier is None else [documents, earlier]
-        self._documents = load_documents(documents, documents_in, sketching, parts_of(*read), self._run, earlier)
+        self._documents = load_documents(documents, sketching, parts_of(*read), self._run, earlier)
         self._found: list[DataFrame] = []
         spanning_only = options.spanning_only
         if known is not None:
@@ -300,7 +300,7 @@ def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
 
     Documents of runs before number `before` are marked to stay.
     """
-    members, _ = BlockMembers.from_rows(block)
+    members = BlockMembers.from_rows(block)
     keys, of_keys = decode_columns(roots, "keys roots", "i8 i8")
     sizes = sizes_in(block, members.keys)
     order = np.argsort(keys)

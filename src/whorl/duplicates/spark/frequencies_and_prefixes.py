@@ -274,7 +274,7 @@ def frequencies_of(batches: Batches, scheme: SketchScheme) -> Batches:
     levels, narrow, counts, flags = decode_columns(rows, names, types)
     if not levels.size:
         return
-    sources, tokens = repeat_values(rows, "source", "levels", 1), unpack_hashes(narrow)
+    sources, tokens = repeat_values(rows, "source", "levels"), unpack_hashes(narrow)
     if scheme.bits > _LEVEL_SHIFT:
         order = np.lexsort((tokens, levels))
     else:

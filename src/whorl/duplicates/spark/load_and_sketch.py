@@ -8,10 +8,10 @@ compare documents of two blocks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from pyspark.sql import functions as f
 from whorl.arrays_and_batches import run_starts
 from whorl.duplicates.sketch_arrays import Sketches
 from whorl.duplicates.sketching import SketchBatch, Sketching
+from whorl.duplicates.spark.documents import documents_in
 from whorl.duplicates.spark.partitions_and_blocks import (
     BLOCKS,
     MEMBERS,
@@ -50,9 +51,6 @@ from whorl.model import Document
 #: Property of reference documents, which belong to run 0 and are not compared with each other.
 STAYS = "whorl_stays"
 REFERENCE_RUN = 0
-#: Function that converts rows to documents. It calls its second argument with the id and the problem of each bad row.
-Documents: TypeAlias = Callable[[pa.RecordBatch, Callable[[str | None, str], None]], list[Document]]
-
 _IDENTITIES = "part int, largest long, identities binary, sizes binary, keys binary, runs binary"
 _VERDICT = (
     "part int, documents long, too_short long, repeated long, lost long, again long, largest long, keys binary, "
@@ -66,10 +64,9 @@ _AT_ONCE, _HASHES_AT_ONCE = 1 << 14, 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class RunNumber:
-    """Number of this run in the series of runs that share a state folder.
+    """Number of this run in the series of runs that share a state folder, from 1.
 
     Args:
-        number: Number of this run, from 1.
         since: First run whose documents count as new. It is 1 if the stored pairs were found with other options: all
             documents must then be compared again.
         lasts: Whether a later run continues from this one and needs digests of the texts.
@@ -89,8 +86,8 @@ class LoadedDocuments:
         too_short: Number of documents with fewer words than a shingle.
         repeated: Number of ids that occur more than once. Only the largest document with an id is used.
         largest: Number of hashes in the largest sketch.
-        removed: Data frame with one column, `key`: keys that documents of earlier runs had, and that no document has
-            now. None if no key was removed.
+        removed: Data frame with one column, `key`: keys that only documents of earlier runs had; None if there are
+            none.
     """
 
     blocks: DataFrame
@@ -129,7 +126,6 @@ class LoadedDocuments:
 
 def load_documents(
     frame: DataFrame,
-    documents: Documents,
     sketching: Sketching,
     parts: Partitioning,
     run: RunNumber = RunNumber(),
@@ -141,19 +137,15 @@ def load_documents(
     document with its id.
     """
     scheme, cache = sketching.sketch_scheme, MaterialisedRows()
-    step = partial(_sketch_rows, documents=documents, sketching=sketching, parts=parts, run=run)
-    rows = map_batches(frame, step, BLOCKS)
+    rows = map_batches(frame, partial(_sketch_rows, sketching=sketching, parts=parts, run=run), BLOCKS)
     if earlier is not None:
-        rows = rows.unionByName(
-            map_batches(earlier, partial(_divide_again, scheme=scheme, parts=parts, since=run.since), BLOCKS)
-        )
+        step = partial(_divide_again, scheme=scheme, parts=parts, since=run.since)
+        rows = rows.unionByName(map_batches(earlier, step, BLOCKS))
     # Sort by part once, so that `cogroup_blocks` need not sort in each step.
     blocks = cache.materialise_in_place(partition_by_part(rows, parts).sortWithinPartitions("part"))
     member_rows = blocks.select("keys", "sizes", "counts", "members", "identities", "runs")
-    identities = map_batches(member_rows, partial(_identities, parts=parts), _IDENTITIES)
-    verdict = cache.materialise(
-        map_batches(partition_by_part(identities, parts), partial(_resolve_ids, parts=parts), _VERDICT)
-    )
+    identities = partition_by_part(map_batches(member_rows, partial(_identities, parts=parts), _IDENTITIES), parts)
+    verdict = cache.materialise(map_batches(identities, partial(_resolve_ids, parts=parts), _VERDICT))
     names = ("documents", "too_short", "repeated", "lost", "again")
     # Each part has one row with counts. Its other rows list documents to drop, and their counts are 0.
     counted = verdict.where("documents > 0").select(*names, "largest").collect()
@@ -162,9 +154,8 @@ def load_documents(
     if counts["repeated"] or counts["again"]:
         losers = verdict.where(f.length("keys") > 0)
         step = partial(_without_replaced, scheme=scheme, parts=parts, since=run.since)
-        blocks = cache.materialise_in_place(
-            partition_by_part(cogroup_blocks(blocks, losers, step, BLOCKS, parts), parts)
-        )
+        left = cogroup_blocks(blocks, losers, step, BLOCKS, parts)
+        blocks = cache.materialise_in_place(partition_by_part(left, parts))
         if counts["lost"] and earlier is not None:
             members = blocks.select("part", "members")
             removed = cache.materialise(cogroup_blocks(members, losers, _find_removed_keys, "key long", parts))
@@ -173,9 +164,7 @@ def load_documents(
     return LoadedDocuments(blocks, parts, scheme, *sums, largest, removed, cache)
 
 
-def _sketch_rows(
-    batches: Batches, documents: Documents, sketching: Sketching, parts: Partitioning, run: RunNumber
-) -> Batches:
+def _sketch_rows(batches: Batches, sketching: Sketching, parts: Partitioning, run: RunNumber) -> Batches:
     """Convert rows to rows of BLOCKS: documents with their sketches by part, then the problems of bad rows."""
     problems: list[dict[str, Any]] = []
     first, unlisted = int(parts.names[0]), 0
@@ -189,18 +178,15 @@ def _sketch_rows(
 
     def portions() -> Iterator[list[Document]]:
         for batch in batches:
-            if made := documents(batch, note):
+            if made := documents_in(batch, note):
                 yield made
 
     waiting: list[tuple[SketchBatch, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]] = []
     for portion, made in sketching.sketch(portions()):
-        runs = np.array(
-            [REFERENCE_RUN if STAYS in document.properties else run.number for document in portion], np.uint32
-        )
-        digests = (
-            hash_texts([document.text for document in portion]) if run.lasts else np.zeros(len(portion), np.uint64)
-        )
-        waiting.append((made, runs, digests))
+        numbers = [REFERENCE_RUN if STAYS in document.properties else run.number for document in portion]
+        texts = (document.text for document in portion)
+        digests = hash_texts(texts) if run.lasts else np.zeros(len(portion), np.uint64)
+        waiting.append((made, np.array(numbers, np.uint32), digests))
         count, hashes = (
             sum(numbers) for numbers in zip(*((len(one.ids), one.hashes.size) for one, *_ in waiting), strict=True)
         )
@@ -243,7 +229,7 @@ def _block_rows_of(
 def _divide_again(batches: Batches, scheme: SketchScheme, parts: Partitioning, since: int) -> Batches:
     """Divide the blocks of earlier runs into the parts of this run; documents of run `since` and later count as new."""
     for batch in batches:
-        members, _ = BlockMembers.from_rows([batch])
+        members = BlockMembers.from_rows([batch])
         block = Block.from_rows([batch], scheme)
         yield block_rows(block.select(np.arange(block.keys.size), members.keys[members.runs >= since]), members, parts)
 
@@ -296,18 +282,15 @@ def _without_replaced(
 
     Then yield the block's rows of problems. Sketches of documents from run `since` or later are marked as new.
     """
-    members, _ = BlockMembers.from_rows(block)
-    replaced = set(
-        zip(*(column.tolist() for column in decode_columns(losers, "keys identities", "i8 u8")), strict=True)
-    )
+    members = BlockMembers.from_rows(block)
+    columns = decode_columns(losers, "keys identities", "i8 u8")
+    replaced = set(zip(*(column.tolist() for column in columns), strict=True))
     own = zip(members.keys.tolist(), members.identities.tolist(), strict=True)
     remaining = members.select(np.flatnonzero([member not in replaced for member in own]))
     whole = Block.from_rows(block, scheme)
-    yield block_rows(
-        whole.select(np.flatnonzero(np.isin(whole.keys, remaining.keys)), remaining.keys[remaining.runs >= since]),
-        remaining,
-        parts,
-    )
+    is_used = np.isin(whole.keys, remaining.keys)
+    used = whole.select(np.flatnonzero(is_used), remaining.keys[remaining.runs >= since])
+    yield block_rows(used, remaining, parts)
     problems = block.filter(pa.compute.is_valid(block["problem"]))
     yield from problems.select(arrow_schema(BLOCKS).names).to_batches()
 

@@ -104,10 +104,8 @@ class MaterialisedRows:
     def materialise(self, frame: DataFrame) -> DataFrame:
         """Compute and store the rows of a frame; return a frame that only reads the stored rows.
 
-        The new frame does not include the plan that computed the rows.
-
-        Spark prints the plan of each query with the plans of all persisted rows. Nested plans would soon be too long
-        for the driver.
+        The new frame does not include the plan that computed the rows. Spark prints the plan of each query with the
+        plans of all persisted rows, and nested plans would soon be too long for the driver.
         """
         materialised = self.materialise_in_place(frame)
         if materialised is not frame:
@@ -118,7 +116,7 @@ class MaterialisedRows:
         return DataFrame(session._jsparkSession.internalCreateDataFrame(rows, java.schema(), False), session)
 
     def materialise_in_place(self, frame: DataFrame) -> DataFrame:
-        """Compute and store the rows in such a way that Spark still knows their partitions."""
+        """Compute and store the rows of a frame; Spark still knows the partitions of the returned frame."""
         if frame.sparkSession.sparkContext.getCheckpointDir():
             return frame.checkpoint()
         self._frames.append(frame.persist(StorageLevel.DISK_ONLY))
@@ -130,9 +128,9 @@ class MaterialisedRows:
 
 
 def cut_off(frame: DataFrame) -> DataFrame:
-    """Compute and store rows, and drop their plan, which would grow with each iteration of a loop.
+    """Compute and store the rows of a frame, and drop its plan, which would grow with each iteration of a loop.
 
-    If an executor is lost, its rows are lost, unless the session has a checkpoint folder.
+    Unless the session has a checkpoint folder, the loss of an executor loses rows.
     """
     if frame.sparkSession.sparkContext.getCheckpointDir():
         return frame.checkpoint()
@@ -238,12 +236,12 @@ def decode_columns(rows: Iterable[pa.RecordBatch] | pa.Table, names: str, types:
     return columns
 
 
-def repeat_values(batches: Iterable[pa.RecordBatch], name: str, other: str, size: int) -> Numbers:
-    """Repeat each row's value of column `name` once for each element of column `other`; an element has `size` bytes."""
+def repeat_values(batches: Iterable[pa.RecordBatch], name: str, other: str) -> Numbers:
+    """Repeat each row's value of column `name`, once for each byte of column `other`."""
     values, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for batch in batches:
         values.append(whole_numbers(batch[name]))
-        counts.append(np.array([len(numbers) // size for numbers in batch[other].to_pylist()], np.int64))
+        counts.append(np.array([*map(len, batch[other].to_pylist())], np.int64))
     return np.repeat(np.concatenate(values), np.concatenate(counts))
 
 
@@ -324,7 +322,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockMembers:
-    """Ids and other properties of all documents of a block. Documents with equal texts have one key, but their own ids.
+    """Ids and other properties of all documents of a block. Documents with equal texts have one key and several ids.
 
     Args:
         keys: Document keys. A document that is too short to compare has a key, but no sketch in the block.
@@ -343,25 +341,27 @@ class BlockMembers:
     digests: npt.NDArray[np.uint64]
 
     @classmethod
-    def from_rows(cls, rows: Iterable[pa.RecordBatch] | pa.Table) -> tuple[BlockMembers, Numbers]:
-        """Decode rows of MEMBERS; return each distinct pair of id and key, with the number of its occurrences."""
+    def from_rows(cls, rows: Iterable[pa.RecordBatch] | pa.Table) -> BlockMembers:
+        """Decode rows of MEMBERS; return each distinct pair of id and key once."""
         batches = rows.to_batches() if isinstance(rows, pa.Table) else list(rows)
         names = "members identities worths runs digests"
         keys, identities, worths, runs, digests = decode_columns(batches, names, "i8 u8 f8 u4 u8")
-        ids, names_of = (_strings(batches, name) for name in ("ids", "names"))
+        ids, names_of = (
+            [text for batch in batches for raw in batch[name].to_pylist() if raw for text in orjson.loads(raw)]
+            for name in ("ids", "names")
+        )
         whole = cls(keys, identities, ids, names_of, worths, runs, digests)
         order = np.lexsort((identities, keys))
         starts = run_starts(keys[order], identities[order])
-        times = np.diff(starts, append=order.size)
-        if (times == 1).all():
-            return whole, times
+        if starts.size == order.size:
+            return whole
         # Copies with one id may have different names. Use the largest name of the last run, because it does not depend
         # on the order of rows.
         groups = [group.tolist() for group in np.split(order, starts[1:])]
         chosen = np.array([max(group, key=lambda at: (runs[at], names_of[at], digests[at])) for group in groups])
         # If a document's text is unchanged, keep the number of the run that first read it.
         firsts = [runs[group][digests[group] == digests[at]].min() for group, at in zip(groups, chosen, strict=True)]
-        return replace(whole.select(chosen), runs=np.array(firsts, np.uint32)), times
+        return replace(whole.select(chosen), runs=np.array(firsts, np.uint32))
 
     def select(self, indices: Numbers) -> BlockMembers:
         at = indices.tolist()
@@ -380,10 +380,8 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
     """Divide documents among the parts, one row of BLOCKS for each part. `members` has all documents of `block`."""
     sketches = block.sketches
     has_sketch = np.isin(members.keys, block.keys)
-    sketch_parts, member_parts = (
-        parts.parts_of(block.keys),
-        parts.parts_of(np.where(has_sketch, members.keys, members.identities.view(np.int64))),
-    )
+    sketch_parts = parts.parts_of(block.keys)
+    member_parts = parts.parts_of(np.where(has_sketch, members.keys, members.identities.view(np.int64)))
     chosen, order = np.argsort(sketch_parts, kind="stable"), np.argsort(member_parts, kind="stable")
     # Take the parts from the members: a part without sketches may have members that are too short for a sketch.
     present = np.unique(member_parts)
@@ -414,7 +412,7 @@ def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.R
     return pa.RecordBatch.from_pydict(columns)
 
 
-def hash_texts(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
+def hash_texts(texts: Iterable[str]) -> npt.NDArray[np.uint64]:
     """Return a 64-bit BLAKE2b hash of each text."""
     digests = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts)
     return np.frombuffer(digests, np.uint64)
@@ -430,7 +428,8 @@ def sizes_in(rows: Iterable[pa.RecordBatch] | pa.Table, keys: Numbers) -> Number
     return np.where(own[indices] == keys, sizes[indices], 0)
 
 
-def sketch_row(part: int, block: Block, indices: Numbers, schema: pa.Schema) -> pa.RecordBatch:
+def sketch_row(part: int, block: Block, indices: Numbers) -> pa.RecordBatch:
+    """Return some documents of a block as one row of SKETCHES."""
     sketches = block.sketches
     counts = sketches.counts[indices]
     hashes, _ = sketches.copy_hashes(indices, np.zeros_like(indices), counts)
@@ -442,7 +441,7 @@ def sketch_row(part: int, block: Block, indices: Numbers, schema: pa.Schema) -> 
         "is_new": block.is_new[indices].tobytes(),
         "hashes": pack_hashes(hashes, sketches.scheme.bits).tobytes(),
     }
-    return pa.RecordBatch.from_pylist([values], schema)
+    return pa.RecordBatch.from_pylist([values], arrow_schema(SKETCHES))
 
 
 def some_of(block: pa.Table, wanted: pa.Table, scheme: SketchScheme) -> Batches:
@@ -450,8 +449,4 @@ def some_of(block: pa.Table, wanted: pa.Table, scheme: SketchScheme) -> Batches:
     (keys,) = decode_columns(wanted, "keys", "i8")
     if keys.size:
         whole = Block.from_rows(block, scheme)
-        yield sketch_row(wanted["part"][0].as_py(), whole, np.unique(whole.indices_of(keys)), arrow_schema(SKETCHES))
-
-
-def _strings(batches: Sequence[pa.RecordBatch], name: str) -> list[str]:
-    return [text for batch in batches for raw in batch[name].to_pylist() if raw for text in orjson.loads(raw)]
+        yield sketch_row(wanted["part"][0].as_py(), whole, np.unique(whole.indices_of(keys)))

@@ -80,7 +80,7 @@ def _select_sketches(block: pa.Table, pairs: pa.Table, scheme: SketchScheme, par
             is_here = (sender_indices >= chosen[0]) & (sender_indices <= chosen[-1])
             columns = {"sender_indices": sender_indices[is_here] - chosen[0], "receivers": own_receivers[is_here]}
             values = {name: pa.array([column.astype(np.int64).tobytes()]) for name, column in columns.items()}
-            row = sketch_row(part, whole, distinct[chosen], arrow_schema(SKETCHES))
+            row = sketch_row(part, whole, distinct[chosen])
             yield pa.RecordBatch.from_arrays([*row.columns, *values.values()], schema=schema)
 
 
