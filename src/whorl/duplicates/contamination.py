@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -215,73 +216,69 @@ class MatchBatch(NamedTuple):
     matches: list[ReferenceMatch]
 
 
-@dataclass(frozen=True, slots=True)
-class _ReferenceSearch:
-    """Finds the reference texts in documents, batch by batch."""
+def _find_matches(
+    index: ReferenceIndex, options: DuplicatesOptions, documents: Iterable[Document]
+) -> Iterator[MatchBatch]:
+    read = with_made(
+        batches(documents, AT_ONCE),
+        lambda ahead: hash_together(
+            (without_numbers([document.text for document in batch]) for batch in ahead), options.scheme, in_order=True
+        ),
+    )
+    for batch, together in read:
+        matches = list(_matches_in_batch(index, options, batch, together))
+        yield MatchBatch([document.id for document in batch], together.sizes == 0, matches)
 
-    index: ReferenceIndex
-    options: DuplicatesOptions
 
-    def __call__(self, documents: Iterable[Document]) -> Iterator[MatchBatch]:
-        read = with_made(
-            batches(documents, AT_ONCE),
-            lambda ahead: hash_together(
-                (without_numbers([document.text for document in batch]) for batch in ahead),
-                self.options.scheme,
-                in_order=True,
-            ),
-        )
-        for batch, together in read:
-            ids = [document.id for document in batch]
-            yield MatchBatch(ids, together.sizes == 0, list(self._matches(batch, together)))
-
-    def _matches(self, documents: Sequence[Document], together: Together) -> Iterator[ReferenceMatch]:
-        """Yield the matches in a batch of documents, each with its exact counts and its longest shared passage."""
-        index, pairs = self.index, self.options.pairs
-        ends = np.cumsum(together.sizes)
-        shared_hashes = positions, numbers = index.look_up(together.hashes)
-        rows = np.searchsorted(ends, positions, side="right")
-        # Keep only the first of a document's equal hashes.
-        order = np.lexsort((numbers, rows))
-        firsts = order[run_starts(rows[order], numbers[order])]
-        rows, numbers = rows[firsts], numbers[firsts]
-        # A document has at least as many distinct shingles as it shares with the reference. This bound excludes most
-        # pairs before the loop below counts a document's shingles.
-        least_sizes = np.bincount(rows, minlength=len(documents))
-        for row, text, shared in index.count_shared(rows, numbers):
-            is_possible = shared >= pairs.least_overlap(index.sizes[text], least_sizes[row])
-            if self.options.within is not None:
-                own = np.array([part_of(document, self.options.within) for document in documents], np.object_)
-                is_possible &= own[row] == index.parts[text]
-            row, text, shared = row[is_possible], text[is_possible], shared[is_possible]
-            sizes = {
-                at: sort_distinct([together.hashes[ends[at] - together.sizes[at] : ends[at]]]).size
-                for at in np.unique(row).tolist()
-            }
-            row_sizes = np.array([sizes[at] for at in row.tolist()], np.int64)
-            is_match = shared >= pairs.least_overlap(index.sizes[text], row_sizes)
-            row, text, shared = row[is_match], text[is_match], shared[is_match]
-            starts = ends[row] - together.sizes[row]
-            edges = np.searchsorted(positions, starts), np.searchsorted(positions, ends[row])
-            runs = index.longest_runs(text, *edges, shared_hashes)
-            runs[:, 1] -= starts
-            matches, begins = np.column_stack((text, shared, runs)), run_starts(row)
-            for begin, end in pairwise([*begins.tolist(), row.size]):
-                at = int(row[begin])
-                document = documents[at]
-                member = Member(document.id, document.name, sizes[at])
-                words = words_and_spans(without_numbers([document.text])[0], index.scheme)[1]
-                for number, count, first_a, first_b, run in matches[begin:end].tolist():
-                    # The passage has `run` shingles.
-                    last = run + index.scheme.shingle_size - 2
-                    in_text, in_row = (
-                        (int(spans[first, 0]), int(spans[first + last, 1]))
-                        for spans, first in ((index.word_spans(number), first_a), (words, first_b))
-                    )
-                    passage = " ".join(document.text[slice(*in_row)][: 4 * _PASSAGE_CHARACTERS].split())
-                    pair = Pair.of_counts(index.members[number], member, count, count, count)
-                    pair = pair._replace(spans=(in_text, in_row), passage=passage[:_PASSAGE_CHARACTERS])
-                    yield ReferenceMatch(number, at, pair)
+def _matches_in_batch(
+    index: ReferenceIndex, options: DuplicatesOptions, documents: Sequence[Document], together: Together
+) -> Iterator[ReferenceMatch]:
+    """Yield the matches in a batch of documents, each with its exact counts and its longest shared passage."""
+    pairs = options.pairs
+    ends = np.cumsum(together.sizes)
+    shared_hashes = positions, numbers = index.look_up(together.hashes)
+    rows = np.searchsorted(ends, positions, side="right")
+    # Keep only the first of a document's equal hashes.
+    order = np.lexsort((numbers, rows))
+    firsts = order[run_starts(rows[order], numbers[order])]
+    rows, numbers = rows[firsts], numbers[firsts]
+    # A document has at least as many distinct shingles as it shares with the reference. This bound excludes most
+    # pairs before the loop below counts a document's shingles.
+    least_sizes = np.bincount(rows, minlength=len(documents))
+    for row, text, shared in index.count_shared(rows, numbers):
+        is_possible = shared >= pairs.least_overlap(index.sizes[text], least_sizes[row])
+        if options.within is not None:
+            own = np.array([part_of(document, options.within) for document in documents], np.object_)
+            is_possible &= own[row] == index.parts[text]
+        row, text, shared = row[is_possible], text[is_possible], shared[is_possible]
+        sizes = {
+            at: sort_distinct([together.hashes[ends[at] - together.sizes[at] : ends[at]]]).size
+            for at in np.unique(row).tolist()
+        }
+        row_sizes = np.array([sizes[at] for at in row.tolist()], np.int64)
+        is_match = shared >= pairs.least_overlap(index.sizes[text], row_sizes)
+        row, text, shared = row[is_match], text[is_match], shared[is_match]
+        starts = ends[row] - together.sizes[row]
+        edges = np.searchsorted(positions, starts), np.searchsorted(positions, ends[row])
+        runs = index.longest_runs(text, *edges, shared_hashes)
+        runs[:, 1] -= starts
+        matches, begins = np.column_stack((text, shared, runs)), run_starts(row)
+        for begin, end in pairwise([*begins.tolist(), row.size]):
+            at = int(row[begin])
+            document = documents[at]
+            member = Member(document.id, document.name, sizes[at])
+            words = words_and_spans(without_numbers([document.text])[0], index.scheme)[1]
+            for number, count, first_a, first_b, run in matches[begin:end].tolist():
+                # The passage has `run` shingles.
+                last = run + index.scheme.shingle_size - 2
+                in_text, in_row = (
+                    (int(spans[first, 0]), int(spans[first + last, 1]))
+                    for spans, first in ((index.word_spans(number), first_a), (words, first_b))
+                )
+                passage = " ".join(document.text[slice(*in_row)][: 4 * _PASSAGE_CHARACTERS].split())
+                pair = Pair.of_counts(index.members[number], member, count, count, count)
+                pair = pair._replace(spans=(in_text, in_row), passage=passage[:_PASSAGE_CHARACTERS])
+                yield ReferenceMatch(number, at, pair)
 
 
 def item_of(text: Member) -> str:
@@ -417,6 +414,6 @@ def find_in_documents(
         raise ParameterError("a search for reference texts has no state and no boilerplate, and compares words")
     documents = check_documents(documents)
     index = ReferenceIndex(list(check_documents(reference)), options.scheme, options.within)
-    search, method = _ReferenceSearch(index, options), start_method(documents, options.workers)
+    search, method = partial(_find_matches, index, options), start_method(documents, options.workers)
     match_batches = map_in_processes(documents, search, options.scheme, options.workers, method)
     return ReferenceMatches(index, options, match_batches, on_repeated)

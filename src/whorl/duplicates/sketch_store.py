@@ -13,7 +13,7 @@ import mmap
 import os
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, TypeAlias
@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import chunks
-from whorl.duplicates.sketch_arrays import HASH, MAPPED_BYTES, Numbers, Sketches, map_hashes
+from whorl.duplicates.sketch_arrays import HASH, Numbers, Sketches, map_hashes
 from whorl.duplicates.sketching import SketchBatch, SketchEntry, number_or_none
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.errors import ParameterError, StoreError
@@ -556,14 +556,11 @@ class _StringFile:
             self._file = path.open("w+b")
         self._size = 0
         self._ends: list[npt.NDArray[np.int64]] = [np.zeros(1, np.int64)]
-        self._mapped: mmap.mmap | None = None
 
     def close(self) -> None:
-        self._unmap()
         self._file.close()
 
     def extend(self, strings: Sequence[str]) -> None:
-        self._unmap()
         together = "".join(strings)
         if together.isascii():
             lengths = map(len, strings)
@@ -580,22 +577,11 @@ class _StringFile:
         if len(self._ends) > 1:
             self._ends = [np.concatenate(self._ends)]
         ends, wanted = self._ends[0], np.fromiter(indices, np.int64)
-        if self._mapped is None and self._size:
-            self._file.flush()
-            self._mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-        content = self._mapped or b""
-        strings = [
-            content[begin:end].decode()
-            for begin, end in zip(ends[wanted].tolist(), ends[wanted + 1].tolist(), strict=True)
-        ]
-        if self._mapped is not None and self._size > MAPPED_BYTES and hasattr(mmap, "MADV_DONTNEED"):
-            self._mapped.madvise(mmap.MADV_DONTNEED)
-        return strings
-
-    def _unmap(self) -> None:
-        if self._mapped is not None:
-            self._mapped.close()
-            self._mapped = None
+        ranges = zip(ends[wanted].tolist(), ends[wanted + 1].tolist(), strict=True)
+        self._file.flush()
+        # An empty file cannot be mapped.
+        with mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ) if self._size else nullcontext(b"") as content:
+            return [content[begin:end].decode() for begin, end in ranges]
 
 
 #: Number of documents that the store takes before it first searches for repeated ids.

@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from itertools import islice
 from multiprocessing.connection import wait
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -162,32 +163,25 @@ def sketch_in_processes(
     The processes write the hashes into the file of `scratch`; the batches contain only offsets in this file.
     """
     end = multiprocessing.get_context(method).Value("q", scratch.end)
-    work = _HashWriter(sketching, str(scratch.hashes_path), end)
+    work = partial(_write_hashes, sketching, str(scratch.hashes_path), end)
     try:
         yield from map_in_processes(documents, work, sketching.scheme, workers, method)
     finally:
         scratch.end = end.value
 
 
-@dataclass(slots=True)
-class _HashWriter:
-    """Sketches documents in a worker process, and writes their hashes into a file that all processes share.
+def _write_hashes(sketching: SketchMaker, path: str, end: Any, part: Iterable[Document]) -> Iterator[SketchBatch]:
+    """Sketch documents in a worker process, and write their hashes into a file that all processes share.
 
     `end` is the number of hashes in the file, in shared memory. Each process locks it to reserve a range of the file.
     """
-
-    sketching: SketchMaker
-    path: str
-    end: Any
-
-    def __call__(self, part: Iterable[Document]) -> Iterator[SketchBatch]:
-        with open(self.path, "r+b", buffering=0) as file:
-            for _, made in self.sketching.sketch(batches(part, AT_ONCE)):
-                with self.end.get_lock():
-                    offset = self.end.value
-                    self.end.value = offset + made.hashes.size
-                try:
-                    write_all(file.fileno(), made.hashes, offset)
-                except OSError as error:
-                    raise StoreError(f"what is put aside cannot be written: {error.strerror or error}") from None
-                yield replace(made, hashes=made.hashes[:0], offset=offset)
+    with open(path, "r+b", buffering=0) as file:
+        for _, made in sketching.sketch(batches(part, AT_ONCE)):
+            with end.get_lock():
+                offset = end.value
+                end.value = offset + made.hashes.size
+            try:
+                write_all(file.fileno(), made.hashes, offset)
+            except OSError as error:
+                raise StoreError(f"what is put aside cannot be written: {error.strerror or error}") from None
+            yield replace(made, hashes=made.hashes[:0], offset=offset)
