@@ -49,9 +49,11 @@ _MODULES = {
     "fingerprint": "fingerprint_and_simhash",
     "list": "status_list_delete_upgrade",
     "mcp": "serve_and_mcp",
+    "opensearch": "solr_and_opensearch",
     "search": "search_and_explain",
     "serve": "serve_and_mcp",
     "simhash": "fingerprint_and_simhash",
+    "solr": "solr_and_opensearch",
     "status": "status_list_delete_upgrade",
     "upgrade": "status_list_delete_upgrade",
 }
