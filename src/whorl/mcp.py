@@ -44,7 +44,7 @@ from whorl.operations import (
     options_of,
 )
 from whorl.output.checked_quotations import verification_values
-from whorl.output.compare_documents import Read, compare_texts, read_texts
+from whorl.output.compare_documents import Read, comparison_values, read_texts
 from whorl.output.duplicates import DescribedCluster, not_compared_lines
 from whorl.output.json_conversion import values as json_values
 from whorl.output.search import ExplainedQuery, make_measured_page
@@ -325,7 +325,8 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         for document_id, text in ((a_id, a_text), (b_id, b_text)):
             _require_one(document_id, text)
         a, b = read_texts(store, (a_id or None, a_text), (b_id or None, b_text))
-        return _with_page(compare_texts(store, a, b, options, texts="passages"), "passages", options)
+        comparison = store.compare("a", "b", options, source={"a": a.text, "b": b.text})
+        return _with_page(comparison_values(a, b, comparison), "passages", options)
 
     @_tool(server, reads, "hits")
     def search(query: str, text: str = "", *, options: SearchOperation) -> dict[str, Any]:
@@ -425,7 +426,10 @@ def _tool(
                 answer = function(**arguments)
                 return _paginate(answer, items, start, max_characters) if items else answer
 
-            return await _run_in_thread(call_and_paginate, _progress(context))
+            def report(step: str, done: int, total: int | None) -> None:
+                anyio.from_thread.run(context.report_progress, done, total, step)
+
+            return await _run_in_thread(call_and_paginate, report)
 
         extra = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=Context)]
         if items:
@@ -469,13 +473,6 @@ async def _run_in_thread(work: Callable[[], dict[str, Any]], reporter: Reporter)
             raise ToolError(f"{error!s:.{_ERROR_CHARACTERS}}") from error
         finally:
             request.cancel()
-
-
-def _progress(context: Context[Any, Any]) -> Reporter:
-    def report(step: str, done: int, total: int | None) -> None:
-        anyio.from_thread.run(context.report_progress, done, total, step)
-
-    return report
 
 
 def _paginate(answer: dict[str, Any], items: str, start: int, max_characters: int) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from whorl.model import Hit, Page
 from whorl.output.json_conversion import values
 from whorl.output.search import (
     ExplainedQuery,
-    HitsPage,
     describe_promise,
     make_measured_page,
     plan_lines,
@@ -176,20 +175,18 @@ def test_plans_without_sketches() -> None:
 PAGE = Page(7, (Hit("a", "A", 3.0), Hit("b", "", 2.5)), ("careful",), is_total_exact=False)
 
 
-def test_a_page_of_a_query() -> None:
+def test_a_page_of_hits() -> None:
     """
     Hits have shared tokens only if these were counted.
     """
-    answer = values(HitsPage("FINGERPRINT:a", PAGE))
-    assert answer == {
-        "query": "FINGERPRINT:a",
+    assert values(PAGE) == {
         "total": 7,
         "total_is_exact": False,
         "warnings": ["careful"],
         "hits": [{"id": "a", "name": "A", "score": 3.0}, {"id": "b", "name": "", "score": 2.5}],
     }
     counted = Page(1, (Hit("a", "A", 3.0, shared_tokens=0),), source_tokens=512)
-    assert values(HitsPage("x", counted))["hits"] == [{"id": "a", "name": "A", "score": 3.0, "shared_tokens": 0}]
+    assert values(counted)["hits"] == [{"id": "a", "name": "A", "score": 3.0, "shared_tokens": 0}]
 
 
 def test_a_page_with_shared_tokens_of_hits() -> None:

@@ -151,9 +151,8 @@ def _quote(reference: str) -> str:
 def _distribution_texts() -> Iterator[Document]:
     for distribution in distributions():
         name = distribution.metadata["Name"] or "unnamed"
-        files = [file for file in distribution.files or () if _is_about(file.name)]
-        for file in files[:10]:
-            yield from _files("distribution", [Path(str(file.locate()))], id_prefix=f"{name}/")
+        paths = [Path(str(file.locate())) for file in distribution.files or () if _is_about(file.name)]
+        yield from _files("distribution", paths[:10], id_prefix=f"{name}/")
 
 
 def _is_about(file_name: str) -> bool:

@@ -89,9 +89,8 @@ def show_page(query: str, prepared: PreparedQuery, options: SearchOperation, *, 
     )
     if as_json:
         from whorl.output.json_conversion import values
-        from whorl.output.search import HitsPage
 
-        click.echo(json_text(values(HitsPage(query, page))))
+        click.echo(json_text({"query": query, **values(page)}))
         return
     print_notes(page.warnings)
     if page.hits:

@@ -8,7 +8,6 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from whorl.fingerprint.compare_texts import Comparison, ResidualOverlap, Size
-from whorl.operations import CompareOperation
 from whorl.output.formatting import plural
 from whorl.output.json_conversion import values
 from whorl.request_context import timely
@@ -161,14 +160,6 @@ def read_texts(store: Store, *sides: tuple[str | None, str | None]) -> list[Read
         return Read.from_text(document_id, texts[reference], stored[document_id].name if document_id in stored else "")
 
     return [read(*side) for side in sides]
-
-
-def compare_texts(
-    store: Store, a: Read, b: Read, options: CompareOperation, *, texts: Literal["none", "passages", "whole"]
-) -> dict[str, Any]:
-    """Compare two texts under the scheme of a store; return JSON values."""
-    comparison = store.compare("a", "b", options, source={"a": a.text, "b": b.text})
-    return comparison_values(a, b, comparison, texts=texts)
 
 
 def comparison_values(

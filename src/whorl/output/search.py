@@ -142,16 +142,6 @@ def _look_ups(plan: SketchPlan) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class HitsPage:
-    """One page of the hits of a query."""
-
-    JSON_FIELDS: ClassVar[tuple[str, ...]] = ("query", "*page")
-
-    query: str
-    page: Page
-
-
-@dataclass(frozen=True, slots=True)
 class MeasuredHit:
     """A hit, and its overlap with the query's source, which is null unless the query has exactly one source."""
 

@@ -538,10 +538,8 @@ def write_file(store: str, names: FieldNames, *, dry_run: bool = False) -> str:
     (`_require_harmless`).
     """
     current, path = Settings.load(), Path(os.environ.get(CONFIG) or "whorl.toml")
-    secrets = [
-        about.variable for name, about in _settings_by_attribute().items() if name in _CREDENTIALS and about.variable
-    ]
-    secrets = [variable for variable in secrets if os.environ.get(variable)]
+    variables = [_settings_by_attribute()[name].variable for name in _CREDENTIALS]
+    secrets = [variable for variable in variables if variable and os.environ.get(variable)]
     if without_login(store) != store:
         secrets.append("the password of the address")
     is_named = current.store == store

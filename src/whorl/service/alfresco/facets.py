@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias
 
 from whorl.engine.protocol import (
     Facet,
@@ -366,7 +366,6 @@ def _dates(facet: FacetRange) -> Iterator[str]:
 
 #: A request to the store, and the tags of filters that do not apply to its counts.
 _Question: TypeAlias = tuple[FacetRequest, Sequence[str]]
-_AnswerType = TypeVar("_AnswerType", bound=Answer)
 _Json: TypeAlias = dict[str, Any]
 _OPEN = ("*", "MIN", "MAX")
 
@@ -421,13 +420,13 @@ class _RequestedFacets:
         for stats in self._outer_stats:
             yield FieldNumbers(stats.field), stats.exclude_filters
 
-    def context(self, answers: Iterable[Answer]) -> _Json:
+    def context(self, answers: Iterable[Any]) -> _Json:
         """Build the response's `context` from the answers: facet queries, fields, intervals, ranges and others."""
         remaining = iter(answers)
         context: _Json = {}
         facets = list[_Json]()
         is_generic = self._body.facet_format == "V2"
-        counts = [_next(remaining, int) for _ in self._body.facet_queries]
+        counts = [next(remaining) for _ in self._body.facet_queries]
         if is_generic or any(facet.group is not None for facet in self._body.facet_queries):
             facets += self._groups(counts)
         elif counts:
@@ -435,7 +434,7 @@ class _RequestedFacets:
                 {"label": facet.name, "filterQuery": facet.query, "count": count}
                 for facet, count in zip(self._body.facet_queries, counts, strict=True)
             ]
-        fields = [(facet, _next(remaining, tuple)) for facet in self._body.facet_fields.facets]
+        fields = [(facet, next(remaining)) for facet in self._body.facet_fields.facets]
         if is_generic:
             facets += [_facet("field", facet.name, map(_generic, buckets)) for facet, buckets in fields]
         elif fields:
@@ -454,9 +453,9 @@ class _RequestedFacets:
             _facet("range", facet.label or facet.field, [_range_bucket(facet, part, remaining) for part in parts])
             for facet, parts in self._ranges
         ]
-        facets += [self._pivot(pivot.keys, _next(remaining, tuple)) for pivot in self._body.pivots]
+        facets += [self._pivot(pivot.keys, next(remaining)) for pivot in self._body.pivots]
         facets += [
-            _facet("stats", stats.name, [{"metrics": _statistics(stats, _next(remaining, FieldStatistics))}])
+            _facet("stats", stats.name, [{"metrics": _statistics(stats, next(remaining))}])
             for stats in self._outer_stats
         ]
         return {**context, **({"facets": facets} if facets else {})}
@@ -500,7 +499,7 @@ def _interval_query(interval: Interval, interval_set: IntervalSet) -> str:
     return range_query(interval.field, low, high)
 
 
-def _interval_bucket(interval: Interval, interval_set: IntervalSet, answers: Iterator[Answer]) -> _Json:
+def _interval_bucket(interval: Interval, interval_set: IntervalSet, answers: Iterator[Any]) -> _Json:
     about = {
         "start": interval_set.start,
         "end": interval_set.end,
@@ -508,16 +507,16 @@ def _interval_bucket(interval: Interval, interval_set: IntervalSet, answers: Ite
         "endInclusive": interval_set.end_inclusive,
     }
     query = _interval_query(interval, interval_set)
-    return {**_bucket(interval_set.label or query, query, _next(answers, int)), "bucketInfo": about}
+    return {**_bucket(interval_set.label or query, query, next(answers)), "bucketInfo": about}
 
 
-def _range_bucket(facet: FacetRange, part: Step, answers: Iterator[Answer]) -> _Json:
+def _range_bucket(facet: FacetRange, part: Step, answers: Iterator[Any]) -> _Json:
     about: _Json = {}
     for name, end in (("start", part.low), ("end", part.high)):
         if end is not None:
             about |= {name: end.text, f"{name}Inclusive": end.is_inclusive}
     query = range_query(facet.field, part.low, part.high)
-    return {**_bucket(part.label, query, _next(answers, int)), "bucketInfo": about}
+    return {**_bucket(part.label, query, next(answers)), "bucketInfo": about}
 
 
 def _facet(kind: str, label: str | None, buckets: Iterable[_Json]) -> _Json:
@@ -557,7 +556,3 @@ def _statistics(stats: Stats, answer: FieldStatistics) -> list[_Json]:
 
 def _metric(name: str, value: object) -> _Json:
     return {"type": name, "value": {name: value}}
-
-
-def _next(answers: Iterator[Answer], kind: type[_AnswerType]) -> _AnswerType:
-    return cast(_AnswerType, next(answers))

@@ -39,9 +39,8 @@ class AlfrescoModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, values: Any) -> Any:
-        return (
-            {name: value for name, value in values.items() if value is not None} if isinstance(values, dict) else values
-        )
+        is_object = isinstance(values, dict)
+        return {name: value for name, value in values.items() if value is not None} if is_object else values
 
     @field_validator("*", mode="before")
     @classmethod
@@ -61,17 +60,13 @@ def _contains_type(annotation: Any, *types: type) -> bool:
 
 
 def _complete(schema: dict[str, Any], cls: type[AlfrescoModel]) -> None:
-    required = schema.get("required", ())
+    required, null = schema.get("required", ()), {"type": "null"}
     schema["properties"] = {
-        name: part if name in required or _may_be_null(part) else {"anyOf": [part, {"type": "null"}]}
+        name: part if name in required or null in part.get("anyOf", ()) else {"anyOf": [part, null]}
         for name, part in schema["properties"].items()
     }
     if cls.example is not None:
         schema["examples"] = [cls.example]
-
-
-def _may_be_null(part: dict[str, Any]) -> bool:
-    return {"type": "null"} in part.get("anyOf", ())
 
 
 def wrap_in_list(value: Any) -> Any:
@@ -451,16 +446,13 @@ class SearchRequest(AlfrescoModel):
 
     @model_validator(mode="after")
     def _labels_are_unique(self) -> Self:
-        labels = [facet.name for facet in self.facet_queries]
-        names = [template.name.lower() for template in self.templates]
-        fields, stats = [facet.name for facet in self.facet_fields.facets], [facet.name for facet in self.stats]
-        for kind, names_given in (
-            ("facet queries of one label", labels),
-            ("templates of one name", names),
-            ("facet fields of one label", fields),
-            ("stats of one label", stats),
+        for kind, names in (
+            ("facet queries of one label", [facet.name for facet in self.facet_queries]),
+            ("templates of one name", [template.name.lower() for template in self.templates]),
+            ("facet fields of one label", [facet.name for facet in self.facet_fields.facets]),
+            ("stats of one label", [stats.name for stats in self.stats]),
         ):
-            twice = next((name for name in names_given if names_given.count(name) > 1), None)
+            twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
                 raise ValueError(f"there are two {kind}, {twice!r:.60}")
         return self
@@ -500,18 +492,15 @@ def markings(highlight: Highlight) -> dict[str, Marking]:
     """Return the options of each field to highlight; if the request names no field, of cm:name and cm:content."""
 
     def marking(field: HighlightField) -> Marking:
-        own = {name: getattr(field, name) for name in HighlightField.model_fields}
-        values = {
-            name: getattr(highlight, name) if own.get(name) is None else own[name] for name in Highlight.model_fields
-        }
+        own = highlight.model_copy(update=field.model_dump(exclude={"field"}, exclude_none=True))
         return Marking(
-            values["prefix"],
-            values["postfix"],
-            values["snippet_count"],
-            values["fragment_size"],
-            values["merge_contiguous"],
-            values["max_analyzed_chars"],
-            values["use_phrase_highlighter"],
+            own.prefix,
+            own.postfix,
+            own.snippet_count,
+            own.fragment_size,
+            own.merge_contiguous,
+            own.max_analyzed_chars,
+            own.use_phrase_highlighter,
         )
 
     fields = highlight.fields or [HighlightField(field=name) for name in ("cm:name", "cm:content")]

@@ -4,7 +4,6 @@ import { amend } from "./address.js";
 import { addFiles, watchAdding } from "./adding.js";
 import { forget } from "./deleting.js";
 import { byId, element, fill, offerMore, onFiles, renew, settled, warn } from "./dom.js";
-import { dateOf } from "./dates.js";
 import { counted, sizeOf, whole } from "./format.js";
 import { connectOwn } from "./incoming.js";
 import { attempt, showProblem } from "./problem.js";
@@ -12,6 +11,9 @@ import { about, compareLink, documentLink, documentsNamed, nameOf, sourcesLink }
 
 const ROWS = 50, MOST = 1000;
 const PAUSE = 150;
+const ISO = /^\d{4}-\d{2}-\d{2}(?:T|$)/;
+/** Parts of names of date properties, the preferred first. */
+const DATED = ["modif", "updat", "changed", "date", "publish", "creat"];
 let listed = null, going = null, count = 0;
 
 export function start() {
@@ -106,4 +108,15 @@ function row(document_, isReadOnly) {
       isReadOnly ? null : element("button.plain", { type: "button", "aria-label": `Delete ${label}`, onclick: () => forget(document_) }, "Delete"),
     ),
   );
+}
+
+/** Return a document's date as stored, preferably the date of its last change; null if it has no date. */
+function dateOf(properties) {
+  const dated = Object.entries(properties).filter(([, values]) => ISO.test(String(values[0] ?? "")));
+  const rank = ([name]) => {
+    const at = DATED.findIndex((part) => name.toLowerCase().includes(part));
+    return at < 0 ? DATED.length : at;
+  };
+  const [best] = dated.sort((a, b) => rank(a) - rank(b));
+  return best ? String(best[1][0]) : null;
 }

@@ -14,7 +14,7 @@ from whorl.output.compare_documents import (
     ComparedTexts,
     DocumentPassages,
     Read,
-    compare_texts,
+    comparison_values,
     document_passages,
     read_texts,
 )
@@ -149,8 +149,7 @@ def similar_routes(store: Store) -> APIRouter:
         attribution = store.sources(request.id or SOURCE, options, source=request.text)
         read = Read.from_text(request.id, attribution.content, request.name)
         if request.format == "html":
-            headers = {"Content-Disposition": 'attachment; filename="sources.html"'}
-            return Response(report(read, attribution), media_type="text/html; charset=utf-8", headers=headers)
+            return _html_file(report(read, attribution), "sources.html")
         return Json(sources_values(read, attribution, texts=request.texts))
 
     @router.post("/compare", response_model=response_type(ComparedTexts))
@@ -160,7 +159,9 @@ def similar_routes(store: Store) -> APIRouter:
         Places are half-open ranges of characters as Python counts them: Unicode code points, from 0.
         """
         a, b = read_texts(store, (request.a.id, request.a.text), (request.b.id, request.b.text))
-        return Json(compare_texts(store, a, b, options_in(request, CompareOperation), texts=request.texts))
+        source = {"a": a.text, "b": b.text}
+        comparison = store.compare("a", "b", options_in(request, CompareOperation), source=source)
+        return Json(comparison_values(a, b, comparison, texts=request.texts))
 
     @router.post("/passages", summary="The longest passage of each hit", response_model=response_type(PassagesAnswer))
     def passages(request: PassagesRequest) -> Json:
@@ -191,9 +192,12 @@ def similar_routes(store: Store) -> APIRouter:
             verification = store.verify(reference, options_in(request, VerifyOperation), source=request.text)
         read = Read.from_text(request.id, verification.text, request.name)
         if request.format == "html":
-            headers = {"Content-Disposition": 'attachment; filename="quotations.html"'}
-            page = quotations_report(read, verification)
-            return Response(page, media_type="text/html; charset=utf-8", headers=headers)
+            return _html_file(quotations_report(read, verification), "quotations.html")
         return Json(verification_values(read, verification))
 
     return router
+
+
+def _html_file(page: str, name: str) -> Response:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(page, media_type="text/html; charset=utf-8", headers=headers)
