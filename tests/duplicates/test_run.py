@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,8 @@ def test_a_stopped_run_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         duplicates_among(stopping(), DuplicatesOptions(pair_options, state=tmp_path / "state", workers=1)),
     ):
         raise AssertionError("nothing stopped it")
-    with PersistentSketchStore(tmp_path / "state", "files, under minhash1-icu74-w5-b512", FILES_SCHEME) as store:
+    origin = "files, under minhash1-icu74-w5-b512"
+    with closing(PersistentSketchStore(tmp_path / "state", origin, FILES_SCHEME)) as store:
         count = store.count()
     assert 512 <= count < 1_400
     with duplicates_among(many, DuplicatesOptions(pair_options, state=tmp_path / "state")) as duplicates:

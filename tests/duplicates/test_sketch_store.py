@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import numpy as np
@@ -35,8 +36,8 @@ def entry(document_id: str, *numbers: int, worth: float | None = None, date: flo
     return SketchEntry(document_id, sketch_digest(made), made, f"the {document_id}", worth, date)
 
 
-def opened(path: Path, origin: str = "files") -> PersistentSketchStore:
-    return PersistentSketchStore(path, origin, SCHEME)
+def opened(path: Path, origin: str = "files") -> AbstractContextManager[PersistentSketchStore]:
+    return closing(PersistentSketchStore(path, origin, SCHEME))
 
 
 def held(store: PersistentSketchStore) -> dict[str, Sketch]:
@@ -204,7 +205,7 @@ def test_the_last_document_of_a_repeated_id_is_stored(tmp_path: Path, monkeypatc
     The last document of an id counts, and repeated ids are reported once each, also if hashes of ids collide.
     """
     monkeypatch.setattr("whorl.duplicates.sketch_store.hash", len, raising=False)
-    with TemporarySketchStore(tmp_path, COMPLETE) as store:
+    with closing(TemporarySketchStore(tmp_path, COMPLETE)) as store:
         assert store.put([text_entry("aa", "one", 1.0), text_entry("ab", "two"), text_entry("aa", "three four")]) == []
         assert store.repeated_ids() == ["aa"]
         store.mark_as_reference()
@@ -224,7 +225,7 @@ def test_an_empty_store(tmp_path: Path) -> None:
     """
     An empty store has no documents and no hashes.
     """
-    with TemporarySketchStore(tmp_path, COMPLETE) as store:
+    with closing(TemporarySketchStore(tmp_path, COMPLETE)) as store:
         assert len(store.read_sketches().sketches) == 0
         assert store.repeated_ids() == []
 
@@ -244,7 +245,7 @@ def test_pages_of_a_large_file_are_released(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr("whorl.duplicates.sketch_arrays._READAHEAD_BYTES", with_a_page)
         monkeypatch.setattr("whorl.duplicates.sketch_arrays._LEAST_COPIED", 300)
         monkeypatch.setattr("whorl.duplicates.sketch_arrays._MOST_COPIED", 300)
-        with TemporarySketchStore(tmp_path, COMPLETE) as store:
+        with closing(TemporarySketchStore(tmp_path, COMPLETE)) as store:
             store.put([text_entry(document.id, document.text) for document in documents])
             sketches = store.read_sketches().sketches
             a, b = np.array([7, 3, 3, 39, 0]), np.array([0, 7, 3, 2, 1])

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -83,7 +83,7 @@ def passages_among(
         # Ignore errors when deleting the folder: Windows cannot delete a mapped file before the process ends.
         temporary = tempfile.TemporaryDirectory(prefix="whorl-passages-", ignore_cleanup_errors=True)
         folder = Path(opened.enter_context(temporary))
-        store = opened.enter_context(TemporarySketchStore(folder, FILES_SCHEME))
+        store = opened.enter_context(closing(TemporarySketchStore(folder, FILES_SCHEME)))
         load_documents(store, reference, reading, options.workers, on_repeated)
         store.mark_as_reference()
         load_documents(store, documents, reading, options.workers, on_repeated)

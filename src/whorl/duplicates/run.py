@@ -6,7 +6,7 @@ import hashlib
 import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -239,10 +239,10 @@ def _require_fields(engine: Engine, names: Mapping[str, str], sought: Mapping[st
 
 def _store(opened: ExitStack, folder: Path | None, origin: str, scheme: SketchScheme) -> SketchStore:
     if folder is not None:
-        return opened.enter_context(PersistentSketchStore(folder, origin, scheme))
+        return opened.enter_context(closing(PersistentSketchStore(folder, origin, scheme)))
     # Ignore errors when deleting the folder: Windows cannot delete a mapped file before the process ends.
     temporary = tempfile.TemporaryDirectory(prefix="whorl-duplicates-", ignore_cleanup_errors=True)
-    return opened.enter_context(TemporarySketchStore(Path(opened.enter_context(temporary)), scheme))
+    return opened.enter_context(closing(TemporarySketchStore(Path(opened.enter_context(temporary)), scheme)))
 
 
 def load_documents(

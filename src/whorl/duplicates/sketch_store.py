@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -45,9 +45,9 @@ _TABLES = """
     CREATE INDEX pair_by_b ON pair (b)
 """
 _CHUNK, _ROWS_AT_ONCE, _BYTES_AT_ONCE = 500, 50_000, 1 << 22
-#: Values of the column `is_paired`: never compared; compared with all other documents that have this value or the last;
-#: to be compared again, because a deletion or other options have made the document's pairs incomplete; compared, but
-#: still new, because the run has not written its results yet.
+#: Values of the column `is_paired`. `_NEW`: never compared. `_PAIRED`: compared with all other documents that are
+#: `_PAIRED` or `_PAIRED_AND_NEW`. `_TO_PAIR_AGAIN`: a deletion or other options have made the document's pairs
+#: incomplete. `_PAIRED_AND_NEW`: compared, but still new, because the run has not written its results yet.
 _NEW, _PAIRED, _TO_PAIR_AGAIN, _PAIRED_AND_NEW = 0, 1, 2, 3
 #: The value of a document whose pairs become incomplete.
 _INCOMPLETE = (
@@ -185,12 +185,6 @@ class PersistentSketchStore:
     def close(self) -> None:
         os.close(self._file)
         self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # Documents.
 
@@ -439,12 +433,6 @@ class TemporarySketchStore:
         os.close(self._file)
         self._ids.close()
         self._names.close()
-
-    def __enter__(self) -> TemporarySketchStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def add(self, batch: SketchBatch) -> list[str]:
         offset = batch.offset

@@ -282,9 +282,10 @@ def _fast(texts: Sequence[str], parts: Parts, one: Kernel) -> list[Hashed]:
         # Copy each part, because a slice would keep the hashes of all texts in memory.
         split = [own.copy() for own in _split(together, sizes)]
         return list(map(Hashed, repeat(_NO_MINIMA), split, words or repeat(_NO_WORDS)))
-    rows, hashes, words = one.many_hashed(texts, with_words=bool(parts & Parts.WORDS))
+    rows, hashes = one.many_hashed(texts)
     minima = [row.copy() if own.size else _NO_MINIMA for row, own in zip(rows, hashes, strict=True)]
-    return list(map(Hashed, minima, hashes, words))
+    joined = one.distinct_hashes(texts, with_words=True)[2] if parts & Parts.WORDS else repeat(_NO_WORDS)
+    return list(map(Hashed, minima, hashes, joined))
 
 
 class _Amount:

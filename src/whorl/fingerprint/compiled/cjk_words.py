@@ -22,6 +22,7 @@ from whorl.fingerprint.words.dictionary import (
     KATAKANA_LIMIT,
     LONGEST_WORD,
     UNKNOWN_COST,
+    is_katakana,
 )
 
 _COSTS = np.array(KATAKANA_COSTS, np.int64)
@@ -32,7 +33,7 @@ _UNKNOWN = -2
 PAIR_BITS = 15
 
 
-def nothing_known() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+def make_caches() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Allocate empty caches of dictionary look-ups.
 
     The dictionary is a trie of UTF-16 units. For each first unit of a word, the first cache has the result of
@@ -165,9 +166,7 @@ def _reach_by_words(
     return single >= 0
 
 
-@inlined
-def _is_katakana(code: int) -> Any:
-    return (0x30A1 <= code <= 0x30FE and code != 0x30FB) or 0xFF66 <= code <= 0xFF9F
+_is_katakana = inlined(is_katakana)
 
 
 @loop

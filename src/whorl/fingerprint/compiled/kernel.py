@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
-from itertools import accumulate, count, pairwise, repeat
+from itertools import accumulate, count, pairwise
 from threading import Event, RLock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,7 +32,7 @@ import numpy.typing as npt
 from whorl.arrays_and_batches import sort_distinct, spread
 from whorl.errors import ParameterError
 from whorl.fingerprint.compiled.unicode_tables import PADDING, tables_for_loops
-from whorl.fingerprint.shingling import JoinedWords, Scheme, hash_of_number, java_utf16, join
+from whorl.fingerprint.shingling import JoinedWords, Scheme, hash_of_number, java_utf16
 from whorl.fingerprint.words import tokenizer
 from whorl.request_context import require_time
 
@@ -75,7 +75,7 @@ class Work(NamedTuple):
         at: Numbers of units, words and slow segments written so far.
         ends, counts: Ends of the words in slow segments, and number of words of each segment, from `cjk_words.divide`.
         cost, before: Cost of the cheapest segmentation up to each position of a span, and the start of its last word.
-        known: Caches of dictionary look-ups, from `nothing_known`.
+        known: Caches of dictionary look-ups, from `make_caches`.
     """
 
     words: npt.NDArray[np.uint16]
@@ -125,7 +125,7 @@ class Kernel:
             counts=np.empty(units, np.int32),
             cost=np.empty(tokenizer.BUFFER_UNITS + 1, np.int64),
             before=np.empty(tokenizer.BUFFER_UNITS + 1, np.int32),
-            known=self._loops.cjk_words.nothing_known(),
+            known=self._loops.cjk_words.make_caches(),
         )
         self._scratch = self._loops.hashes.make_scratch()
         bucket_size = -(-(1 << 32) // scheme.bucket_count)
@@ -181,36 +181,24 @@ class Kernel:
         self._loops.hashes.rotate(minima, filled)
         return minima, counts
 
-    def many_hashed(
-        self, texts: Sequence[str], *, with_words: bool = False
-    ) -> tuple[npt.NDArray[np.uint64], list[npt.NDArray[np.uint64]], list[JoinedWords]]:
-        """Return the bucket minima and the shingle hashes of each text; if `with_words` is true, also its words.
-
-        Hashes are ascending and distinct.
-        """
+    def many_hashed(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.uint64], list[npt.NDArray[np.uint64]]]:
+        """Return the bucket minima of texts, and the hashes of each text's shingles, ascending and distinct."""
         minima, filled = self._empty_arrays(len(texts))
         hashes: list[npt.NDArray[np.uint64]] = []
-        texts_words: list[JoinedWords] = []
-        # Results of the current text.
+        # Hashes so far of the current text.
         parts: list[npt.NDArray[np.uint64]] = []
-        nothing, overlap = join([]), 0
-        read = nothing
         for window, words, starts, before in self._scan_windows(texts):
-            own_words = _split_words(words, starts, before, overlap) if with_words else repeat(nothing)
-            for number, words_of_text in zip(range(window.texts), own_words, strict=False):
+            for number in range(window.texts):
                 own, row = before[number : number + 2], slice(len(hashes), len(hashes) + 1)
                 highs = np.empty(self._loops.hashes.padded_size(int(own[1] - own[0])), np.uint64)
                 numbers = minima[row], filled[row], highs, np.zeros(1, np.int64)
                 count = self._loops.hashes.reduce(words, starts, own, *self._hashing, *numbers, self._scratch)
                 parts.append(highs[:count])
-                read = read.append(words_of_text)
                 if window.finished:
                     hashes.append(sort_distinct(parts))
-                    texts_words.append(read)
-                    parts, read = [], nothing
-            overlap = 0 if window.finished else min(int(own[1] - own[0]), self.scheme.shingle_size - 1)
+                    parts = []
         self._loops.hashes.rotate(minima, filled)
-        return minima, hashes, texts_words
+        return minima, hashes
 
     def distinct_hashes(
         self, texts: Sequence[str], *, with_words: bool = False
@@ -223,7 +211,7 @@ class Kernel:
         hashes: list[npt.NDArray[np.uint64]] = [_NOTHING]
         texts_words: list[JoinedWords] = []
         sizes = np.zeros(len(texts), np.int64)
-        # Hashes so far of a text that does not fit into one window.
+        # Hashes and words so far of a text that does not fit into one window.
         parts: list[npt.NDArray[np.uint64]] = []
         read: list[JoinedWords] = []
         first = overlap = 0
@@ -592,8 +580,8 @@ def give_back(one: Kernel) -> None:
 def count_search(scheme: Scheme, weight: int = 1) -> None:
     """Count a search. After every `WORTH_LOADING` searches, load the loops in a thread if they are not loaded.
 
-    If the compiled code cannot be stored, do not load the loops: compiling would take longer than it saves. `weight` is
-    the number of similarity searches that this search counts as, judged by the time that the loops would save.
+    If the compiled code cannot be stored, do not load the loops: compiling would take longer than it saves. A search
+    counts `weight` times: the loops would save as much time in the search as in `weight` similarity searches.
     """
     is_due = 0 in [next(_searches) % WORTH_LOADING for _ in range(weight)]
     if is_due and is_available() and not is_loaded():

@@ -217,19 +217,16 @@ class Segmenter:
         return growth
 
     def words(self, buffer: str) -> Iterator[str]:
-        if buffer.isascii():  # one run, of script Latin or Common
-            return self.default.words(buffer)
-        runs = self.tables.script_runs(buffer)
-        return chain.from_iterable(
-            (self.cjk if script == JAPANESE else self.default).words(buffer[start:end]) for start, end, script in runs
-        )
+        return chain.from_iterable(chunks.words(buffer[start:end]) for start, end, chunks in self._runs(buffer))
 
     def place_words(self, buffer: str, offset: int, placed: _Placed) -> None:
-        if buffer.isascii():
-            self.default.place_words(buffer, offset, placed)
-            return
-        for start, end, script in self.tables.script_runs(buffer):
-            (self.cjk if script == JAPANESE else self.default).place_words(buffer[start:end], offset + start, placed)
+        for start, end, chunks in self._runs(buffer):
+            chunks.place_words(buffer[start:end], offset + start, placed)
+
+    def _runs(self, buffer: str) -> Iterator[tuple[int, int, _Chunks]]:
+        # ASCII text is one run, of script Latin or Common.
+        runs = [(0, len(buffer), 0)] if buffer.isascii() else self.tables.script_runs(buffer)
+        return ((start, end, self.cjk if script == JAPANESE else self.default) for start, end, script in runs)
 
 
 class _ChunkPatterns:

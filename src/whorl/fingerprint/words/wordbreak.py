@@ -133,6 +133,21 @@ class StateMachine:
         return masks[0][first_plane], masks[1][first_plane]
 
 
+def _code_point_values(name: str) -> cached_property[NDArray[np.uint8]]:
+    """Return a property: the table of this name, with one value for each code point."""
+    return cached_property(lambda tables: tables._spread(name))
+
+
+def _mapping(name: str) -> cached_property[dict[int, str]]:
+    """Return a property: the table of this name, which maps code points to texts."""
+
+    def read(tables: WordBreakTables) -> dict[int, str]:
+        arrays = tables._arrays(name)
+        return dict(zip(arrays["keys"].tolist(), arrays["values"].tobytes().decode().split("\n"), strict=True))
+
+    return cached_property(read)
+
+
 class WordBreakTables:
     """Character data of one Lucene release.
 
@@ -173,29 +188,12 @@ class WordBreakTables:
     def cjk(self) -> StateMachine:
         return StateMachine(self._arrays("cjk"))
 
-    @cached_property
-    def script(self) -> NDArray[np.uint8]:
-        return self._spread("script")
-
-    @cached_property
-    def mark(self) -> NDArray[np.uint8]:
-        return self._spread("mark")
+    script, mark, emoji, engine, role = map(_code_point_values, ("script", "mark", "emoji", "engine", "role"))
+    fold, decompositions, nfkc = map(_mapping, ("fold", "decompose", "nfkc"))
 
     @cached_property
     def joins(self) -> frozenset[int]:
         return frozenset(c << 8 | script for c, script in self._array("joins").tolist())
-
-    @cached_property
-    def emoji(self) -> NDArray[np.uint8]:
-        return self._spread("emoji")
-
-    @cached_property
-    def fold(self) -> dict[int, str]:
-        return self._mapping("fold")
-
-    @cached_property
-    def decompositions(self) -> dict[int, str]:
-        return self._mapping("decompose")
 
     @cached_property
     def compositions(self) -> dict[tuple[str, str], str]:
@@ -209,18 +207,6 @@ class WordBreakTables:
     @cached_property
     def joint(self) -> frozenset[str]:
         return frozenset(map(chr, np.flatnonzero(self._spread("joint"))))
-
-    @cached_property
-    def engine(self) -> NDArray[np.uint8]:
-        return self._spread("engine")
-
-    @cached_property
-    def role(self) -> NDArray[np.uint8]:
-        return self._spread("role")
-
-    @cached_property
-    def nfkc(self) -> dict[int, str]:
-        return self._mapping("nfkc")
 
     @cached_property
     def nfkc_joint(self) -> frozenset[str]:
@@ -265,11 +251,6 @@ class WordBreakTables:
     def _spread(self, name: str) -> NDArray[np.uint8]:
         arrays = self._arrays(name)
         return spread(arrays["starts"], arrays["values"])
-
-    def _mapping(self, name: str) -> dict[int, str]:
-        arrays = self._arrays(name)
-        values = arrays["values"].tobytes().decode().split("\n")
-        return dict(zip(arrays["keys"].tolist(), values, strict=True))
 
 
 @cache
