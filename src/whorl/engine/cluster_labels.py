@@ -58,8 +58,7 @@ def cluster_labels(
     documents: Mapping[str, Mapping[str, PropertyValue | Sequence[PropertyValue]]],
 ) -> dict[str, ClusterLabel]:
     """Return the cluster labels in the properties of documents, by id; omit documents without a label."""
-    labels = {document_id: cluster_label(properties) for document_id, properties in documents.items()}
-    return {document_id: label for document_id, label in labels.items() if label is not None}
+    return {own: label for own, properties in documents.items() if (label := cluster_label(properties)) is not None}
 
 
 def with_cluster_label(document: Document, label: ClusterLabel | None) -> Document:

@@ -19,9 +19,7 @@ class FieldNames:
     Args:
         minhash: Field of the MinHash tokens; in an OpenSearch index, used only if the cluster fills it.
         content: Field of the text for the tokens. In an OpenSearch index, `a.b` is the member b of the object a.
-        name: Field of the documents' display names.
-        dbid: Field of Alfresco's node numbers.
-        noderef: Field of Alfresco's node references.
+        dbid, noderef: Fields of Alfresco's node numbers and node references.
     """
 
     minhash: str = "MINHASH"
@@ -83,11 +81,7 @@ def likely_name(names: FieldNames, exists: Callable[[str], object]) -> str | Non
 def init_command(command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None) -> str:
     """Return the `init` command with an option for each field that differs from the configured field.
 
-    Args:
-        command: The command without options for fields.
-        texts: Fields with texts, from most to least text.
-        names: Configured names.
-        likely: Result of `likely_name`.
+    `texts` has the fields with texts, from most to least text, and `likely` is the result of `likely_name`.
     """
     # Choose the likely name field as the text field only if no other field has texts.
     content = text_elsewhere(texts, replace(names, name=likely or names.name)) or text_elsewhere(texts, names)

@@ -141,9 +141,6 @@ def encode_sortable(kind: Kind, value: Value) -> str:
 def decode_sortable(kind: Kind, spelled: str) -> Value:
     """Decode a value of `encode_sortable`; a shortened text stays shortened.
 
-    Raises:
-        ValueError: The text does not encode a value of this kind.
-
     >>> decode_sortable(Kind.FLOAT, encode_sortable(Kind.FLOAT, -2.5))
     -2.5
     """

@@ -352,7 +352,7 @@ class Engine(Protocol):
         """
 
     def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
-        """Return the ids of documents with any of the phrases (normalized words); None if it cannot look them up."""
+        """Return the ids of documents with any of the phrases (normalized words); None if the engine has no phrases."""
         return None
 
     def find_known_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[tuple[str, ...]] | None:
@@ -401,7 +401,7 @@ class Engine(Protocol):
         """Return the signature that a text would have in this store."""
 
     def fields(self, *, latest: bool = False) -> Fields:
-        """Return the fields of the searchable documents, some seconds old; with `latest`, at most one second."""
+        """Return the searchable documents' fields. They may be some seconds old; with `latest`, at most one second."""
 
     def documents(self, ids: Collection[str]) -> Mapping[str, Stored]:
         """Return the stored names and properties of documents by id; omit missing documents."""

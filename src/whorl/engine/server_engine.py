@@ -1,13 +1,13 @@
-"""What the engines for Solr and OpenSearch share: connections, retries, caches, commits and Lucene's limits on queries.
+"""Base of the engines for Solr and OpenSearch (`ServerEngine`), and the code that they share.
 
-The HTTP client is urllib3's connection pools with whorl's deadlines, error messages and retries. Threads can share one
+This is the code for connections, retries, caches, commits, look-ups of passages, and Lucene's limits on queries. The
+HTTP client is urllib3's connection pools with whorl's deadlines, error messages and retries. Threads can share one
 client.
 """
 
 from __future__ import annotations
 
 import io
-import itertools
 import json
 import math
 import os
@@ -283,7 +283,9 @@ def with_retries(send: Callable[[], _Result], retries: int) -> _Result:
     `send` sends the request once; it raises EngineUnavailableError with `is_temporary` after a temporary failure.
     """
     noted = trace()
-    for repetition in itertools.count(1):
+    repetition = 0
+    while True:
+        repetition += 1
         began = time.monotonic()
         noted.engine_requests += 1
         try:
@@ -296,7 +298,6 @@ def with_retries(send: Callable[[], _Result], retries: int) -> _Result:
             noted.engine_seconds += time.monotonic() - began
         noted.engine_retries += 1
         time.sleep(pause)
-    raise AssertionError("counting ends")
 
 
 def retry_pause(repetition: int) -> float:
@@ -512,7 +513,7 @@ class ServerEngine(Engine):
         return scheme
 
     def passage_counts(self, numbers: Sequence[int]) -> Sequence[int]:
-        terms = passage_hash_terms(tuple(numbers), self._scheme_of_passages)
+        terms = passage_hash_terms(numbers, self._scheme_of_passages)
         return [count for batch in batches(terms, _COUNTED_AT_ONCE) for count in self._count_terms(batch)]
 
     def passage_holders(
@@ -521,7 +522,7 @@ class ServerEngine(Engine):
         scheme = self._scheme_of_passages
 
         def ask(numbers: Sequence[int], ids: Sequence[str] | None, rows: int) -> Holders:
-            terms = passage_hash_terms(tuple(numbers), scheme)
+            terms = passage_hash_terms(numbers, scheme)
             return self._holders(holders_plan(numbers, scheme, ids, left_out), terms, rows)
 
         return look_up_holders(counts, most, among, ask)
@@ -563,15 +564,8 @@ def fingerprints_to_move(
     The largest clauses move first, until the other clauses fit Lucene's limit. A moved clause becomes a function that
     adds to the score: `query($part0,0)` in Solr, a function of `function_score` in OpenSearch.
 
-    Args:
-        count: Returns the maximum number of leaf clauses of a node.
-        count_apart: Number of leaf clauses of a moved node.
-
-    Returns:
-        `id()` of the nodes that move.
-
-    Raises:
-        ParameterError: The query has too many clauses even after the move.
+    `count` returns the maximum number of leaf clauses of a node, and `count_apart` is their number in a moved node. The
+    result has the `id()` of the nodes that move. If there are too many clauses even then, raise ParameterError.
     """
     nodes = list(leaves(root))
     total, moved = sum(map(count, nodes)), set[int]()

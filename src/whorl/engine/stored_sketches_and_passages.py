@@ -75,5 +75,5 @@ def passage_terms(text: str, words: JoinedWords, scheme: Scheme, passage_scheme:
     return [passage_scheme.name, *encode_tokens(numbers, passage_scheme.bits)]
 
 
-def passage_hash_terms(numbers: tuple[int, ...], scheme: PassageScheme) -> list[str]:
+def passage_hash_terms(numbers: Sequence[int], scheme: PassageScheme) -> list[str]:
     return list(encode_tokens(np.array(numbers, np.uint64), scheme.bits))

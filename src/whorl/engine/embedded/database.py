@@ -117,7 +117,7 @@ class _Remembered(NamedTuple):
 
 
 class SketchedDocument(NamedTuple):
-    """A stored document with its sketch, to compare with a source."""
+    """A stored document with its sketch."""
 
     number: int
     id: str
@@ -145,10 +145,6 @@ class Records:
         path: The file; created if it is missing or empty.
         wait_seconds: Maximum time to wait for the locks of other processes.
         is_read_only: Whether to open the file for reading only; then the folder is not written either.
-
-    Raises:
-        StoreError: The file has another type or format, or is not usable.
-        SchemeMismatchError: The file has another scheme.
     """
 
     def __init__(
@@ -377,7 +373,7 @@ class Records:
         return known
 
     def _predecessors(self, ids: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of existing documents, which the caller replaces or deletes; subtract their fields."""
+        """Return the numbers of existing documents by id, and subtract their fields from the counts of the fields."""
         numbers = {}
         for chunk in batches(ids, _CHUNK):
             marks = ", ".join("?" * len(chunk))
@@ -419,13 +415,9 @@ class Records:
         # Journal numbers have no gaps. If entries are missing, the index is older or newer than the journal.
         return changed if number + len(rows) == self.last_change() else None
 
-    def documents(self, ids: Iterable[str]) -> Iterator[NumberedDocument]:
-        for document_id in ids:
-            yield from self._read_documents("id = ?", document_id)
-
-    def documents_by_number(self, numbers: Iterable[int]) -> Iterator[NumberedDocument]:
-        for number in numbers:
-            yield from self._read_documents("number = ?", number)
+    def documents(self, values: Iterable[int] | Iterable[str], key: _Key = "id") -> Iterator[NumberedDocument]:
+        for value in values:
+            yield from self._read_documents(f"{key} = ?", value)
 
     def all_documents(self) -> Iterator[NumberedDocument]:
         number = -1
@@ -446,7 +438,6 @@ class Records:
                 yield NumberedDocument(number, known.document(), passages)
 
     def _decode_head(self, number: int, document_id: str, head: object) -> Head:
-        """Decode the head of a document from a database row."""
         raw = self._decompress(_label("head", number, document_id), head)
         # The JSON contains no line break.
         own, is_short, text = raw.partition("\n")
@@ -500,7 +491,6 @@ class Records:
         return self._fields[1]
 
     def ids(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the ids of existing documents by number."""
         known = self._remember(numbers).ids
         missing = [number for number in numbers if number not in known]
         known.update((number, document_id) for number, document_id, _ in self._select("NULL", "number", missing))

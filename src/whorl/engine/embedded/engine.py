@@ -169,20 +169,15 @@ class EmbeddedEngine(Engine):
                 keeps_texts,
             )
             self._index_folder = folder
-            self._index = InvertedIndex(
-                folder / INDEX, self._index_name, self._preparation.token_bits, self._merging_ended
-            )
+            passage_scheme = self._preparation.passage_scheme
+            # An existing index with another name is rebuilt.
+            name = f"{self._records.store}{f' {passage_scheme.name} {_PASSAGE_LAYOUT}' if passage_scheme else ''}"
+            self._index = InvertedIndex(folder / INDEX, name, self._preparation.token_bits, self._merging_ended)
             opened.callback(self._index.close)
             self._runner = PlanRunner(self._records, self._index, scheme.profile, self._preparation.words)
             self._lag = IndexLag(self._records, self._index, self._catch_up)
             self._apply_leftovers()
             self._opened = opened.pop_all()
-
-    @property
-    def _index_name(self) -> str:
-        """Name of the index: the store's id, passage scheme and layout. An index with another name is rebuilt."""
-        scheme = self._preparation.passage_scheme
-        return f"{self._records.store} {scheme.name} {_PASSAGE_LAYOUT}" if scheme else self._records.store
 
     @property
     def scheme(self) -> Scheme:
@@ -218,7 +213,7 @@ class EmbeddedEngine(Engine):
         if self._is_read_only:
             raise StoreError(self._not_writable())
         self._acquire_lock()
-        # The name of the index depends on its tokens, so the index is rebuilt.
+        # The name of the index depends on its tokens, so a change of the option rebuilds it.
         with self._records.writing():
             self._records.set_option(option, value)
 
@@ -380,7 +375,7 @@ class EmbeddedEngine(Engine):
             # Delete the old numbers first: a document that was deleted and stored again has a new number.
             if deleted := [Change(number, changed[number], None) for number in changed if number not in stored]:
                 writer.replace(deleted)
-            for changes in self._preparation.changes(self._records.documents_by_number(sorted(stored))):
+            for changes in self._preparation.changes(self._records.documents(sorted(stored), "number")):
                 writer.replace(changes)
             if changed:
                 self._commit(writer)
@@ -432,7 +427,7 @@ class EmbeddedEngine(Engine):
         if self._writer is not None:
             self._writer.abandon()
             self._writer = None
-        if self._merged.is_set() and not self._index.is_merging:
+        if self._merged.is_set() and not self._index.token_index.is_merging:
             self._lock.release()
 
     def _rebuild(self, cause: IndexBrokenError | None = None) -> None:
@@ -673,10 +668,7 @@ class EmbeddedEngine(Engine):
         return self._usable_records.count()
 
     def file_base(self, choose: Callable[[], Path] | None = None) -> Path | None:
-        base = file_base(self.path, None)
-        if base is not None or choose is None or self._is_read_only:
-            return base
-        return file_base(self.path, choose())
+        return file_base(self.path, None if self._is_read_only else choose)
 
     def size(self) -> int:
         return folder_size(self.path)
@@ -714,7 +706,7 @@ class EmbeddedEngine(Engine):
             finally:
                 self._is_open = False
                 self._merged.wait()
-                self._index.wait()
+                self._index.token_index.wait()
                 self._release()
                 self._opened.close()
 

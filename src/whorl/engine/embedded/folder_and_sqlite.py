@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -36,11 +36,7 @@ class OtherIndexError(IndexBrokenError):
 
 
 def prepare_folder(path: Path, *, create: bool) -> bool:
-    """Create the folder if it is missing; return whether it already has a store.
-
-    Raises:
-        StoreError: The folder has other files, is not usable, or has no store although `create` is false.
-    """
+    """Create the folder if it is missing and `create` is true; return whether it already has a store."""
     try:
         names = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
         if path.exists() and not path.is_dir():
@@ -64,8 +60,8 @@ def is_read_only(path: Path) -> bool:
     return os.access(path / RECORDS, os.R_OK) and not (os.access(path, os.W_OK) and os.access(path / RECORDS, os.W_OK))
 
 
-def file_base(path: Path, current: Path | None) -> Path | None:
-    """Return the folder that the ids of files are relative to; if the store has none, save `current` as this folder.
+def file_base(path: Path, choose: Callable[[], Path] | None) -> Path | None:
+    """Return the folder that the ids of files are relative to; if the store has none, save the folder of `choose`.
 
     If the store is inside the base folder, the saved path is relative, so that both can be moved together. Otherwise
     the path is absolute.
@@ -73,9 +69,9 @@ def file_base(path: Path, current: Path | None) -> Path | None:
     file, home = path / BASE, os.path.realpath(path)
     try:
         if not file.exists():
-            if current is None:
+            if choose is None:
                 return None
-            base = os.path.realpath(current)
+            base = os.path.realpath(choose())
             is_inside = home.startswith(os.path.join(base, ""))
             file.write_text(os.path.relpath(base, home) if is_inside else base, encoding="utf-8")
         return Path(os.path.normpath(os.path.join(home, file.read_text(encoding="utf-8"))))

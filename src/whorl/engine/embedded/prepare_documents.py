@@ -41,9 +41,7 @@ _NO_TOKENS: Numbers = np.empty(0, np.uint64)
 class DocumentPreparation:
     """Computes the stored and indexed data of documents.
 
-    Args:
-        has_minhash: Whether the store has MinHash tokens, which only FINGERPRINT queries use.
-        keeps_texts: Whether the store keeps texts, not only their passage hashes.
+    A store without texts keeps only passage hashes. Only FINGERPRINT queries use MinHash tokens.
     """
 
     scheme: Scheme
@@ -133,11 +131,9 @@ LAYOUT = "10"
 
 
 class IndexEntry(NamedTuple):
-    """Indexed data of a document.
+    """Indexed data of a document: tokens, words, and whole (not tokenized) values.
 
-    Args:
-        values: Pairs of a field's name and the terms of a value, from `engine.index_terms.join_terms`.
-        wholes: Whole (not tokenized) values, each with its field and type.
+    `values` has pairs of a field's name and the terms of a value, from `engine.index_terms.join_terms`.
     """
 
     tokens: DocumentTokens
@@ -186,7 +182,6 @@ def words_field(field: str) -> str:
 
 
 def fill(document: tantivy.Document, document_id: str, number: int, entry: IndexEntry) -> None:
-    """Add the indexed data of a document to a tantivy document."""
     document.add_text("id", document_id)
     document.add_unsigned("number", number)
     for name, words in entry.values:

@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, compress
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from tantivy import Query
 
 from whorl.arrays_and_batches import batches, sort_distinct
-from whorl.engine.embedded.database import Records
+from whorl.engine.embedded.database import Head, Records, SketchedDocument
 from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
 from whorl.engine.embedded.prepare_documents import SCHEMA
 from whorl.engine.embedded.segmented_token_index import TokenSnapshot
@@ -62,14 +62,7 @@ _DocumentValues = Mapping[str, Mapping[tuple[Kind, str], list[Value]]]
 _Data = TypeVar("_Data")
 
 
-class _NumberedRow(Protocol):
-    @property
-    def number(self) -> int: ...
-    @property
-    def id(self) -> str: ...
-
-
-_Row = TypeVar("_Row", bound=_NumberedRow)
+_Row = TypeVar("_Row", bound=Head | SketchedDocument)
 #: Function that reads stored documents by their numbers ("number") or ids ("id").
 _Read: TypeAlias = Callable[[Literal["number", "id"], Sequence[int] | Sequence[str]], Iterable[_Row]]
 
@@ -84,7 +77,8 @@ class PlanRunner:
         if order:
             # The index cannot sort by values, so fetch all hits.
             total, scored, warnings = self._all_matches(plan)
-            heads = self._records.heads("id", _ids(scored) if any(map(needs_document, order)) else [])
+            reads_values = any(key.field is not None and not key.is_by_id for key in order)
+            heads = self._records.heads("id", _ids(scored) if reads_values else [])
             scored = sort_hits(scored, {head.id: head.document() for head in heads}, order)[start : start + rows]
             total, hits = self._read_hits(total, scored, self._records.heads)
         else:
@@ -327,10 +321,6 @@ def sort_hits(
         present.sort(key=lambda pair: pair[0], reverse=not key.is_ascending)
         hits = [hit for _, hit in present] + absent
     return hits
-
-
-def needs_document(key: Order) -> bool:
-    return key.field is not None and not key.is_by_id
 
 
 def _sort_value(documents: Mapping[str, Document], key: Order) -> Callable[[tuple[str, float]], Any]:

@@ -59,13 +59,10 @@ class DocumentTokens(NamedTuple):
 
 @dataclass(frozen=True)
 class TokenSnapshot:
-    """Consistent snapshot of the token index.
+    """Consistent snapshot of the token index: its journal number (`applied`), and its segments, the oldest first.
 
-    Args:
-        applied: Journal number of the snapshot.
-        segments: Oldest first.
-        alive: For each segment, a mask of the documents that no younger segment overrides; bool arrays of shape
-            (documents,).
+    `alive` has for each segment a mask of the documents that no younger segment overrides; bool arrays of shape
+    (documents,).
     """
 
     applied: int
@@ -94,10 +91,8 @@ class TokenSnapshot:
 class TokenIndex:
     """Token index in one folder, for any number of reading threads and one writer at a time.
 
-    Args:
-        folder: The folder of the segments; `make` creates it.
-        store_id: Identifier of the store; the index of another store is refused.
-        on_merged: Called in the merging thread after merges of large segments.
+    `make` creates the folder. The index of another store (`store_id`) is refused. The thread that merges large segments
+    calls `on_merged` at the end.
     """
 
     def __init__(
@@ -116,12 +111,7 @@ class TokenIndex:
         self._documents_written, self._final_merge_size = 0, 0
 
     def snapshot(self) -> TokenSnapshot:
-        """Return the current snapshot.
-
-        Raises:
-            IndexBrokenError: The index is damaged, or belongs to another store.
-            OSError: The index cannot be read.
-        """
+        """Return the current snapshot; raise IndexBrokenError if the index is damaged or of another store."""
         with self._lock:
             while True:
                 # Compare the bytes, because a new manifest may have the same inode and times as the previous manifest.

@@ -68,15 +68,7 @@ _FACTORS = np.frombuffer(
 
 
 def pack(numbers: Packed, width: int) -> Packed:
-    """Pack numbers into words, padded with zeros to whole groups.
-
-    Args:
-        numbers: uint64 array of shape (n,), each below 2**width.
-        width: Bits of each number, 1 to 64.
-
-    Returns:
-        uint64 array of shape (ceil(n / 64) * width,).
-    """
+    """Pack n numbers of `width` bits (1 to 64) into ceil(n / 64) * width words, padded with zeros to whole groups."""
     groups = -(-numbers.size // GROUP)
     lanes = np.zeros((GROUP, groups), np.uint64)
     whole = numbers.size // GROUP
@@ -106,13 +98,7 @@ def unpack(words: Packed, width: int) -> Packed:
 
 
 def unpack_at(raw: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], width: int) -> Packed:
-    """Unpack the numbers at the given positions.
-
-    Args:
-        raw: Bytes of the words, little-endian, and at least 9 more bytes.
-        positions: Indices of the numbers; int64 array of shape (n,).
-        width: Bits of each number.
-    """
+    """Unpack the numbers at the given positions; `raw` has the words, little-endian, and at least 9 more bytes."""
     bits = positions * width
     at, shifts = bits >> 3, (bits & 7).astype(np.uint64)
     # A view with a stride of one byte reads unaligned words.
@@ -270,15 +256,9 @@ class _Blocks:
 
 
 class Segment:
-    """Reader of a segment file.
+    """Reader of a segment file, which may be deleted while the segment is in use.
 
-    Args:
-        path: File of the segment; it may be deleted while the segment is in use.
-        keys: The segment's `token_keys`, if known.
-
-    Raises:
-        IndexBrokenError: The file is damaged.
-        OSError: The file cannot be read.
+    `keys` are the segment's `token_keys`, if known. Raises IndexBrokenError if the file is damaged.
     """
 
     def __init__(self, path: Path, keys: Tokens | None = None) -> None:
@@ -532,7 +512,8 @@ def write_segment(
             at += sum(layout.bytes)
         file.truncate(at)
         tables.append(_file_checksums(file, at))
-        columns = [column.astype(_narrowest_type(column)) for column in tables]
+        narrowest = (np.min_scalar_type(int(column.max(initial=0))).newbyteorder("<") for column in tables)
+        columns = [column.astype(kind) for column, kind in zip(tables, narrowest, strict=True)]
         # Each column fills whole words.
         raw = b"".join(column.tobytes().ljust(-(-column.nbytes // 8) * 8, b"\0") for column in columns)
         file.seek(at)
@@ -586,10 +567,6 @@ def _file_checksums(file: BinaryIO, end: int) -> npt.NDArray[np.uint32]:
         part = file.read(min(left, BLOCK * _BLOCKS_AT_ONCE))
         parts.append(block_checksums(np.frombuffer(part, "<u8").reshape(-1, BLOCK // 8)))
     return np.concatenate(parts)
-
-
-def _narrowest_type(column: npt.NDArray[Any]) -> np.dtype[Any]:
-    return np.min_scalar_type(int(column.max(initial=0))).newbyteorder("<")
 
 
 def _first_keys(sizes: _Narrow | Numbers, shared_bits: _Narrow | Numbers) -> Tokens:

@@ -327,12 +327,8 @@ def _match_bands(snapshot: TokenSnapshot, bands: Sequence[Sequence[int]], weight
 def _band_keys(token_indices: Numbers, ordinals: Numbers, listed: Numbers, lengths: Numbers, bands: int) -> Numbers:
     """Return the keys `ordinal * bands + band` of the pairs of a document and a band that share a token.
 
-    Args:
-        token_indices: Indices of tokens; int64 array of shape (n,).
-        ordinals: Ordinals of documents with these tokens; of the same shape.
-        listed: Bands of each token, concatenated.
-        lengths: Number of bands of each token.
-        bands: Number of all bands.
+    `token_indices` and `ordinals` are pairs of a token and a document with it. `listed` has the bands of each token,
+    concatenated, and `lengths` the number of bands of each token.
     """
     firsts = np.cumsum(lengths) - lengths
     band_numbers = listed[spread(firsts[token_indices], lengths[token_indices])]

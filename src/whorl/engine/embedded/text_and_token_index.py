@@ -187,9 +187,7 @@ class TextIndex:
     def matches(self, query: Query, start: int, rows: int, *, is_ranked: bool) -> tuple[int, list[ScoredId]]:
         """Return the number of matching documents, and the ids and scores of one page, best first, ties by id.
 
-        Args:
-            query: A query from `whorl.engine.embedded.tantivy_query`.
-            is_ranked: Whether two hits can have different scores; if not, tantivy orders the hits by id.
+        If two hits cannot have different scores (`is_ranked` is false), tantivy orders the hits by id.
         """
         with index_errors(self._folder):
             snapshot = self._snapshot()
@@ -314,9 +312,7 @@ ReadEntries: TypeAlias = Callable[[Iterable[str]], Iterable[Change]]
 
 
 class TextIndexWriter:
-    """Writer of the text index in a folder.
-
-    Readers see changes after `commit`. The caller must call `close` or `abandon` at the end.
+    """Writer of the text index. Readers see changes after `commit`. The caller must call `close` or `abandon`.
 
     Args:
         snapshot: The current index; None to create an index.
@@ -526,7 +522,7 @@ class InvertedIndex:
         bits = "-".join(map(str, token_bits))
         self._folder, self._store_id, self._token_bits = folder, f"{store} {LAYOUT} {bits}", token_bits
         self.text_index = TextIndex(folder, self._store_id)
-        self._token_index = TokenIndex(folder / _TOKENS, self._store_id, token_bits, on_merged)
+        self.token_index = TokenIndex(folder / _TOKENS, self._store_id, token_bits, on_merged)
 
     def read_applied_numbers(self) -> tuple[int, int] | None:
         """Return the journal numbers that the text index and the token index have reached, the smaller number first.
@@ -541,24 +537,24 @@ class InvertedIndex:
 
     def tokens(self) -> TokenSnapshot:
         with index_errors(self._folder):
-            return self._token_index.snapshot()
+            return self.token_index.snapshot()
 
     def verify(self) -> None:
         """Read all files; raise IndexBrokenError if a checksum is wrong."""
         with index_errors(self._folder):
             self.text_index.verify()
-            for segment in self._token_index.snapshot().segments:
+            for segment in self.token_index.snapshot().segments:
                 segment.verify()
 
     def writer(self, read_entries: ReadEntries, before_main: Callable[[], object]) -> IndexWriter:
         """Return a writer; the caller must hold the write lock."""
         with index_errors(self._folder):
-            self._token_index.begin()
-        return IndexWriter(self._folder, self.text_index.writer(read_entries, before_main), self._token_index)
+            self.token_index.begin()
+        return IndexWriter(self._folder, self.text_index.writer(read_entries, before_main), self.token_index)
 
     def build(self, changes: Iterable[Sequence[Change]], number: int, documents: int) -> None:
         """Build a new index in a separate folder, which then replaces the old one."""
-        self.wait()
+        self.token_index.wait()
         aside = self._folder.with_name(self._folder.name + ".new")
         tokens = TokenIndex(aside / _TOKENS, self._store_id, self._token_bits)
         with index_errors(self._folder):
@@ -583,17 +579,9 @@ class InvertedIndex:
             with suppress(OSError):
                 remove(aside)
 
-    @property
-    def is_merging(self) -> bool:
-        """Whether a background merge of tokens is running; no other process may write during the merge."""
-        return self._token_index.is_merging
-
-    def wait(self) -> None:
-        self._token_index.wait()
-
     def close(self) -> None:
         self.text_index.close()
-        self._token_index.close()
+        self.token_index.close()
 
 
 class IndexWriter:

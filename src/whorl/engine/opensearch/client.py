@@ -123,12 +123,7 @@ class ClusterConnection(opensearchpy.Connection):
         ignore: object = (),
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, Mapping[str, str], str]:
-        """Send a request and read the whole response.
-
-        Raises:
-            EngineUnavailableError: The node is unreachable or does not respond, or the connection breaks.
-            TransportError: The node responds with an error.
-        """
+        """Send a request and read the whole response; raise TransportError if the node responds with an error."""
         target = f"{url}?{urlencode(params)}" if params else url
         response = self._connections.request(method, target, body, {**self.headers, **(headers or {})})
         content = response.data.decode("utf-8", "surrogatepass")
@@ -140,7 +135,6 @@ class ClusterConnection(opensearchpy.Connection):
         return response.status, response.headers, content
 
     def close(self) -> None:
-        """Close the connections; a later request opens new connections."""
         self._connections.close()
 
 
@@ -148,11 +142,7 @@ class ClusterConnection(opensearchpy.Connection):
 class IndexClient:
     """Client of an index by its URL, `opensearch+http://host:9200/index`.
 
-    Args:
-        url: `user:password@` before the host becomes basic authentication; messages never show it.
-
-    Raises:
-        ParameterError: The URL does not name an index.
+    `user:password@` before the host becomes basic authentication; messages never show it.
     """
 
     def __init__(self, url: str, access: ServerAccess = ServerAccess()) -> None:  # noqa: B008 - frozen
@@ -233,8 +223,7 @@ class IndexClient:
 
         Raises:
             EngineUnavailableError: The cluster has no capacity for some of the changes; it has stored the others.
-            EngineResponseError: The index accepts no change, because it is blocked or deleted, or the user may not
-                write to it.
+            EngineResponseError: The index accepts no change: it is blocked or deleted, or the user may not write to it.
         """
         unsent, refused = list(changes), list[tuple[str, int, str]]()
 
@@ -273,12 +262,9 @@ class IndexClient:
             raise EngineResponseError(f"{self.url} has made only a part of its shards searchable; check its health")
 
     def mapping(self, fields: str = "") -> Json | None:
-        """Return the index's mapping, or None if the index does not exist.
+        """Return the index's mapping, or None if the index does not exist; raise SchemaError for several indexes.
 
         `fields` is a pattern for the names of the fields to return, in addition to `_source` and `_meta`.
-
-        Raises:
-            SchemaError: The name is an alias of several indexes.
         """
         parts = f"*.mappings.properties.{fields},*.mappings._source,*.mappings._meta,*.settings.index.uuid"
         try:

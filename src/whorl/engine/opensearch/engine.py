@@ -15,7 +15,7 @@ from whorl.arrays_and_batches import batches
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.index_terms import places_by_field
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient, guard_responses
-from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens
+from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens, read_texts
 from whorl.engine.opensearch.inspect_and_extend_index import (
     field_definition,
     file_base,
@@ -89,8 +89,6 @@ _IDS = (ID, HANDLE)
 
 @guard_responses
 class OpenSearchEngine(ServerEngine):
-    """Engine for an OpenSearch or Elasticsearch index."""
-
     def __init__(
         self,
         client: IndexClient,
@@ -208,8 +206,7 @@ class OpenSearchEngine(ServerEngine):
         return signatures_by_id(self._texts(wanted), self._scheme)
 
     def _texts(self, ids: Collection[str]) -> dict[str, str]:
-        hits = self._client.documents(list(ids), [self._names.content])
-        return {document_id: text_in(hit.get("_source", {}), self._names) for document_id, hit in hits.items()}
+        return read_texts(self._client, self._names, ids)
 
     def _searchable_texts(self, ids: Collection[str]) -> dict[str, str]:
         """Return the texts of the searchable versions of documents, by id."""
@@ -273,10 +270,6 @@ class OpenSearchEngine(ServerEngine):
         """Raise an error unless new documents get passage hashes; if `wanted` is given, hashes of this scheme.
 
         Create the index if it is missing.
-
-        Raises:
-            SchemaError: The index has no field for passage hashes, or lacks another field of whorl.
-            SchemeMismatchError: The passage hashes have another scheme than `wanted`.
         """
         require_fields(self._client, self._names, passages=wanted or True)
 

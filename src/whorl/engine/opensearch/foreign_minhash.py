@@ -106,11 +106,7 @@ def minhash_fields(mapping: Json, settings: Mapping[str, Any]) -> list[MinHashFi
 
 
 def choose_field(fields: Iterable[MinHashField], wanted: str) -> MinHashField | None:
-    """Return the MinHash field that FINGERPRINT uses: the configured field, or the only field, or None.
-
-    Raises:
-        SchemaError: Several fields exist, and none is configured.
-    """
+    """Return the MinHash field that FINGERPRINT uses: the configured field, or the only field, or None."""
     by_name = {field.name: field for field in fields}
     if wanted in by_name or len(by_name) < 2:
         return by_name.get(wanted, next(iter(by_name.values()), None))
@@ -212,8 +208,7 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
     """Return a reader of the cluster's MinHash tokens; None if the index has whorl's fields, or no MinHash field.
 
     Raises:
-        SchemaError: Several token fields exist and none is configured, or whorl cannot read the tokens; or the name is
-            an alias of several indexes.
+        SchemaError: Several token fields or indexes exist and none is configured, or whorl cannot read the tokens.
     """
     try:
         mapping = client.mapping(OWN)
@@ -254,9 +249,9 @@ class ForeignTokens:
                 if not repeats or not signatures[document_id].is_exact:
                     unsure[document_id] = set(repeats)
         # If tokens do not determine a signature, compute it from the text, unless the text has changed since.
-        for document_id, text in self._texts(unsure).items():
+        for document_id, text in read_texts(self._client, self._names, unsure).items():
             made = self.sign(text)
-            if not unsure[document_id] or unsure[document_id] == set(made.tokens):
+            if text and (not unsure[document_id] or unsure[document_id] == set(made.tokens)):
                 signatures[document_id] = made
         return signatures
 
@@ -274,7 +269,8 @@ class ForeignTokens:
             order_matters=order_matters,
         )
 
-    def _texts(self, ids: Collection[str]) -> dict[str, str]:
-        hits = self._client.documents(list(ids), [self._names.content])
-        texts = {document_id: text_in(hit.get("_source", {}), self._names) for document_id, hit in hits.items()}
-        return {document_id: text for document_id, text in texts.items() if text}
+
+def read_texts(client: IndexClient, names: FieldNames, ids: Collection[str]) -> dict[str, str]:
+    """Return the texts of existing documents by id, also empty texts."""
+    hits = client.documents(list(ids), [names.content])
+    return {document_id: text_in(hit.get("_source", {}), names) for document_id, hit in hits.items()}

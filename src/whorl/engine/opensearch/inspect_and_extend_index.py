@@ -238,12 +238,8 @@ def create(
 def require_fields(client: IndexClient, names: FieldNames, *, passages: PassageScheme | bool = False) -> IndexFeatures:
     """Return the optional features of an index; create the index if it is missing.
 
-    Args:
-        passages: True requires the field of passages; a scheme requires passages of this scheme.
-
-    Raises:
-        SchemaError: An existing index lacks fields, or defines them differently.
-        SchemeMismatchError: The index has passages of another scheme.
+    Raise SchemaError if an existing index lacks whorl's fields or defines them differently. If `passages` is true, the
+    index must have the field of passages; if it is a scheme, passages of this scheme.
     """
     chosen = passages if isinstance(passages, PassageScheme) else None
     present = client.mapping(OWN)

@@ -89,7 +89,7 @@ def own_fields(
         fingerprints: Words and shingle hashes of each document's text, in the order of the documents.
         names: Names of the fields, and of the properties (DBID, node reference) that also identify a document.
     """
-    scheme, sketch_scheme = schemes
+    (scheme, sketch_scheme), passages = schemes, features.passages
     for portion in batches(zip(documents, fingerprints, strict=True), _SPELLED_AT_ONCE):
         minima, lookups = index_numbers([hashed for _, hashed in portion], scheme, sketch_scheme)
         columns = (
@@ -109,7 +109,7 @@ def own_fields(
                 SKETCH: encode_sketch(sketch, scheme, document.text if features.keeps_texts else None),
                 SIZE: sketch.size,
                 SCHEME: scheme_value(*schemes),
-                **_passage_fields(document.text, hashed, scheme, features.passages),
+                **({PASSAGES: passage_terms(document.text, hashed.words, scheme, passages)} if passages else {}),
             }
 
 
@@ -148,10 +148,6 @@ def _content_fields(document: Document, names: FieldNames, features: IndexFeatur
         DIGEST: document.digest[:DIGEST_LETTERS],
         **(_cluster_fields(document) if features.clusters else {}),
     }
-
-
-def _passage_fields(text: str, fingerprints: Hashed, scheme: Scheme, passages: PassageScheme | None) -> Json:
-    return {PASSAGES: passage_terms(text, fingerprints.words, scheme, passages)} if passages else {}
 
 
 def _cluster_fields(document: Document) -> Json:

@@ -1,4 +1,4 @@
-"""Updates existing documents: adds whorl's fields (`whorl opensearch backfill`), and sets cluster labels.
+"""Updates documents of an OpenSearch index: adds whorl's fields (`whorl opensearch backfill`) and cluster labels.
 
 Each update sets only whorl's fields, which whorl computes from the `_source`. It contains the sequence number that
 whorl has read (compare-and-set), so the cluster does not update a document that has changed since.
@@ -173,9 +173,6 @@ class OpenSearchLabels(ServerLabels):
         """Label each document without a cluster as the only member of a cluster with the document's id.
 
         Otherwise `collapse` would put all unlabelled documents into one group.
-
-        Raises:
-            SchemaError: The index has no fields for labels.
         """
         if not require_fields(self._client, self._names).clusters:
             raise SchemaError(

@@ -93,14 +93,9 @@ class Translation:
 
 
 def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None) -> Translation:
-    """Translate a bound plan into a query.
+    """Translate a bound plan into a query; raise an error if it has too many clauses, or needs fields of whorl.
 
-    Args:
-        tokens: Field with the MinHash tokens that the cluster makes, in an index without whorl's fields.
-
-    Raises:
-        ParameterError: The plan has too many clauses.
-        SchemaError: The plan needs whorl's fields, and the index has none.
+    `tokens` is the field with the MinHash tokens that the cluster makes, in an index without whorl's fields.
     """
     apart = fingerprints_to_move(
         plan.root, leaf_clauses, movable=_FINGERPRINTS, count_apart=_LEAVES_APART, server="a cluster"
@@ -225,10 +220,8 @@ class _Translator:
         return encode_minhash(np.array([number for number in numbers if not number >> 64], dtype=np.uint64))
 
     def _sketch_query(self, node: SketchTokens) -> Json:
-        terms, minimum = (
-            list(encode_tokens(np.array(node.numbers, dtype=np.uint64), node.scheme.bits)),
-            node.min_should_match,
-        )
+        terms = list(encode_tokens(np.array(node.numbers, dtype=np.uint64), node.scheme.bits))
+        minimum = node.min_should_match
         if minimum > len(terms):
             return _NO_DOCUMENT
         sizes = {"gte": node.smallest_size, **({} if node.largest_size is None else {"lte": node.largest_size})}
@@ -276,10 +269,8 @@ def _minimum_match(queries: Sequence[Json], minimum: int) -> Json:
 def _weighted_sum(superset: Json, counted: Sequence[tuple[Json, int]], minimum: int, weight: float) -> Json:
     """Return the query for documents of `superset` with enough matches of the counted queries.
 
-    Args:
-        counted: Queries, each with the number that a match adds to the count.
-        minimum: Minimum sum of the numbers for a hit.
-        weight: The score is the sum times this weight.
+    `counted` has queries, each with a number. The numbers of a hit's matches must add up to at least `minimum`; the
+    score is this sum times `weight`.
     """
     if not weight:
         return _constant(_weighted_sum(superset, counted, minimum, 1.0), 0.0)
@@ -391,7 +382,8 @@ def _word(field: str, pattern: Pattern) -> Json:
 def _wildcard(field: str, beginning: str, pattern: Pattern) -> Json:
     if len(pattern) == 1 and isinstance(pattern[0], str):
         return _term(field, beginning + pattern[0])
-    return {"wildcard": {field: {"value": _escape(beginning) + _escape_pattern(pattern)}}}
+    escaped = (piece.value if isinstance(piece, WildcardCharacter) else _escape(piece) for piece in pattern)
+    return {"wildcard": {field: {"value": "".join([_escape(beginning), *escaped])}}}
 
 
 def _span_near(field: str, patterns: Sequence[Pattern], slop: int) -> Json:
@@ -430,10 +422,6 @@ def _range(test: Between) -> Json:
         # The range ends before the prefix of the next type.
         ends["lt"] = beginning[:-1] + chr(ord(beginning[-1]) + 1)
     return {"range": {place: ends}} if ends else {"exists": {"field": place}}
-
-
-def _escape_pattern(pattern: Pattern) -> str:
-    return "".join(piece.value if isinstance(piece, WildcardCharacter) else _escape(piece) for piece in pattern)
 
 
 def _escape(text: str) -> str:

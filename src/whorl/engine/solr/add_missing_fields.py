@@ -24,7 +24,6 @@ from whorl.engine.solr.field_definitions import (
     VECTORS,
     definitions,
     dynamic_definitions,
-    field_definitions,
     passages_definitions,
 )
 from whorl.engine.solr.inspect_collection import (
@@ -156,7 +155,8 @@ def _fields(wanted: FieldNames, schema: Schema) -> list[Json]:
     """
     names = {"name": wanted.name, "content": wanted.content, "MINHASH": wanted.minhash, "DBID": wanted.dbid}
     names["LID"] = wanted.noderef
-    fields = [{**field, "name": names.get(field["name"], field["name"])} for field in field_definitions()]
+    own = [field for name, field in definitions("field").items() if name not in ("id", "_version_")]
+    fields = [{**field, "name": names.get(field["name"], field["name"])} for field in own]
     tokens: Json = {"multiValued": True, **VECTORS} if schema.is_multivalued(wanted.content) else {}
     if schema.describe(wanted.content) and not schema.is_stored(wanted.content):
         tokens |= VECTORS
@@ -237,19 +237,15 @@ def _change(client: SolrClient, steps: list[_Step]) -> None:
         commands: dict[str, list[Json]] = {}
         for _, command, body in (step for step in steps if step[0] == path):
             commands.setdefault(command, []).append(body)
-        if commands:
-            _send(client, path, commands)
+        try:
+            if commands:
+                client.change(path, commands)
+        except EngineResponseError as error:
+            hint = ""
+            if "ICU" in error.detail or "SPI class" in error.detail or _ICU in error.detail:
+                hint = "; Solr needs its module analysis-extras (start it with SOLR_MODULES=analysis-extras)"
+            elif "not editable" in error.detail:
+                hint = "; its schema is a file that Solr may not change: use solr/configset instead"
+            raise SchemaError(f"{client.url} refused to change its {path}: {error.detail}{hint}") from error
     if steps:
         client.reload()
-
-
-def _send(client: SolrClient, path: str, commands: Mapping[str, list[Json]]) -> None:
-    try:
-        client.change(path, commands)
-    except EngineResponseError as error:
-        hint = ""
-        if "ICU" in error.detail or "SPI class" in error.detail or _ICU in error.detail:
-            hint = "; Solr needs its module analysis-extras (start it with SOLR_MODULES=analysis-extras)"
-        elif "not editable" in error.detail:
-            hint = "; its schema is a file that Solr may not change: use solr/configset instead"
-        raise SchemaError(f"{client.url} refused to change its {path}: {error.detail}{hint}") from error

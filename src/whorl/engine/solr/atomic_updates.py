@@ -1,4 +1,4 @@
-"""Updates existing documents: adds sketches from their stored texts (`whorl solr backfill`), and sets cluster labels.
+"""Updates documents of a Solr collection: adds sketches from stored texts (`whorl solr backfill`) and cluster labels.
 
 Atomic updates set only whorl's fields. An update of a backfill contains the version that whorl has read
 (compare-and-set), so Solr skips a document that has changed since.
@@ -437,11 +437,12 @@ class SolrLabels(ServerLabels):
         if collection.schema.passage_scheme:
             fields.append(str(collection.content))
         documents = self._client.select(contents_request(key, ids, fields)).documents
-        updates = [
-            update(collection, document, {**_label_fields(changes[str(document[key])]), **unreadable})
-            for document, unreadable in zip(documents, self._unreadable_fields(documents, collection), strict=True)
-            if str(document[key]) in changes
-        ]
+        updates = []
+        for document, unreadable in zip(documents, self._unreadable_fields(documents, collection), strict=True):
+            if (document_id := str(document[key])) in changes:
+                label = changes[document_id]
+                labels = {CLUSTER: label and label.cluster, IS_PRINCIPAL: label and label.is_principal}
+                updates.append(update(collection, document, labels | unreadable))
         return send_updates(self._client, updates, key)
 
     def _unreadable_fields(self, documents: list[SolrResponse], collection: Collection) -> Iterator[Json]:
@@ -463,7 +464,3 @@ class SolrLabels(ServerLabels):
 
 def _read_labels(documents: list[SolrResponse], key: str) -> dict[str, ClusterLabel]:
     return cluster_labels({str(document[key]): document for document in documents})
-
-
-def _label_fields(label: ClusterLabel | None) -> Json:
-    return {CLUSTER: label and label.cluster, IS_PRINCIPAL: label and label.is_principal}

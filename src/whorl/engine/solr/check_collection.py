@@ -483,14 +483,7 @@ _AT_ONCE = 20
 
 
 def compare_sample(client: SolrClient, wanted: FieldNames, count: int) -> Finding:
-    """Compute the MinHash tokens of the first texts of a collection, and compare them with the indexed tokens.
-
-    Args:
-        count: Number of documents to compare, at least 1; the first by id.
-
-    Raises:
-        SchemaError: The collection has neither a field of tokens nor the fields of sketches.
-    """
+    """Compute the MinHash tokens of the first `count` documents by id, and compare them with the indexed tokens."""
     collection = inspect(client, wanted)
     if collection.content is None or not collection.sources or not collection.has_minhash:
         return Finding.warning(

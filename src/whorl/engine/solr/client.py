@@ -97,11 +97,7 @@ class SearchResponse:
 class SolrClient:
     """Client of a core or collection by its base URL, `http://host:8983/solr/name`.
 
-    Args:
-        url: Base URL. `user:password@` before the host becomes basic authentication; messages never show it.
-
-    Raises:
-        ParameterError: The URL does not name a core or collection.
+    `user:password@` before the host becomes basic authentication; messages never show it.
     """
 
     def __init__(self, url: str, access: ServerAccess = ServerAccess()) -> None:  # noqa: B008 - frozen
@@ -140,7 +136,7 @@ class SolrClient:
     def pages(
         self, query: Mapping[str, Any], key: str, fields: Sequence[str], rows: int, mark: str = BEGINNING
     ) -> Iterator[tuple[list[SolrResponse], str]]:
-        """Yield pages of all matching documents by id, each with the next page's cursor mark; `mark` is the first's."""
+        """Yield pages of matching documents by id, from the cursor mark `mark` on, each with the next page's mark."""
         following, mark = mark, ""
         while following != mark:
             mark = following
@@ -240,7 +236,10 @@ class SolrClient:
         try:
             parts = orjson.loads(body)
         except orjson.JSONDecodeError:
-            parts = _decode_leniently(body)
+            parts = None
+            # Python's parser also accepts lone surrogates.
+            with suppress(ValueError, RecursionError):
+                parts = json.loads(body)
         if not isinstance(parts, dict):
             text = body if isinstance(body, str) else body.decode(errors="replace")
             raise malformed_response_error(self.url, f"no JSON object: {_title_or_text(text) or 'nothing'}")
@@ -270,14 +269,6 @@ class _Adapter(BaseAdapter):
 
     def close(self) -> None:
         """Do nothing: `SolrClient` owns the connections, and closes them."""
-
-
-def _decode_leniently(body: str | bytes) -> object:
-    """Parse JSON with Python's parser, which accepts lone surrogates; return None if this fails too."""
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _address(url: str) -> SplitResult:

@@ -269,9 +269,8 @@ def token_warnings(
     A backfill adds tokens to the documents without a sketch, so these are counted. If the collection has no sketches,
     a missing token may also mean that the text is too short, so warn only if no document has tokens.
 
-    Args:
-        covered: Numbers of documents with and without a sketch; None if the collection has no fields for sketches.
-        count: Counts the documents with neither a sketch of any scheme nor tokens; reads all tokens of the index.
+    `covered` is None if the collection has no fields for sketches. `count` counts the documents with neither a sketch
+    of any scheme nor tokens; it reads all tokens of the index.
     """
     bare, filled = 0, 0
     if covered is not None:
@@ -301,9 +300,7 @@ def token_warnings(
 def coverage(client: SolrClient, scheme: str, text: str | None) -> Coverage:
     """Count the documents by the scheme of their sketches. The collection must have the four fields of a sketch.
 
-    Args:
-        scheme: The `scheme_value` of the collection's own schemes.
-        text: The text field, if it is searchable; `Coverage.without` then does not count documents without a text.
+    If the text field is searchable (`text`), `Coverage.without` does not count documents without a text.
     """
     filled = {"type": "query", "q": f"{SIZE}:[1 TO *]"}
     schemes = {"type": "terms", "field": SCHEME, "limit": _MOST_SCHEMES, "facet": {"filled": filled}}

@@ -133,8 +133,6 @@ _Result = TypeVar("_Result")
 
 
 class SolrEngine(ServerEngine):
-    """Engine for a Solr core or collection."""
-
     def __init__(self, client: SolrClient, fields: FieldNames = FieldNames()) -> None:  # noqa: B008 - frozen
         super().__init__(client.commit)
         self._client = client
@@ -349,7 +347,8 @@ class SolrEngine(ServerEngine):
             # A number may be an id or a DBID, so search all fields in one request.
             documents = ask(values, handles) if values else []
             for reference, places in meanings.items():
-                if (document := _first_match(places, documents)) is not None:
+                matches = (row for field, value in places for row in documents if first_text(row.get(field)) == value)
+                if (document := next(matches, None)) is not None:
                     yield reference, document
 
     def _without_passages(self) -> SchemaError:
@@ -381,12 +380,7 @@ class SolrEngine(ServerEngine):
             yield str(document[key]), [at for at in range(len(terms)) if held[at // _BITS] >> at % _BITS & 1]
 
     def require_passages(self, wanted: PassageScheme | None = None) -> None:
-        """Raise an error unless new documents get passage hashes; if `wanted` is given, hashes of this scheme.
-
-        Raises:
-            SchemaError: The collection has no field for passage hashes.
-            SchemeMismatchError: The passage hashes have another scheme than `wanted`.
-        """
+        """Raise an error unless new documents get passage hashes; if `wanted` is given, hashes of this scheme."""
         self._scheme_of_passages.require(wanted, self._client.url)
 
     @property
@@ -717,11 +711,6 @@ def send_parallel(portions: Iterable[_Batch], send: Callable[[_Batch], _Result])
             pending.append(pool.submit(copy_context().run, send, portion))
         results += [request.result() for request in pending]
     return results
-
-
-def _first_match(places: list[tuple[str, str]], documents: list[SolrResponse]) -> SolrResponse | None:
-    matches = (row for field, value in places for row in documents if first_text(row.get(field)) == value)
-    return next(matches, None)
 
 
 def _can_hold(field: str, value: str, collection: Collection) -> bool:

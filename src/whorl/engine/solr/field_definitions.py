@@ -81,11 +81,6 @@ def _definition(element: ElementTree.Element) -> Json:
     return definition
 
 
-def field_definitions() -> list[Json]:
-    """Return the definitions of whorl's fields, except the id and the version."""
-    return [definition for name, definition in definitions("field").items() if name not in ("id", "_version_")]
-
-
 def dynamic_definitions() -> list[Json]:
     """Return the definitions of the dynamic fields for whole values."""
     return [definition for name, definition in definitions("dynamicField").items() if name != "*"]

@@ -175,8 +175,7 @@ class Collection:
 def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = None) -> Collection:
     """Read the schema and the configuration of a collection, and describe how to search it by fingerprint.
 
-    Args:
-        known: Previous description. Its word-break profile is kept if the type of the token field has not changed.
+    If the type of the token field has not changed, the word-break profile of the previous description `known` is kept.
 
     Raises:
         SchemaError: Solr is too old, or the collection has neither a field of tokens nor the fields of sketches.

@@ -117,12 +117,8 @@ def search_request(
     """Return the JSON body that requests one page of a plan's hits.
 
     Args:
-        only_scheme: The scheme of all sketches; None if there are several schemes, so that the request must filter by
-            scheme.
+        only_scheme: The scheme of all sketches; None if there are several, so that the request must filter by scheme.
         counted: Plans to translate into named queries that other parts of the request use.
-
-    Raises:
-        ParameterError: The query has too many clauses, or Solr cannot name a field to sort by.
     """
     roots = {"": plan.root, **(counted or {})}
     # Lucene limits the number of clauses of each query separately, so check each query alone.
@@ -360,10 +356,8 @@ class _Builder:
         return {"boost": {"b": repr(node.weight), "query": query}}
 
     def _sketch_query(self, node: SketchTokens) -> Json:
-        tokens, minimum = (
-            encode_tokens(np.array(node.numbers, dtype=np.uint64), node.scheme.bits),
-            node.min_should_match,
-        )
+        tokens = encode_tokens(np.array(node.numbers, dtype=np.uint64), node.scheme.bits)
+        minimum = node.min_should_match
         if minimum > len(tokens):
             return _NO_DOCUMENT
         largest = "*" if node.largest_size is None else node.largest_size
@@ -578,9 +572,6 @@ def facets_request(
     """Return the JSON body that requests the facets of a plan's hits, without the hits themselves.
 
     `prepared` replaces the clauses of a plan that cannot match anything in the collection.
-
-    Raises:
-        ParameterError: Solr cannot name a field in a facet.
     """
     nodes: dict[str, BoundNode] = {}
     parts = _facets(facets, nodes)
