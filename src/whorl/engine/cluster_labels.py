@@ -58,7 +58,7 @@ def cluster_labels(
     documents: Mapping[str, Mapping[str, PropertyValue | Sequence[PropertyValue]]],
 ) -> dict[str, ClusterLabel]:
     """Return the cluster labels in the properties of documents, by id; omit documents without a label."""
-    return {own: label for own, properties in documents.items() if (label := cluster_label(properties)) is not None}
+    return {key: label for key, properties in documents.items() if (label := cluster_label(properties)) is not None}
 
 
 def with_cluster_label(document: Document, label: ClusterLabel | None) -> Document:

@@ -355,8 +355,8 @@ class Records:
         """
         document, content = record.document, record.content
         if content is None:
-            own = _json([document.name, document.properties]) if document.name or document.properties else ""
-            return self._texts.compress(f"{own}\n{document.text}"), None, None
+            data = _json([document.name, document.properties]) if document.name or document.properties else ""
+            return self._texts.compress(f"{data}\n{document.text}"), None, None
         head = self._texts.compress(_json([document.name, document.properties, document.digest]))
         if isinstance(content, Sketch):
             return head, encode(content), self._texts.compress(document.text)
@@ -411,7 +411,7 @@ class Records:
         """Return the ids, by number, of the documents changed after a journal number; None if entries are missing."""
         rows = self._read("SELECT entry FROM journal WHERE number > ? ORDER BY number", (number,))
         entries = (self._unseal("journal", entry).decode().partition(" ") for (entry,) in rows)
-        changed = {int(own): document_id for own, _, document_id in entries}
+        changed = {int(document_number): document_id for document_number, _, document_id in entries}
         # Journal numbers have no gaps. If entries are missing, the index is older or newer than the journal.
         return changed if number + len(rows) == self.last_change() else None
 
@@ -440,8 +440,8 @@ class Records:
     def _decode_head(self, number: int, document_id: str, head: object) -> Head:
         raw = self._decompress(_label("head", number, document_id), head)
         # The JSON contains no line break.
-        own, is_short, text = raw.partition("\n")
-        name, properties, *digest = orjson.loads(own) if own else ("", {})
+        data, is_short, text = raw.partition("\n")
+        name, properties, *digest = orjson.loads(data) if data else ("", {})
         return Head(number, document_id, name, properties, "".join(digest), text if is_short else None)
 
     def _read_sketches(self, raws: Sequence[str | bytes]) -> list[Sketch]:
@@ -519,8 +519,8 @@ class Records:
     def names(self, ids: Collection[str]) -> dict[str, str]:
         wanted = list(ids)
         known = self._remember(wanted).names
-        known.update((head.id, head.name) for head in self.heads("id", [own for own in wanted if own not in known]))
-        return {own: known[own] for own in wanted if own in known}
+        known.update((head.id, head.name) for head in self.heads("id", [key for key in wanted if key not in known]))
+        return {key: known[key] for key in wanted if key in known}
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
         heads = ((self._decode_head(*row[:3]), row[3]) for row in self._select("head, content", "id", ids))
@@ -535,9 +535,9 @@ class Records:
         rows, raws = list(self._select("head, sketch", key, wanted)), list[str | bytes]()
         for number, document_id, head, sketch in rows:
             if sketch is None or document_id not in names:
-                own = self._decode_head(number, document_id, head)
-                names[document_id] = own.name
-                raws.append(self._sketch_source(own, sketch))
+                decoded = self._decode_head(number, document_id, head)
+                names[document_id] = decoded.name
+                raws.append(self._sketch_source(decoded, sketch))
             else:
                 raws.append(self._unseal(_label("sketch", number, document_id), sketch))
         for (number, document_id, *_), sketch in zip(rows, self._read_sketches(raws), strict=True):
@@ -556,10 +556,10 @@ class Records:
     def scan(self, after: str, rows: int) -> list[tuple[str, str, Sketch]]:
         """Return the ids, names and sketches of the next `rows` documents after an id, sorted by id (code points)."""
         wanted = "SELECT number, id, head, sketch FROM document WHERE id > ? ORDER BY id LIMIT ?"
-        found = self._read(wanted, (after, rows))
-        heads = [self._decode_head(*row[:3]) for row in found]
+        selected = self._read(wanted, (after, rows))
+        heads = [self._decode_head(*row[:3]) for row in selected]
         sketches = self._read_sketches(
-            [self._sketch_source(head, row[3]) for head, row in zip(heads, found, strict=True)]
+            [self._sketch_source(head, row[3]) for head, row in zip(heads, selected, strict=True)]
         )
         return [(head.id, head.name, sketch) for head, sketch in zip(heads, sketches, strict=True)]
 
@@ -653,8 +653,8 @@ def _previous_store(folder: Path) -> Iterator[sqlite3.Connection]:
 def previous_count(folder: Path) -> int | None:
     """Return the number of documents in a store of a previous format; None for a store of any other format."""
     with _previous_store(folder) as connection:
-        (found,) = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() or (None,)
-        if found not in PREVIOUS_FORMATS:
+        (stored_format,) = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() or (None,)
+        if stored_format not in PREVIOUS_FORMATS:
             return None
         return int(connection.execute("SELECT count(*) FROM document").fetchone()[0])
 

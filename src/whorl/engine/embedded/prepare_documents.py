@@ -61,19 +61,19 @@ class DocumentPreparation:
         hashes = list(self._hash(documents))
         if self.keeps_texts:
             least = least_stored_size(self.scheme)
-            sketches = [own.sketch(self.sketch_scheme) if own.hashes.size >= least else None for own in hashes]
+            sketches = [hashed.sketch(self.sketch_scheme) if hashed.hashes.size >= least else None for hashed in hashes]
             return list(zip(map(Record, documents, sketches), self._entries(documents, hashes), strict=True))
-        passages = [self._passages(document, own) for document, own in zip(documents, hashes, strict=True)]
+        passages = [self._passages(document, hashed) for document, hashed in zip(documents, hashes, strict=True)]
         return list(zip(map(Record, documents, passages), self._entries_without_text(documents, passages), strict=True))
 
     def changes(self, documents: Iterable[NumberedDocument]) -> Iterator[list[Change]]:
         """Yield batches of index changes that add stored documents."""
         for portion in chunks(documents, lambda numbered: len(numbered.document.text), BATCH_CHARACTERS, BATCH_TEXTS):
-            own = [numbered.document for numbered in portion]
+            stored = [numbered.document for numbered in portion]
             if self.keeps_texts:
-                entries = self._entries(own, list(self._hash(own)))
+                entries = self._entries(stored, list(self._hash(stored)))
             else:
-                entries = self._entries_without_text(own, [numbered.passages for numbered in portion])
+                entries = self._entries_without_text(stored, [numbered.passages for numbered in portion])
             yield [
                 Change(numbered.number, numbered.document.id, entry)
                 for numbered, entry in zip(portion, entries, strict=True)
@@ -93,8 +93,8 @@ class DocumentPreparation:
     def _entries_without_text(
         self, documents: Sequence[Document], passages: Iterable[Numbers | None]
     ) -> Iterator[IndexEntry]:
-        for document, values, own in zip(documents, self._values(documents), passages, strict=True):
-            kinds = (_NO_TOKENS, _NO_TOKENS, _NO_TOKENS if own is None else own)
+        for document, values, hashes in zip(documents, self._values(documents), passages, strict=True):
+            kinds = (_NO_TOKENS, _NO_TOKENS, _NO_TOKENS if hashes is None else hashes)
             yield IndexEntry(DocumentTokens(0, kinds), values, document.wholes())
 
     def _entries(self, documents: Sequence[Document], fingerprints: Sequence[Hashed]) -> Iterator[IndexEntry]:
@@ -102,11 +102,12 @@ class DocumentPreparation:
         kinds = [minima if self.has_minhash else [_NO_TOKENS] * len(minima), lookups]
         if self.passage_scheme:
             kinds.append(list(map(self._passages, documents, fingerprints)))
-        sizes = (own.hashes.size for own in fingerprints)
-        tokens = map(DocumentTokens, sizes, zip(*kinds, strict=True))
-        for document, own, values, found in zip(documents, tokens, self._values(documents), fingerprints, strict=True):
-            content = [("content", join_terms("content", found.words))] if document.text else []
-            yield IndexEntry(own, [*content, *values], document.wholes())
+        sizes = (hashed.hashes.size for hashed in fingerprints)
+        tokens_of_documents = map(DocumentTokens, sizes, zip(*kinds, strict=True))
+        columns = (documents, tokens_of_documents, self._values(documents), fingerprints)
+        for document, tokens, values, hashed in zip(*columns, strict=True):
+            content = [("content", join_terms("content", hashed.words))] if document.text else []
+            yield IndexEntry(tokens, [*content, *values], document.wholes())
 
     def _values(self, documents: Sequence[Document]) -> list[list[tuple[str, str]]]:
         """Return the terms of each document's name and of the distinct values of its properties."""
@@ -114,10 +115,10 @@ class DocumentPreparation:
             [(name, text) for name, text in [("name", split_name(document.name)), *_property_texts(document)] if text]
             for document in documents
         ]
-        flat = (text for own in texts for _, text in own)
+        flat = (text for values in texts for _, text in values)
         # Split all texts in one call, because each call of the compiled loops has a fixed cost.
-        words = (own.words for own in hash_texts(flat, self.scheme, Parts.WORDS, workers=1))
-        return [[(name, join_terms(name, next(words))) for name, _ in own] for own in texts]
+        words = (hashed.words for hashed in hash_texts(flat, self.scheme, Parts.WORDS, workers=1))
+        return [[(name, join_terms(name, next(words))) for name, _ in values] for values in texts]
 
 
 def _property_texts(document: Document) -> Iterator[tuple[str, str]]:

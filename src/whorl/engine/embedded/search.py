@@ -107,15 +107,15 @@ class PlanRunner:
         changed: Mapping[int, str],
     ) -> StoredCandidates:
         """Return a page of candidates for comparison by the token index, without documents deleted since `snapshot`."""
-        found, total, (start, rows) = matches, matches.numbers.size, page
+        scored, total, (start, rows) = matches, matches.numbers.size, page
         if start or rows < total:
             numbers = [hit.number for hit in best_page(matches, start, rows, self._records.ids)]
-            found = matches.select(np.isin(matches.numbers, numbers))
+            scored = matches.select(np.isin(matches.numbers, numbers))
         if changed:
-            touched = found.numbers[np.isin(found.numbers, list(changed))].tolist()
+            touched = scored.numbers[np.isin(scored.numbers, list(changed))].tolist()
             deleted = set(touched).difference(self._records.ids(touched))
-            found, total = found.select(~np.isin(found.numbers, list(deleted))), total - len(deleted)
-        return StoredCandidates(self._records, snapshot, plan, found, total, changed, self.require_deleted)
+            scored, total = scored.select(~np.isin(scored.numbers, list(deleted))), total - len(deleted)
+        return StoredCandidates(self._records, snapshot, plan, scored, total, changed, self.require_deleted)
 
     def _read_page(
         self, plan: BoundPlan, start: int, rows: int, read: _Read[_Row], matches: ScoredDocuments | None = None
@@ -164,8 +164,8 @@ class PlanRunner:
         # Most phrases occur in no document, so look for each phrase alone first. This takes less time than a query for
         # many phrases.
         known = compress(queries, self._index.text_index.are_known(queries))
-        found = (self._index.text_index.ids(any_of(batch)) for batch in batches(known, _PHRASES_AT_ONCE))
-        return set(chain.from_iterable(found))
+        holders = (self._index.text_index.ids(any_of(batch)) for batch in batches(known, _PHRASES_AT_ONCE))
+        return set(chain.from_iterable(holders))
 
     def find_known_phrases(self, phrases: Collection[tuple[str, ...]]) -> list[tuple[str, ...]]:
         are_known = self._index.text_index.are_known([phrase_query("content", phrase) for phrase in phrases])
@@ -251,7 +251,7 @@ class PlanRunner:
         for count, _, value in retained[: facet.most]:
             within: tuple[FacetResult, ...] = ()
             if facet.within:
-                matching = {own: values for own, values in known.items() if value in values.get(place, ())}
+                matching = {key: values for key, values in known.items() if value in values.get(place, ())}
                 node = Bool(must=(among, Equal(facet.place, facet.kind, value)))
                 within = self._count_facets(facet.within, matching, node)
             yield ValueCount(value, count, within)
@@ -354,7 +354,7 @@ class StoredCandidates(Candidates):
     page.
 
     Args:
-        found: Numbers of the candidates, ascending, with their scores.
+        scored: Numbers of the candidates, ascending, with their scores.
         changed: Numbers of the documents that changed after the snapshot of the index.
         require_deleted: Raises StoreError if any of the given documents is missing but was not deleted.
     """
@@ -364,20 +364,20 @@ class StoredCandidates(Candidates):
         records: Records,
         snapshot: TokenSnapshot,
         plan: BoundPlan,
-        found: ScoredDocuments,
+        scored: ScoredDocuments,
         total: int,
         changed: Collection[int],
         require_deleted: Callable[[Sequence[int]], None],
     ) -> None:
-        self._records, self._snapshot, self._plan, self._found = records, snapshot, plan, found
+        self._records, self._snapshot, self._plan, self._scored = records, snapshot, plan, scored
         self.total, self.warnings = total, plan.warnings
         self._changed, self._require_deleted = changed, require_deleted
 
     def __len__(self) -> int:
-        return self._found.numbers.size
+        return self._scored.numbers.size
 
     def compare(self, source: Sketch, left_out: Collection[str]) -> tuple[list[int], Overlaps]:
-        numbers, left_out_numbers = self._found.numbers, self._records.numbers(left_out)
+        numbers, left_out_numbers = self._scored.numbers, self._records.numbers(left_out)
         positions = np.flatnonzero(~np.isin(numbers, left_out_numbers, kind="sort"))
         sizes = self._snapshot.sizes(numbers)
         is_compared = self._is_indexed(source, sizes)
@@ -404,25 +404,25 @@ class StoredCandidates(Candidates):
             return np.zeros(sizes.size, np.bool_)
         is_short = (sizes > 0) & (sizes <= source.scheme.largest_at(0))
         if self._changed:
-            is_short &= ~np.isin(self._found.numbers, list(self._changed))
+            is_short &= ~np.isin(self._scored.numbers, list(self._changed))
         return is_short if np.count_nonzero(is_short) > FEW else np.zeros_like(is_short)
 
     def _shared(self, source: Sketch, which: npt.NDArray[np.bool_]) -> Numbers:
         """Return the number of hashes that each candidate in the mask `which` shares with the source."""
         root = self._plan.root
         if isinstance(root, SketchTokens) and root.is_whole:
-            return self._found.scores[which].astype(np.int64)
+            return self._scored.scores[which].astype(np.int64)
         if not which.any():
             return np.empty(0, np.int64)
-        return shared_counts(self._snapshot, SKETCH, source.hashes, self._found.numbers[which])
+        return shared_counts(self._snapshot, SKETCH, source.hashes, self._scored.numbers[which])
 
     def ids(self, positions: Sequence[int]) -> list[str]:
-        numbers = self._found.numbers[list(positions)].tolist()
+        numbers = self._scored.numbers[list(positions)].tolist()
         ids = self._records.ids(numbers)
         return [ids.get(number, "") for number in numbers]
 
     def fetch_hits(self, positions: Sequence[int]) -> dict[int, Hit]:
         ids = dict(zip(positions, self.ids(positions), strict=True))
         names = self._records.names(list(ids.values()))
-        self._require_deleted([int(self._found.numbers[at]) for at, own in ids.items() if own not in names])
-        return {at: Hit(own, names[own], 0.0) for at, own in ids.items() if own in names}
+        self._require_deleted([int(self._scored.numbers[at]) for at, key in ids.items() if key not in names])
+        return {at: Hit(key, names[key], 0.0) for at, key in ids.items() if key in names}

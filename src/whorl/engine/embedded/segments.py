@@ -90,10 +90,10 @@ def unpack(words: Packed, width: int) -> Packed:
     mask = np.uint64((1 << width) - 1)
     for lane in range(GROUP):
         word, shift = divmod(lane * width, 64)
-        own = columns[word] >> np.uint64(shift)
+        bits = columns[word] >> np.uint64(shift)
         if shift + width > 64:
-            own |= columns[word + 1] << np.uint64(64 - shift)
-        np.bitwise_and(own, mask, out=numbers[lane])
+            bits |= columns[word + 1] << np.uint64(64 - shift)
+        np.bitwise_and(bits, mask, out=numbers[lane])
     return np.ascontiguousarray(numbers.T).ravel()
 
 
@@ -659,20 +659,20 @@ def write_documents(
 
     `kinds` has, for each kind, the tokens of each document, ascending and distinct.
     """
-    own_kinds = list(map(_TokensOfDocuments.concatenate, kinds))
-    own_kinds[SKETCH], shared_bits = _without_shared(own_kinds[MINHASH], own_kinds[SKETCH], token_bits)
+    joined = list(map(_TokensOfDocuments.concatenate, kinds))
+    joined[SKETCH], shared_bits = _without_shared(joined[MINHASH], joined[SKETCH], token_bits)
     keys = _first_keys(sizes, shared_bits)
-    for own in own_kinds:
+    for kind in joined:
         keys *= _MIXER
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mix_bits(own.tokens))])
-        ends = np.cumsum(own.counts)
-        keys += sums[ends] - sums[ends - own.counts]
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mix_bits(kind.tokens))])
+        ends = np.cumsum(kind.counts)
+        keys += sums[ends] - sums[ends - kind.counts]
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     is_original = first[inverse] == np.arange(keys.size)
-    own_kinds = [own.select(is_original.repeat(own.counts)) for own in own_kinds]
-    counts = [own.counts for own in own_kinds]
+    joined = [kind.select(is_original.repeat(kind.counts)) for kind in joined]
+    counts = [kind.counts for kind in joined]
     documents = SegmentDocuments(numbers, sizes, shared_bits, tombstones, first[inverse], counts)
-    postings = [[sort_postings(own.tokens, own.owners())] for own in own_kinds]
+    postings = [[sort_postings(kind.tokens, kind.owners())] for kind in joined]
     write_segment(path, documents, token_bits, postings)
     return keys
 
@@ -698,15 +698,15 @@ def merge_segments(
     shared_bits = np.zeros(numbers.size, np.int64)
     counts = [np.zeros(numbers.size, np.int64) for _ in segments[0].kinds]
     new_ordinals = []
-    for segment, own_keys in zip(segments, keys, strict=True):
+    for segment, segment_keys in zip(segments, keys, strict=True):
         originals = np.delete(np.arange(len(segment)), segment.copies)
-        _, own, positions = np.intersect1d(own_keys[originals], distinct, return_indices=True)
-        sources, positions = originals[own[is_missing[positions]]], positions[is_missing[positions]]
+        _, matching, positions = np.intersect1d(segment_keys[originals], distinct, return_indices=True)
+        sources, positions = originals[matching[is_missing[positions]]], positions[is_missing[positions]]
         is_missing[positions] = False
         targets = first[positions]
         shared_bits[targets] = segment.shared_bits[sources]
-        for own_counts, reader in zip(counts, segment.kinds, strict=True):
-            own_counts[targets] = reader.counts[sources]
+        for kind_counts, reader in zip(counts, segment.kinds, strict=True):
+            kind_counts[targets] = reader.counts[sources]
         mapping = np.full(len(segment), -1, np.int64)
         mapping[sources] = targets
         new_ordinals.append(mapping)

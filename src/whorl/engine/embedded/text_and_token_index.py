@@ -120,7 +120,7 @@ class TextIndex:
             return TextSnapshot(main, None, base, base, frozenset(), known)
         count, hits = _search(recent, Query.all_query(), recent.num_docs)
         ids = [recent.doc(address).get_first("changed") for _, address in hits]
-        changed = frozenset(own.decode() for own in ids if own is not None)
+        changed = frozenset(document_id.decode() for document_id in ids if document_id is not None)
         # Each part has one additional document, with the store's identifier and the journal numbers.
         if not count == recent.num_docs == len(changed) + 1 == numbers[2] + 1:
             raise IndexBrokenError(f"{self._folder / _RECENT} has {count - 1:,} documents, not {numbers[2]:,}")
@@ -246,7 +246,7 @@ def _all_ids(searcher: tantivy.Searcher, query: Query, known: dict[int, str]) ->
         limit = count
     ids = [known.get(_address(place)) for _, place in hits]
     if None not in ids:
-        return [own for own in ids if own is not None]
+        return [document_id for document_id in ids if document_id is not None]
     # A search ordered by id returns ids without reading stored fields, but takes several times as long as other
     # searches.
     _, named = _search(searcher, query, count, order_by_field="id", order=tantivy.Order.Asc)

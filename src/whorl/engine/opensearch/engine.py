@@ -445,8 +445,8 @@ class OpenSearchEngine(ServerEngine):
 
         def read_texts(positions: Sequence[int]) -> list[str | None]:
             sources = {hits[position]["_id"]: hits[position].get("_source", {}) for position in positions}
-            texts = {own: text for own, source in sources.items() if (text := text_in(source, self._names))}
-            texts |= fetch([own for own in sources if own not in texts])
+            texts = {key: text for key, source in sources.items() if (text := text_in(source, self._names))}
+            texts |= fetch([key for key in sources if key not in texts])
             return [texts.get(hits[position]["_id"]) for position in positions]
 
         return decode_sketches(is_ours, stored, read_texts, (self._scheme, self._sketch_scheme))

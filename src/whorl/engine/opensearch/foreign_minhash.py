@@ -129,9 +129,9 @@ def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
     made = {text: client.terms_of(text, field.place, field.name).keys() for text in _short_probes()}
     is_sorted = _sorts_by_id(client)
     for profile in sorted(PROFILES, key=lambda name: name != DEFAULT_PROFILE):
-        own = replace(scheme, profile=profile)
-        if all(tokens == set(sign(text, own, spelling).tokens) for text, tokens in made.items()):
-            return TokenField(field.name, field.place, own, spelling, is_ours=True, is_sorted=is_sorted)
+        candidate = replace(scheme, profile=profile)
+        if all(tokens == set(sign(text, candidate, spelling).tokens) for text, tokens in made.items()):
+            return TokenField(field.name, field.place, candidate, spelling, is_ours=True, is_sorted=is_sorted)
     return TokenField(field.name, field.place, scheme, spelling, is_ours=False, is_sorted=is_sorted)
 
 
@@ -184,8 +184,8 @@ def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, MinHashField]
 def _filter(settings: Mapping[str, Any], name: str) -> Json:
     """Return the settings of a filter. A built-in filter has no settings, and its name is its type."""
     prefix = f"{_FILTER}{name}."
-    own = {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
-    return own or {"type": name}
+    options = {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
+    return options or {"type": name}
 
 
 def field_names(mapping: Json) -> list[str]:

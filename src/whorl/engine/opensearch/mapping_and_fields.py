@@ -123,9 +123,9 @@ def _property_terms(documents: Sequence[Document], scheme: Scheme, features: Ind
         for document in documents
     ]
     # Split all texts in one call, because each call of the compiled loops has a fixed cost.
-    flat = hash_texts((text for own in texts for _, text in own), scheme, Parts.WORDS, workers=1)
-    for own in texts:
-        yield [word_terms(name, next(flat).words) for name, _ in own]
+    flat = hash_texts((text for fields in texts for _, text in fields), scheme, Parts.WORDS, workers=1)
+    for fields in texts:
+        yield [word_terms(name, next(flat).words) for name, _ in fields]
 
 
 def _encode_rows(rows: Sequence[_Row], spell: Callable[[_Row], Sequence[str]]) -> Iterator[Sequence[str]]:
@@ -175,9 +175,9 @@ def properties_in(source: Json, names: FieldNames) -> dict[str, tuple[PropertyVa
     Omit whorl's own fields, and values other than texts, numbers and booleans.
     """
     properties: dict[str, list[PropertyValue]] = {}
-    own = source.get(PROPERTIES)
-    if isinstance(own, dict):
-        _collect(own, "", properties)
+    nested = source.get(PROPERTIES)
+    if isinstance(nested, dict):
+        _collect(nested, "", properties)
         source = {name: value for name, value in source.items() if name != PROPERTIES}
     _collect({name: value for name, value in source.items() if not name.startswith(OWN[:-1])}, "", properties)
     if source.get(IS_PRINCIPAL) is not None:

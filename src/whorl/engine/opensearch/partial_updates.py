@@ -152,7 +152,7 @@ def updates(
     read = [document for _, document in documents]
     fingerprints = hash_texts((document.text for document in read), Scheme(), index_parts(Scheme()), workers=1)
     fields = own_fields(read, fingerprints, (Scheme(), SketchScheme()), names, features)
-    return [(_update(hit), {"doc": own}) for (hit, _), own in zip(documents, fields, strict=True)]
+    return [(_update(hit), {"doc": changed}) for (hit, _), changed in zip(documents, fields, strict=True)]
 
 
 def _update(hit: Json) -> Json:

@@ -155,8 +155,8 @@ def _fields(wanted: FieldNames, schema: Schema) -> list[Json]:
     """
     names = {"name": wanted.name, "content": wanted.content, "MINHASH": wanted.minhash, "DBID": wanted.dbid}
     names["LID"] = wanted.noderef
-    own = [field for name, field in definitions("field").items() if name not in ("id", "_version_")]
-    fields = [{**field, "name": names.get(field["name"], field["name"])} for field in own]
+    defined = [field for name, field in definitions("field").items() if name not in ("id", "_version_")]
+    fields = [{**field, "name": names.get(field["name"], field["name"])} for field in defined]
     tokens: Json = {"multiValued": True, **VECTORS} if schema.is_multivalued(wanted.content) else {}
     if schema.describe(wanted.content) and not schema.is_stored(wanted.content):
         tokens |= VECTORS

@@ -309,9 +309,9 @@ class _Losses:
             if count := self._count(exists(destination)):
                 yield f"{destination!r} is copied from {unreadable[0]!r}, which is not stored ({count})"
         elif all(_has_values(self._schema.describe(name) or {}) for name in sources) and (
-            own := self._count_uncopied(destination)
+            uncopied := self._count_uncopied(destination)
         ):
-            yield f"{destination!r} holds values that were not copied from {', '.join(map(repr, sources))} ({own})"
+            yield f"{destination!r} holds values that were not copied from {', '.join(map(repr, sources))} ({uncopied})"
 
     def _count_uncopied(self, destination: str) -> str:
         """Return as text the number of documents with a value in `destination` that was not copied; "" for 0."""

@@ -115,8 +115,8 @@ def whole_values(values: list[tuple[str, Kind, Value]], collection: Collection) 
         if f"{WHOLE_PREFIXES[kind]}*" not in collection.schema.dynamic:
             continue
         described = collection.schema.describe(name)
-        own = None if described is None else kind_of(described, collection.schema.types)
-        if own in (None, Kind.TEXT) or (own is Kind.KEYWORD and kind is not Kind.KEYWORD):
+        declared = None if described is None else kind_of(described, collection.schema.types)
+        if declared in (None, Kind.TEXT) or (declared is Kind.KEYWORD and kind is not Kind.KEYWORD):
             fields.setdefault(f"{WHOLE_PREFIXES[kind]}{name}", []).append(_encode_value(kind, value))
     return fields
 

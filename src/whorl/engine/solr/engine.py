@@ -164,7 +164,7 @@ class SolrEngine(ServerEngine):
         if not prepared:
             return
         fingerprints = self._fingerprint_fields([text for text, _ in prepared])
-        complete = ((len(text), fields | own) for (text, fields), own in zip(prepared, fingerprints, strict=True))
+        complete = ((len(text), fields | more) for (text, fields), more in zip(prepared, fingerprints, strict=True))
         portions = chunks(complete, itemgetter(0), BATCH_CHARACTERS, BATCH_SIZE)
         try:
             send_parallel(portions, lambda portion: self._client.add([fields for _, fields in portion]))
@@ -403,12 +403,12 @@ class SolrEngine(ServerEngine):
     def sizes(self, ids: Sized[str]) -> Mapping[str, int]:
         if not self.collection.schema.has_sketches:
             return {}
-        key, own = self.collection.names.key, self._sketch_name
+        key, scheme = self.collection.names.key, self._sketch_name
         documents = self._documents(ids, [key, SIZE, SCHEME])
         return {
             str(document[key]): document.count(SIZE)
             for document in documents
-            if first_text(document.get(SCHEME)) == own
+            if first_text(document.get(SCHEME)) == scheme
         }
 
     def scan(self, mark: str = "") -> Iterator[ScanBatch]:
@@ -436,9 +436,9 @@ class SolrEngine(ServerEngine):
             request["sort"] = "score desc"
         with explain_refusals(plan):
             selected = self._client.select(request)
-        hits, own, versions = self._hits(selected.documents), self._sketch_name, self._versions(selected.documents)
+        hits, scheme, versions = self._hits(selected.documents), self._sketch_name, self._versions(selected.documents)
         if is_counted:
-            sizes = (row.count(SIZE) if first_text(row.get(SCHEME)) == own else 0 for row in selected.documents)
+            sizes = (row.count(SIZE) if first_text(row.get(SCHEME)) == scheme else 0 for row in selected.documents)
             return CountedPage(
                 selected.total, tuple((hit, None) for hit in hits), prepared.warnings, versions, tuple(sizes)
             )
