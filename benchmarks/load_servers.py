@@ -21,7 +21,7 @@ from whorl.engine.local.opensearch import start_cluster
 from whorl.engine.local.server import RunningServer
 from whorl.engine.local.solr import configset_directory, start_standalone
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.inspect_and_extend_index import create
+from whorl.engine.opensearch.mapping_and_fields import index_body
 from whorl.settings.settings import Settings
 
 ENGINES = ("solr", "opensearch", "embedded")
@@ -114,7 +114,8 @@ class SearchServer:
         self._port = int(self._running.url.rpartition(":")[2].partition("/")[0])
         if is_new and self._engine == "opensearch":
             with contextlib.closing(IndexClient(self.store)) as client:
-                create(client, FieldNames(), 1, 0)
+                settings = {"number_of_shards": 1, "number_of_replicas": 0}
+                client.create({**index_body(FieldNames()), "settings": settings})
         until_it_answers(self._count)
 
     def kill(self) -> None:

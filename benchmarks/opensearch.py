@@ -41,7 +41,7 @@ from whorl import Document, Store, open_store
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.local.opensearch import start_cluster
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.inspect_and_extend_index import create
+from whorl.engine.opensearch.mapping_and_fields import index_body
 from whorl.engine.server_engine import ServerAccess
 from whorl.fingerprint.fingerprint_texts import text_hashes
 from whorl.fingerprint.shingling import Scheme
@@ -268,7 +268,7 @@ def run(
         for client in clients.values():
             client.raw.indices.delete(index=client.index, params={"ignore_unavailable": "true"})
         names = {"OpenSearch": clients["whorl"].shown, "Solr": solr.url, "embedded": str(folder)}
-        create(clients["whorl"], FieldNames(), replicas=0)
+        clients["whorl"].create({**index_body(FieldNames()), "settings": {"number_of_replicas": 0}})
         stores = {name: stack.enter_context(open_store(url)) for name, url in names.items()}
         seconds = {name: indexed(store, documents) for name, store in stores.items()}
         seconds["stock"] = indexed_plainly(clients["stock"], STOCK, documents)

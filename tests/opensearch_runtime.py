@@ -23,7 +23,7 @@ from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.local.opensearch import OPENSEARCH
 from whorl.engine.local.server import Server, fetch_jars, find_java
 from whorl.engine.opensearch.client import IndexClient
-from whorl.engine.opensearch.inspect_and_extend_index import create
+from whorl.engine.opensearch.mapping_and_fields import index_body
 from whorl.errors import EngineUnavailableError
 from whorl.settings.settings import Settings
 
@@ -68,7 +68,8 @@ def own_index(base_url: str, *, shards: int = 2, is_made: bool = True) -> Iterat
     url = f"opensearch+{base_url}/whorl_test_{uuid.uuid4().hex[:8]}"
     with contextlib.closing(IndexClient(url)) as client:
         if is_made:
-            create(client, FieldNames(), shards, 0)
+            settings = {"number_of_shards": shards, "number_of_replicas": 0}
+            client.create({**index_body(FieldNames()), "settings": settings})
         try:
             yield url
         finally:

@@ -210,13 +210,12 @@ def test_minhash_tokens_are_their_bytes(numbers: list[int]) -> None:
 
 def test_a_new_index_keeps_nothing_twice() -> None:
     """
-    A new index excludes whorl's fields from the source, and leaves the number of shards to the cluster by default.
+    A new index excludes whorl's fields from the source, and leaves the number of shards to the cluster.
     """
     body = index_body(FieldNames(content="body"))
     assert body["settings"] == {}
     assert body["mappings"]["_source"] == {"excludes": [OWN]}
     assert set(body["mappings"]["properties"]) == {*MAPPING, *OF_CLUSTERS, "name", "body", "properties"}
-    assert index_body(FieldNames(), 2, 0)["settings"] == {"number_of_shards": 2, "number_of_replicas": 0}
 
 
 @pytest.mark.parametrize("name", [*MAPPING])

@@ -91,7 +91,7 @@ class Record(NamedTuple):
 
 
 class Head(NamedTuple):
-    """A stored document without its text. Only a short document has `short_text`, its text, and no `stored_digest`."""
+    """A stored document without its text. A short document has its text in `short_text`, and no `stored_digest`."""
 
     number: int
     id: str

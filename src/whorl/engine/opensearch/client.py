@@ -73,21 +73,18 @@ def guard_responses(cls: _Class) -> _Class:
 
 def guard_response(function: _Function) -> _Function:
     """Decorate a method: turn errors from malformed responses into EngineResponseError."""
-    if inspect.isgeneratorfunction(function):
-
-        @wraps(function)
-        def iterate_guarded(self: Any, *args: Any, **arguments: Any) -> Iterator[Any]:
-            with _guard_shape(self):
-                yield from function(self, *args, **arguments)
-
-        return iterate_guarded  # type: ignore[return-value]  # for callers, it is the same function
 
     @wraps(function)
-    def call_guarded(self: Any, *args: Any, **arguments: Any) -> Any:
+    def guarded(self: Any, *args: Any, **arguments: Any) -> Any:
         with _guard_shape(self):
-            return function(self, *args, **arguments)
+            result = function(self, *args, **arguments)
+        return iterate_guarded(self, result) if inspect.isgenerator(result) else result
 
-    return call_guarded  # type: ignore[return-value]  # for callers, it is the same function
+    def iterate_guarded(self: Any, results: Iterator[Any]) -> Iterator[Any]:
+        with _guard_shape(self):
+            yield from results
+
+    return guarded  # type: ignore[return-value]  # for callers, it is the same function
 
 
 @contextmanager
@@ -293,17 +290,17 @@ class IndexClient:
         """Add fields to the mapping, and the metadata `about` to its `_meta`."""
         self.send("PUT", self._path("_mapping"), {"properties": fields, **({"_meta": about} if about else {})})
 
-    def scroll(self, body: Json, keep: str = "10m") -> Iterator[list[Json]]:
-        """Yield all current hits of a search in batches, unordered; `keep` is the maximum time between two batches.
+    def scroll(self, body: Json) -> Iterator[list[Json]]:
+        """Yield all current hits of a search in batches, unordered, with at most ten minutes between two batches.
 
         This uses the scroll API, because its syntax is the same in all versions of OpenSearch and Elasticsearch.
         """
-        options = {"scroll": keep, "allow_partial_search_results": "false"}
+        options = {"scroll": "10m", "allow_partial_search_results": "false"}
         page = self.send("POST", self._path("_search"), {**body, "sort": ["_doc"]}, **options)
         try:
             while hits := self._require_whole(page)["hits"]["hits"]:
                 yield hits
-                page = self.send("POST", "/_search/scroll", {"scroll": keep, "scroll_id": page["_scroll_id"]})
+                page = self.send("POST", "/_search/scroll", {"scroll": "10m", "scroll_id": page["_scroll_id"]})
         finally:
             with suppress(EngineError):
                 self.send("DELETE", "/_search/scroll", {"scroll_id": [page["_scroll_id"]]})

@@ -89,14 +89,9 @@ _IDS = (ID, HANDLE)
 
 @guard_responses
 class OpenSearchEngine(ServerEngine):
-    def __init__(
-        self,
-        client: IndexClient,
-        names: FieldNames = FieldNames(),  # noqa: B008 - frozen
-        scheme: Scheme = Scheme(),  # noqa: B008 - frozen
-    ) -> None:
+    def __init__(self, client: IndexClient, names: FieldNames = FieldNames()) -> None:  # noqa: B008 - frozen
         super().__init__(client.refresh)
-        self._client, self._names, self._scheme, self._sketch_scheme = client, names, scheme, SketchScheme()
+        self._client, self._names, self._scheme, self._sketch_scheme = client, names, Scheme(), SketchScheme()
         self._largest = self._until_refresh(self._largest_now)
         self._gaps = self._until_refresh(self._gaps_now)
         self._remembered_tokens = TtlCache(lambda _: foreign_tokens(client, names), _TOKENS_SECONDS)

@@ -218,17 +218,10 @@ def _add_fields(client: IndexClient, present: Json, missing: Json) -> None:
     client.add_fields({name: field for name, field in missing.items() if "." not in name}, about)
 
 
-def create(
-    client: IndexClient,
-    names: FieldNames,
-    shards: int | None = None,
-    replicas: int | None = None,
-    *,
-    passages: PassageScheme | None = None,
-) -> None:
+def create(client: IndexClient, names: FieldNames, *, passages: PassageScheme | None = None) -> None:
     """Create the index, unless another client has just created it."""
     try:
-        client.create(index_body(names, shards, replicas, passages=passages))
+        client.create(index_body(names, passages=passages))
     except EngineResponseError as error:
         if "already exists" not in error.detail:
             raise

@@ -270,20 +270,10 @@ def passage_scheme(field: Json) -> PassageScheme | None:
     return PassageScheme() if name is None else PassageScheme.parse(name)
 
 
-def index_body(
-    names: FieldNames,
-    shards: int | None = None,
-    replicas: int | None = None,
-    *,
-    passages: PassageScheme | None = None,
-) -> Json:
-    """Return the settings and the mapping of a new index. For shards and replicas, None means the cluster's default."""
-    numbers = {"number_of_shards": shards, "number_of_replicas": replicas}
+def index_body(names: FieldNames, *, passages: PassageScheme | None = None) -> Json:
+    """Return the body of a request for a new index; the cluster chooses the numbers of shards and replicas."""
     mappings = {"dynamic": False, "_meta": SPLIT_NAMES, "_source": {"excludes": [OWN]}}
-    return {
-        "settings": {name: number for name, number in numbers.items() if number is not None},
-        "mappings": {**mappings, "properties": mapping(names, passages=passages)},
-    }
+    return {"settings": {}, "mappings": {**mappings, "properties": mapping(names, passages=passages)}}
 
 
 @lru_cache
