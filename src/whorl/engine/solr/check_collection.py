@@ -72,13 +72,13 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
     schema = read_schema(client)
     with guard_response(client.url):
         text_fields = find_stored_texts(client, schema, wanted)
-        init = init_command(
-            f"whorl solr init {client.url}", text_fields, wanted, likely := likely_name(wanted, schema.is_stored)
-        )
-        findings = list(_texts(client, schema, wanted, text_fields, init))
+        likely = likely_name(wanted, schema.is_stored)
+        init = init_command(f"whorl solr init {client.url}", text_fields, wanted, likely)
+        findings: list[Finding] = []
         if not version.is_tried:
             remedy = "see 'whorl solr check --sample 200' for whether both make the same fingerprints"
             findings.append(untried_version_warning(f"Solr {version.solr}", "8.11 and 9", remedy))
+        findings += _texts(client, schema, wanted, text_fields, init)
         if (schema.describe(wanted.name) or {}).get("type") == "text_whorl":
             remedy = "give the field the type text_whorl_names of solr/configset, then index the documents again"
             findings.append(whole_names(repr(wanted.name), remedy))

@@ -10,7 +10,7 @@ import fnmatch
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Literal, NamedTuple
+from typing import Literal
 from xml.sax.saxutils import escape
 
 from whorl.arrays_and_batches import batches
@@ -245,26 +245,20 @@ def names_in_use(client: SolrClient) -> set[str]:
     return {name for answer in answers for name in answer.object("fields")}
 
 
-class FieldUse(NamedTuple):
-    """Document counts for a field: existing documents, documents with a value, and deleted documents.
+def field_use(client: SolrClient, name: str) -> tuple[int, int, int]:
+    """Return the numbers of existing documents, of documents with an indexed value in a field, and of deleted ones.
 
-    Deleted documents count until Solr removes them from its index; `with_values` includes those with a value.
+    Deleted documents count until Solr removes them from its index, also as documents with a value. The request takes
+    the same time for any number of documents.
     """
-
-    documents: int
-    with_values: int
-    deleted: int
-
-
-def field_use(client: SolrClient, name: str) -> FieldUse:
-    """Count the documents with an indexed value in a field, in a time that does not depend on their number."""
     counts = []
     for core in client.cores(directly=False):
         answer = core.get("admin/luke", numTerms=0, includeIndexFieldFlags="false")
         index, field = answer.object("index"), answer.object("fields").object(name, is_optional=True)
         live = index.count("numDocs")
         counts.append((live, field.count("docs") if "docs" in field else 0, index.count("maxDoc") - live))
-    return FieldUse(*map(sum, zip(*counts, strict=True)))
+    documents, with_values, deleted = map(sum, zip(*counts, strict=True))
+    return documents, with_values, deleted
 
 
 #: Maximum number of fields to count in one request.
