@@ -214,7 +214,7 @@ class RecalledSketch(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """Microseconds for looking up a token in the whole index, and for reading a candidate and comparing its sketch."""
+    """Costs in microseconds of looking up a token in the whole index, and of reading and comparing a candidate."""
 
     look_up: float
     candidate: float
@@ -319,7 +319,7 @@ class Engine(Protocol):
         return True
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
-        """Return the MinHash signatures of documents by id; a text shorter than a shingle has one without tokens.
+        """Return the MinHash signatures of documents by id. A text shorter than a shingle has an empty signature.
 
         `wanted` maps each id to True if the order of the document's tokens matters.
         """
@@ -352,7 +352,7 @@ class Engine(Protocol):
         """
 
     def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> Collection[str] | None:
-        """Return the ids of documents with any of the phrases (normalized words); None if the engine has no phrases."""
+        """Return the ids of documents with any of the phrases of normalized words; None if phrases are not indexed."""
         return None
 
     def find_known_phrases(self, phrases: Collection[tuple[str, ...]]) -> Collection[tuple[str, ...]] | None:

@@ -415,9 +415,13 @@ class Records:
         # Journal numbers have no gaps. If entries are missing, the index is older or newer than the journal.
         return changed if number + len(rows) == self.last_change() else None
 
-    def documents(self, values: Iterable[int] | Iterable[str], key: _Key = "id") -> Iterator[NumberedDocument]:
-        for value in values:
-            yield from self._read_documents(f"{key} = ?", value)
+    def documents(self, ids: Iterable[str]) -> Iterator[NumberedDocument]:
+        for document_id in ids:
+            yield from self._read_documents("id = ?", document_id)
+
+    def documents_by_number(self, numbers: Iterable[int]) -> Iterator[NumberedDocument]:
+        for number in numbers:
+            yield from self._read_documents("number = ?", number)
 
     def all_documents(self) -> Iterator[NumberedDocument]:
         number = -1

@@ -213,7 +213,7 @@ class EmbeddedEngine(Engine):
         if self._is_read_only:
             raise StoreError(self._not_writable())
         self._acquire_lock()
-        # The name of the index depends on its tokens, so a change of the option rebuilds it.
+        # The name of the index depends on its tokens, so the index is rebuilt.
         with self._records.writing():
             self._records.set_option(option, value)
 
@@ -375,7 +375,7 @@ class EmbeddedEngine(Engine):
             # Delete the old numbers first: a document that was deleted and stored again has a new number.
             if deleted := [Change(number, changed[number], None) for number in changed if number not in stored]:
                 writer.replace(deleted)
-            for changes in self._preparation.changes(self._records.documents(sorted(stored), "number")):
+            for changes in self._preparation.changes(self._records.documents_by_number(sorted(stored))):
                 writer.replace(changes)
             if changed:
                 self._commit(writer)
@@ -765,7 +765,7 @@ class WriterRegister:
                 self._changed.notify_all()
 
     def wait_for_current(self) -> None:
-        """Wait for all registered writers; the caller must hold none of their locks and not be registered itself."""
+        """Wait for the writers registered so far; the caller must hold no lock of theirs, nor be registered itself."""
         with self._changed:
             first = frozenset(self._registered)
             self._changed.wait_for(lambda: self._registered.isdisjoint(first))

@@ -335,7 +335,7 @@ class SolrEngine(ServerEngine):
     ) -> Iterator[tuple[str, SolrResponse]]:
         """Yield each reference that names a document, with the document.
 
-        `ask(values, fields)` returns the given fields of the documents with any of the values, which it gets by field.
+        `ask` gets values by field, and field names; it returns these fields of the documents with any of the values.
         """
         collection = self.collection
         handles = [*filter(None, (collection.names.key, collection.dbid, collection.noderef))]
@@ -468,7 +468,7 @@ class SolrEngine(ServerEngine):
     def _signatures_by_id(
         self, documents: Mapping[str, Json], repeats: Mapping[str, dict[str, int]], wanted: Mapping[str, bool]
     ) -> Iterator[tuple[str, Signature]]:
-        """Yield the ids and signatures of documents, which `_sources` returned with the frequencies of their tokens.
+        """Yield the ids and signatures of documents; `documents` and `repeats` come from `_sources`.
 
         `wanted` maps each document id to True if the order of its tokens matters.
         """
@@ -512,7 +512,7 @@ class SolrEngine(ServerEngine):
         return scheme_value(self.collection.scheme, _SAMPLE_SCHEME)
 
     def _sketches(self, documents: Sequence[Json]) -> Sequence[Sketch | None]:
-        """Return the sketch of each document, fetched with key, SKETCH and SCHEME; None if it is not readable."""
+        """Return the sketch of each document, or None if it is not readable; documents have key, SKETCH and SCHEME."""
         collection = self.collection
         read_texts = text_reader(self._client, collection, documents)
         return read_sketches(documents, collection.scheme, _SAMPLE_SCHEME, read_texts)

@@ -85,7 +85,7 @@ class Schema:
 
     @property
     def has_sketches(self) -> bool:
-        """Whether the schema has all fields of a sketch as `NEEDED`. A dynamic field would store it differently."""
+        """Whether the schema defines all fields of a sketch as in `NEEDED`; matching dynamic fields do not count."""
         return all(self.fields.get(name, {}).get(part) for name, parts in NEEDED.items() for part in parts)
 
     @property
