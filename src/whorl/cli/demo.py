@@ -28,6 +28,7 @@ from whorl.ingest.extraction.detect_format_and_encoding import decode
 from whorl.model import Document
 from whorl.output.formatting import plural, printable
 from whorl.output.search import format_condition
+from whorl.query.unparse import quote
 from whorl.store import Store, open_store
 
 _LICENCE_WORDS = ("license", "licence", "copying", "notice", "readme", "metadata", "authors")
@@ -123,7 +124,7 @@ def choose_documents(store: Store) -> tuple[str, str]:
     If all documents are of one kind, both ids are the same.
     """
     relatives = {
-        document_id: store.search(f"FINGERPRINT:{_quote(document_id)}_30", rows=0).total
+        document_id: store.search(f"FINGERPRINT:{quote(document_id)}_30", rows=0).total
         for document_id in _candidates(store)
     }
     first, *others = sorted(relatives, key=lambda document_id: (-relatives[document_id], document_id))
@@ -131,7 +132,7 @@ def choose_documents(store: Store) -> tuple[str, str]:
 
 
 def make_query(document_id: str) -> str:
-    return f"FINGERPRINT:{_quote(document_id)} AND NOT kind:{document_id.split('/')[0]}"
+    return f"FINGERPRINT:{quote(document_id)} AND NOT kind:{document_id.split('/')[0]}"
 
 
 def _candidates(store: Store) -> list[str]:
@@ -140,12 +141,6 @@ def _candidates(store: Store) -> list[str]:
     for query in ("kind:licence", "kind:copyright", "kind:distribution AND name:license", "kind:distribution"):
         chosen += [hit.id for hit in store.search(query, rows=12).hits]
     return chosen or [hit.id for hit in store.search("*", rows=12).hits]
-
-
-def _quote(reference: str) -> str:
-    # Quote the id, so that the parser does not read the numbers after the quotes as part of the id.
-    escaped = reference.replace("\\", "\\\\").replace('"', '\\"').replace("_", "\\_")
-    return f'"{escaped}"'
 
 
 def _distribution_texts() -> Iterator[Document]:

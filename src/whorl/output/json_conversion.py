@@ -182,7 +182,9 @@ def _converter(annotation: Any) -> _Convert | None:
     annotation, _ = without_none(annotation)
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return fraction if SHARE in args else _round_outward if INTERVAL in args else _converter(args[0])
+        if INTERVAL in args:
+            return lambda interval: [fraction(interval[0]), round_up(interval[1])]
+        return fraction if SHARE in args else _converter(args[0])
     if args == (int, int):
         return lambda pair: {"start": pair[0], "end": pair[1]}
     if isinstance(origin, type) and issubclass(origin, Mapping):
@@ -201,7 +203,3 @@ def _converter(annotation: Any) -> _Convert | None:
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return attrgetter("value")
     return float if annotation is Fraction else None
-
-
-def _round_outward(interval: tuple[float, float]) -> list[float]:
-    return [fraction(interval[0]), round_up(interval[1])]

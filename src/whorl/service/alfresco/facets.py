@@ -444,13 +444,13 @@ class _RequestedFacets:
         facets += [
             _facet(
                 "interval",
-                interval.label or interval.field,
+                interval.name,
                 [_interval_bucket(interval, part, remaining) for part in sets],
             )
             for interval, sets in self._intervals
         ]
         facets += [
-            _facet("range", facet.label or facet.field, [_range_bucket(facet, part, remaining) for part in parts])
+            _facet("range", facet.name, [_range_bucket(facet, part, remaining) for part in parts])
             for facet, parts in self._ranges
         ]
         facets += [self._pivot(pivot.keys, next(remaining)) for pivot in self._body.pivots]

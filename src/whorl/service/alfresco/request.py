@@ -135,14 +135,23 @@ class FacetQuery(AlfrescoModel):
         return self.label or self.query
 
 
-class FacetField(AlfrescoModel):
+class NamedFacet(AlfrescoModel):
+    """Facet of a field, named by its label, or else by the field."""
+
+    field: Text
+    label: Text | None = None
+
+    @property
+    def name(self) -> str:
+        return self.label or self.field
+
+
+class FacetField(NamedFacet):
     """Counts of a field's values.
 
     `method` and `facetEnumCacheMinDf` are accepted and ignored: each engine chooses its own method.
     """
 
-    field: Text
-    label: Text | None = None
     prefix: str = ""
     sort: Annotated[Literal["COUNT", "INDEX"], BeforeValidator(to_upper_case)] = "COUNT"
     method: Annotated[Literal["ENUM", "FC"], BeforeValidator(to_upper_case)] | None = None
@@ -152,10 +161,6 @@ class FacetField(AlfrescoModel):
     mincount: Annotated[int, Field(ge=1, le=2**31 - 1)] = 1
     facet_enum_cache_min_df: int | None = None
     exclude_filters: list[Text] = []
-
-    @property
-    def name(self) -> str:
-        return self.label or self.field
 
 
 class FacetFields(AlfrescoModel):
@@ -174,11 +179,9 @@ class IntervalSet(AlfrescoModel):
     end_inclusive: bool = True
 
 
-class Interval(AlfrescoModel):
+class Interval(NamedFacet):
     """Counts of a field's values by interval. If a field has no intervals, those of `facetIntervals` apply."""
 
-    field: Text
-    label: Text | None = None
     sets: Annotated[list[IntervalSet], Field(max_length=MOST_FACETS)] = []
 
 
@@ -196,25 +199,21 @@ class FacetIntervals(AlfrescoModel):
         return self
 
 
-class FacetRange(AlfrescoModel):
+class FacetRange(NamedFacet):
     """Counts of a field's values by steps from `start` to `end`."""
 
-    field: Text
     start: _Step
     end: _Step
     gap: _Step
     hardend: bool = False
     other: Annotated[list[RangeOther], BeforeValidator(wrap_in_list)] = []
     include: Annotated[list[RangeInclude], BeforeValidator(wrap_in_list)] = ["lower"]
-    label: Text | None = None
     exclude_filters: list[Text] = []
 
 
-class Stats(AlfrescoModel):
+class Stats(NamedFacet):
     """Statistics of a numeric field."""
 
-    field: Text
-    label: Text | None = None
     min: bool = True
     max: bool = True
     sum: bool = True
@@ -229,10 +228,6 @@ class Stats(AlfrescoModel):
     cardinality_accuracy: float | None = None
     percentiles: Unasked = None
     exclude_filters: list[Text] = []
-
-    @property
-    def name(self) -> str:
-        return self.label or self.field
 
 
 class Pivot(AlfrescoModel):

@@ -18,7 +18,7 @@ import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fastapi import HTTPException
 from starlette.requests import ClientDisconnect
@@ -86,20 +86,14 @@ class ClientLimit:
         return scope["client"][0] if scope.get("client") else ""
 
 
-@dataclass(slots=True)
 class RequestSemaphore:
     """Limits the number of requests that run at once (its slots), and the number that wait for a slot.
 
     The gauge counts the running and waiting requests of all semaphores together.
     """
 
-    slots: int
-    gauge: RequestGauge
-    most_waiting: int
-    _free: asyncio.Semaphore = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._free = asyncio.Semaphore(self.slots)
+    def __init__(self, slots: int, gauge: RequestGauge, most_waiting: int) -> None:
+        self._gauge, self._most_waiting, self._free = gauge, most_waiting, asyncio.Semaphore(slots)
 
     @asynccontextmanager
     async def slot(self, seconds: float) -> AsyncIterator[None]:
@@ -109,27 +103,27 @@ class RequestSemaphore:
             HTTPException: 503, no slot becomes free within `seconds`, or too many requests are already waiting.
         """
         await self._take_slot(seconds)
-        self.gauge.count(working=1)
+        self._gauge.count(working=1)
         try:
             yield
         finally:
-            self.gauge.count(working=-1)
+            self._gauge.count(working=-1)
             self._free.release()
 
     async def _take_slot(self, seconds: float) -> None:
         if not self._free.locked():
             await self._free.acquire()
             return
-        if self.gauge.waiting >= self.most_waiting:
-            raise HTTPException(503, f"{self.gauge.waiting:,} requests are waiting already; try again")
-        self.gauge.count(waiting=1)
+        if self._gauge.waiting >= self._most_waiting:
+            raise HTTPException(503, f"{self._gauge.waiting:,} requests are waiting already; try again")
+        self._gauge.count(waiting=1)
         try:
             async with asyncio.timeout(seconds):
                 await self._free.acquire()
         except TimeoutError:
             raise HTTPException(503, f"there was no room for this request within {seconds:g} s; try again") from None
         finally:
-            self.gauge.count(waiting=-1)
+            self._gauge.count(waiting=-1)
 
 
 class Turns:

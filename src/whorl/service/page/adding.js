@@ -26,7 +26,7 @@ export async function addFiles(files) {
   if (!files.length || isRunning) return;
   [isCancelled, isRunning] = [false, true];
   location.hash = "#documents";
-  const bar = byId("adding-bar"), told = byId("adding-told"), problems = [], repeats = [];
+  const bar = byId("adding-bar"), status = byId("adding-told"), problems = [], repeats = [];
   let done = 0, stored = 0, unchanged = 0, waiting = [], characters = 0;
   byId("adding").hidden = byId("adding-cancel").hidden = bar.hidden = false;
   fill(byId("adding-problems"));
@@ -48,7 +48,7 @@ export async function addFiles(files) {
     for (const file of files) {
       if (isCancelled) break;
       bar.value = done;
-      told.textContent = `${whole(done)} of ${counted(files.length, "file")}`;
+      status.textContent = `${whole(done)} of ${counted(files.length, "file")}`;
       const id = file.path || file.webkitRelativePath || file.name;
       try {
         const text = await textIn(file);
@@ -69,7 +69,7 @@ export async function addFiles(files) {
   }
   isRunning = false;
   bar.hidden = byId("adding-cancel").hidden = true;
-  told.textContent = [
+  status.textContent = [
     `${counted(stored, "document")} stored`, unchanged ? `${whole(unchanged)} there already` : "",
     problems.length ? counted(problems.length, "problem") : "", isCancelled ? "cancelled" : "",
   ].filter(Boolean).join(", ");

@@ -26,9 +26,9 @@ export function watchBuilder(take) {
   const field = byId("build-field"), condition = byId("build-condition"), value = byId("build-value");
   byId("language").addEventListener("toggle", async () => {
     if (fields) return;
-    const told = await about().catch(() => null);
-    if (!told) return;
-    fields = new Map(told.fields.map(({ name, types }) => [name, conditionsOf(types)]).filter(([, all]) => all.size));
+    const store = await about().catch(() => null);
+    if (!store) return;
+    fields = new Map(store.fields.map(({ name, types }) => [name, conditionsOf(types)]).filter(([, all]) => all.size));
     fill(field, ...[...fields.keys()].map((name) => element("option", { value: name }, name === "content" ? "text of the document" : name)));
     field.value = fields.has("name") ? "name" : field.value;
     showConditions();

@@ -73,9 +73,9 @@ export class Cleaning {
 
   async #delete() {
     const ids = [...this.marked.keys()], count = counted(ids.length, "document");
-    const told = "They are deleted from this store for good. The files they came from are not touched. "
+    const explanation = "They are deleted from this store for good. The files they came from are not touched. "
       + "The list can be downloaded first.";
-    if (!await confirmed(`Delete ${count}?`, told, `Delete ${count}`)) return;
+    if (!await confirmed(`Delete ${count}?`, explanation, `Delete ${count}`)) return;
     let done = 0;
     try {
       for (const id of ids) {

@@ -90,10 +90,10 @@ export async function show(parameters) {
   for (const side of SIDES) {
     const mark = parameters.get(`text-${side}`), id = parameters.get(side);
     marks[side] = mark;
-    const told = id === null ? null : await documentOf(id);
+    const document_ = id === null ? null : await documentOf(id);
     // Stop if another address was opened in the meantime.
     if (own !== opened) return;
-    if (told !== null) fields[side].set(told);
+    if (document_ !== null) fields[side].set(document_);
     else if (mark === null) byId(`side-${side}`).value = "";
   }
   showSides();
@@ -151,12 +151,12 @@ function showSides() {
 }
 
 async function address() {
-  const told = new URLSearchParams();
+  const parameters = new URLSearchParams();
   for (const side of SIDES) {
-    if (marks[side] !== null) told.append(`text-${side}`, marks[side]);
-    else told.set(side, await fields[side].id());
+    if (marks[side] !== null) parameters.append(`text-${side}`, marks[side]);
+    else parameters.set(side, await fields[side].id());
   }
-  return `#compare?${told}`;
+  return `#compare?${parameters}`;
 }
 
 async function run() {
@@ -171,8 +171,8 @@ async function run() {
     for (const side of SIDES) pair[side] = await sideOf(side);
     if (signal.aborted) return;
     byId("compare-busy").textContent = "Comparing …";
-    const told = await ask("/compare", { ...pair, texts: "whole", ...await commonText() }, signal);
-    showCompared(told);
+    const comparison = await ask("/compare", { ...pair, texts: "whole", ...await commonText() }, signal);
+    showCompared(comparison);
   } catch (error) {
     if (signal.aborted) return;
     shown = null;
@@ -194,26 +194,26 @@ async function sideOf(side) {
   throw new Error(`Document ${side.toUpperCase()} is missing: write a part of its name.`);
 }
 
-function showCompared(told) {
-  const both = told.a.shingles + told.b.shingles - told.shared_shingles, rest = told.without_common;
-  const [a, b] = SIDES.map((side) => (marks[side] === null ? told[side].name : "your text"));
-  const shared = whole(told.shared_shingles);
+function showCompared(comparison) {
+  const both = comparison.a.shingles + comparison.b.shingles - comparison.shared_shingles, rest = comparison.without_common;
+  const [a, b] = SIDES.map((side) => (marks[side] === null ? comparison[side].name : "your text"));
+  const shared = whole(comparison.shared_shingles);
   fill(
     byId("shares"),
-    stat(`of ${a} is in ${b}`, told, "a_in_b", `${shared} of its ${whole(told.a.shingles)} runs of five words`, "first"),
-    stat(`of ${b} is in ${a}`, told, "b_in_a", `${shared} of its ${whole(told.b.shingles)} runs of five words`, "second"),
-    stat("of both together is in both", told, "jaccard", `Jaccard: ${shared} of the ${whole(both)} runs that either has`, "second"),
+    stat(`of ${a} is in ${b}`, comparison, "a_in_b", `${shared} of its ${whole(comparison.a.shingles)} runs of five words`, "first"),
+    stat(`of ${b} is in ${a}`, comparison, "b_in_a", `${shared} of its ${whole(comparison.b.shingles)} runs of five words`, "second"),
+    stat("of both together is in both", comparison, "jaccard", `Jaccard: ${shared} of the ${whole(both)} runs that either has`, "second"),
   );
   const common = rest ? rest.a.common_words + rest.b.common_words : 0;
   byId("common-told").hidden = !common;
   byId("common-told").textContent = common
     ? `Grey is common text: more than ${COMMON_ABOVE.replace("%", " %")} of all documents have it, as with letterheads and templates. `
       + `It is ${counted(rest.a.common_words, "word")} of A and ${counted(rest.b.common_words, "word")} of B.` : "";
-  warn(byId("compare-warnings"), told.warnings);
+  warn(byId("compare-warnings"), comparison.warnings);
   byId("compared").hidden = false;
-  compared = told;
+  compared = comparison;
   for (const side of SIDES) {
-    const { name, words: length, coverage } = told[side];
+    const { name, words: length, coverage } = comparison[side];
     fill(byId(`name-${side}`), marks[side] === null
       ? element("a", { href: documentLink(fields[side].ids.get(byId(`side-${side}`).value) ?? name) }, name)
       : calledOf(textOf(marks[side])));
@@ -268,8 +268,8 @@ function changeOf({ a, b }) {
   return ["A has ", said(a), ", B has ", said(b)];
 }
 
-function stat(title, told, name, formula, kind) {
-  const share = told[name], rest = told.without_common;
+function stat(title, comparison, name, formula, kind) {
+  const share = comparison[name], rest = comparison.without_common;
   const isOther = rest && percent(rest[name]) !== percent(share);
   return element(
     "div.stat", {}, element("h2", {}, element("span.big", {}, percent(share)), ` ${title}`), bar(share, share, share, kind),

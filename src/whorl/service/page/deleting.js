@@ -25,10 +25,10 @@ export async function forget(document_) {
 }
 
 /** Ask for confirmation of an action that cannot be undone. */
-export function confirmed(title, told, yes) {
+export function confirmed(title, explanation, yes) {
   const dialog = byId("confirm");
   byId("confirm-title").textContent = title;
-  byId("confirm-told").textContent = told;
+  byId("confirm-told").textContent = explanation;
   byId("confirm-yes").textContent = yes;
   dialog.returnValue = "";
   dialog.showModal();

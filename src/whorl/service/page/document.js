@@ -56,9 +56,9 @@ export async function show(parameters) {
   byId("document-found").hidden = byId("document-all").hidden = byId("document-actions").hidden = true;
   byId("document-id").textContent = "";
   try {
-    const [told, { is_read_only: isReadOnly }] = await Promise.all([withText(id), about()]);
+    const [loaded, { is_read_only: isReadOnly }] = await Promise.all([withText(id), about()]);
     if (shown !== wanted) return;
-    current = told;
+    current = loaded;
     showDocument(isReadOnly);
   } catch (error) {
     if (shown !== wanted) return;
@@ -80,10 +80,10 @@ async function withText(id) {
 }
 
 function address(id, least, isRest) {
-  const told = new URLSearchParams({ id });
-  if (least !== LEAST) told.set("least", least);
-  if (isRest) told.set("common", "without");
-  return `#document?${told}`;
+  const parameters = new URLSearchParams({ id });
+  if (least !== LEAST) parameters.set("least", least);
+  if (isRest) parameters.set("common", "without");
+  return `#document?${parameters}`;
 }
 
 function showDocument(isReadOnly) {
@@ -108,9 +108,9 @@ function showDocument(isReadOnly) {
 async function findSimilar() {
   going = renew(going);
   const { signal } = going, { id } = current, least = Number(byId("least").value);
-  const told = byId("document-similar"), list = byId("document-hits");
+  const status = byId("document-similar"), list = byId("document-hits");
   byId("document-found").hidden = false;
-  told.textContent = "Looking for documents that share content with it …";
+  status.textContent = "Looking for documents that share content with it …";
   fill(list);
   byId("document-more").hidden = true;
   warn(byId("document-warnings"), []);
@@ -124,7 +124,7 @@ async function findSimilar() {
     showSimilar(pages, least, isRest, signal);
   } catch (error) {
     if (signal.aborted) return;
-    told.textContent = "";
+    status.textContent = "";
     showProblem(byId("document-problem"), error);
   }
 }

@@ -38,24 +38,24 @@ export function show(parameters) {
 }
 
 function address(named, rows) {
-  const told = new URLSearchParams();
-  if (named) told.set("named", named);
-  if (rows > ROWS) told.set("rows", rows);
-  return told.size ? `#documents?${told}` : "#documents";
+  const parameters = new URLSearchParams();
+  if (named) parameters.set("named", named);
+  if (rows > ROWS) parameters.set("rows", rows);
+  return parameters.size ? `#documents?${parameters}` : "#documents";
 }
 
 async function list(named, rows) {
   going = renew(going);
   const { signal } = going;
   try {
-    const [told, { is_read_only: isReadOnly, documents }] = await Promise.all([documentsNamed(named, { rows, signal }), about()]);
+    const [page, { is_read_only: isReadOnly, documents }] = await Promise.all([documentsNamed(named, { rows, signal }), about()]);
     if (signal.aborted) return;
     listed = address(named, rows);
     showProblem(byId("documents-problem"), null);
-    warn(byId("documents-warnings"), told.warnings);
+    warn(byId("documents-warnings"), page.warnings);
     fill(byId("documents"));
     count = 0;
-    const isEmpty = !told.total && !told.warnings.length && !named;
+    const isEmpty = !page.total && !page.warnings.length && !named;
     byId("documents-empty").hidden = !isEmpty;
     byId("documents-listed").hidden = isEmpty;
     byId("own").hidden = isEmpty;
@@ -65,8 +65,8 @@ async function list(named, rows) {
       ? "There are no documents here yet, and this service is read-only: add some with whorl index."
       : "Drop files or a folder here to compare them. They stay with this service.";
     byId("documents-told").textContent = named
-      ? `${whole(told.total)} of ${counted(documents, "document")}` : counted(told.total, "document");
-    append(told, isReadOnly);
+      ? `${whole(page.total)} of ${counted(documents, "document")}` : counted(page.total, "document");
+    append(page, isReadOnly);
   } catch (error) {
     if (!signal.aborted) showProblem(byId("documents-problem"), error);
   }

@@ -138,26 +138,26 @@ async function restore() {
 /** Offer the date fields, to retain the newest document of a group. */
 async function offerDates() {
   if (parts.isOffered) return;
-  const told = await about().catch(() => null);
-  if (!told || parts.isOffered) return;
+  const store = await about().catch(() => null);
+  if (!store || parts.isOffered) return;
   parts.isOffered = true;
-  const dates = told.fields.filter(({ types }) => types.includes("dates")).map(({ name }) => name);
+  const dates = store.fields.filter(({ types }) => types.includes("dates")).map(({ name }) => name);
   parts.keep.append(...dates.map((name) => element("option", { value: `newest:${name}` }, `the newest document (${name})`)));
 }
 
 function address() {
-  const told = new URLSearchParams({ threshold: parts.threshold.value });
+  const parameters = new URLSearchParams({ threshold: parts.threshold.value });
   for (const [part, value] of Object.entries(DEFAULTS)) {
-    if (part !== "threshold" && parts[part].value !== value) told.set(part, parts[part].value);
+    if (part !== "threshold" && parts[part].value !== value) parameters.set(part, parts[part].value);
   }
-  for (const flag of FLAGS) if (parts[flag].checked) told.set(flag, "1");
-  return `#duplicates?${told}`;
+  for (const flag of FLAGS) if (parts[flag].checked) parameters.set(flag, "1");
+  return `#duplicates?${parameters}`;
 }
 
 /** Return the address of a page of clusters in the chosen order. */
 function pageOf(start) {
-  const told = new URLSearchParams({ start, rows: CLUSTERS, order: parts.order.value, named: parts.named.value });
-  return `${job}?${told}`;
+  const parameters = new URLSearchParams({ start, rows: CLUSTERS, order: parts.order.value, named: parts.named.value });
+  return `${job}?${parameters}`;
 }
 
 function question() {
@@ -204,8 +204,8 @@ async function finished(signal) {
     const { state, progress, result, error } = await ask(pageOf(0), undefined, signal);
     if (error) throw new Failure(error.message, { status: error.statusCode });
     if (result) return result;
-    const told = PROGRESS[state === "waiting" ? state : progress.doing];
-    byId("clusters-progress").textContent = told ? told(progress.count) : "";
+    const describe = PROGRESS[state === "waiting" ? state : progress.doing];
+    byId("clusters-progress").textContent = describe ? describe(progress.count) : "";
     await new Promise((again) => setTimeout(again, ASK_AGAIN));
     signal.throwIfAborted();
   }
@@ -243,15 +243,15 @@ function showBusy(isBusy) {
   byId("clusters-going").hidden = !isBusy;
 }
 
-function showClusters(told) {
-  total = told.total;
+function showClusters(result) {
+  total = result.total;
   byId("clustered").hidden = false;
-  tellTotal(told);
-  warn(byId("clusters-warnings"), told.warnings);
-  for (const format of ["json", "csv"]) byId(`download-${format}`).disabled = !told.clusters.length;
+  tellTotal(result);
+  warn(byId("clusters-warnings"), result.warnings);
+  for (const format of ["json", "csv"]) byId(`download-${format}`).disabled = !result.clusters.length;
   byId("cleaning-all").disabled = !total;
   fill(byId("clusters"));
-  append(told.clusters);
+  append(result.clusters);
   byId("clusters-told").focus({ preventScroll: true });
 }
 
@@ -316,7 +316,7 @@ function isDuplicate(member) {
 const isSame = (member) => member.exact && member.jaccard === 1;
 
 /** Return the Jaccard similarity, without common text if it is ignored. */
-const alikeness = (told) => counting(told, asked?.ignore_common).jaccard;
+const alikeness = (pair) => counting(pair, asked?.ignore_common).jaccard;
 
 /** Return the range of similarities to the first document, in words. */
 function spread(others) {
@@ -378,8 +378,8 @@ function drawMatrix(members, pairs) {
     if (row.id === column.id) return element("td.self", {}, "");
     const share = similar.get(keyOf(row.id, column.id));
     if (share === undefined) return element("td", {}, element("span.unseen", {}, "not found"));
-    const told = `${nameOf(row)}, ${nameOf(column)}: ${percent(share)}`;
-    const link = { href: compareLink(row.id, column.id), title: told, "aria-label": `Compare ${told}`, tabindex: "-1" };
+    const title = `${nameOf(row)}, ${nameOf(column)}: ${percent(share)}`;
+    const link = { href: compareLink(row.id, column.id), title: title, "aria-label": `Compare ${title}`, tabindex: "-1" };
     return element(`td.l${level(share)}`, {}, element("a", link, isNumbered ? String(Math.floor(100 * share + 1e-9)) : ""));
   }
   const numbers = members.map((_, at) => String(at + 1));

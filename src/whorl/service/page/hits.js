@@ -57,46 +57,46 @@ export function hitRow(hit, source, points = "") {
 }
 
 /** Return the shares of a hit, without common text if they are known. */
-export const counting = (told, isRest) => (isRest && told.without_common) || told;
+export const counting = (overlap, isRest) => (isRest && overlap.without_common) || overlap;
 
 /** Describe two shares in sentences with bars. Keep the details about their calculation open or closed. */
-function tellShares(place, told, source) {
+function tellShares(place, overlap, source) {
   const isOpen = place.querySelector("details")?.open ?? false, hadKeyboard = place.contains(document.activeElement);
-  const behind = formula(told, source);
-  behind.open = isOpen;
+  const details = formula(overlap, source);
+  details.open = isOpen;
   fill(
     place,
-    sentence(told, "a_in_b", `of ${source.called} is in this document`, "first", source.isRest),
-    sentence(told, "b_in_a", `of this document is in ${source.called}`, "second", source.isRest),
-    behind,
+    sentence(overlap, "a_in_b", `of ${source.called} is in this document`, "first", source.isRest),
+    sentence(overlap, "b_in_a", `of this document is in ${source.called}`, "second", source.isRest),
+    details,
   );
-  if (hadKeyboard) behind.querySelector("summary").focus({ preventScroll: true });
+  if (hadKeyboard) details.querySelector("summary").focus({ preventScroll: true });
 }
 
-function sentence(told, name, words, kind, isRest) {
-  const rest = told.without_common, counts = counting(told, isRest), share = counts[name];
+function sentence(overlap, name, words, kind, isRest) {
+  const rest = overlap.without_common, counts = counting(overlap, isRest), share = counts[name];
   const [low, high] = counts.intervals?.[name] ?? [share, share];
   // Show the other share if common text makes a difference.
-  const isOther = rest && percent(rest[name]) !== percent(told[name]);
-  const other = counts === rest ? `, with common text ${percent(told[name])}` : rest && `, without common text ${percent(rest[name])}`;
+  const isOther = rest && percent(rest[name]) !== percent(overlap[name]);
+  const other = counts === rest ? `, with common text ${percent(overlap[name])}` : rest && `, without common text ${percent(rest[name])}`;
   return element(
-    "p.say", {}, bar(share, low, high, kind), told.exact ? "" : "about ", element("b", {}, percent(share)),
+    "p.say", {}, bar(share, low, high, kind), overlap.exact ? "" : "about ", element("b", {}, percent(share)),
     ` ${words}`, isOther ? element("span.rest", {}, other) : null,
   );
 }
 
-function formula(told, source) {
-  const shared = told.shared_shingles;
-  const lines = told.exact && shared !== undefined
+function formula(overlap, source) {
+  const shared = overlap.shared_shingles;
+  const lines = overlap.exact && shared !== undefined
     ? [
       "Both texts are cut into all their runs of five words, and the different ones are counted: "
-        + `${whole(told.source_shingles)} of ${source.called}, ${whole(told.shingles)} of this document, ${whole(shared)} in both.`,
-      `${whole(shared)} / ${whole(told.source_shingles)} = ${percent(told.a_in_b)}, and ${whole(shared)} / ${whole(told.shingles)} = ${percent(told.b_in_a)}.`,
-      `Of the ${whole(told.source_shingles + told.shingles - shared)} that either has, ${percent(told.jaccard)} are in both (Jaccard).`,
+        + `${whole(overlap.source_shingles)} of ${source.called}, ${whole(overlap.shingles)} of this document, ${whole(shared)} in both.`,
+      `${whole(shared)} / ${whole(overlap.source_shingles)} = ${percent(overlap.a_in_b)}, and ${whole(shared)} / ${whole(overlap.shingles)} = ${percent(overlap.b_in_a)}.`,
+      `Of the ${whole(overlap.source_shingles + overlap.shingles - shared)} that either has, ${percent(overlap.jaccard)} are in both (Jaccard).`,
     ]
     : [
-      `Of the runs of five words that either has, ${percent(told.jaccard)} are in both (Jaccard).`,
-      told.exact ? "All of them were counted." : "These are estimates from samples: the dark part of a bar is the 95% interval.",
+      `Of the runs of five words that either has, ${percent(overlap.jaccard)} are in both (Jaccard).`,
+      overlap.exact ? "All of them were counted." : "These are estimates from samples: the dark part of a bar is the 95% interval.",
     ];
   return element(
     "details.formula", {}, element("summary", { "aria-label": "How this is counted", title: "How this is counted" }, "i"),
@@ -118,7 +118,7 @@ async function fillRows(rows, path, question, show, signal) {
     for (let at = 0; at < rows.length; at += AT_ONCE) {
       const some = new Map(rows.slice(at, at + AT_ONCE).map((row) => [row.dataset.id, row]));
       const { documents } = await ask(path, { ...fields, documents: [...some.keys()] }, signal);
-      for (const told of documents) show(some.get(told.id), told);
+      for (const details of documents) show(some.get(details.id), details);
     }
   } catch {
     // Keep the rows without details: the store has no texts, they are too long, or the request was cancelled.
@@ -129,7 +129,7 @@ async function fillRows(rows, path, question, show, signal) {
 export function fillPassages(rows, source, signal) {
   const wanted = rows.filter((row) => row.dataset.id !== source.id);
   const question = async () => ({ ...(source.mark ? { text: source.text } : { id: source.id }), ...await commonText() });
-  return fillRows(wanted, "/passages", question, (row, told) => fillRow(row, told, source), signal);
+  return fillRows(wanted, "/passages", question, (row, overlap) => fillRow(row, overlap, source), signal);
 }
 
 /** Read the texts of hits, and show where the words of a query occur in them. */
@@ -147,9 +147,9 @@ function showSnippet(row, { text, places, cut_before: isBefore, cut_behind: isBe
   ));
 }
 
-function fillRow(row, told, source) {
-  tellShares(row.querySelector(".shares"), told, source);
-  const { longest, passages } = told;
+function fillRow(row, overlap, source) {
+  tellShares(row.querySelector(".shares"), overlap, source);
+  const { longest, passages } = overlap;
   if (!longest) return;
   const of = passages === 1 ? "the only passage that both have" : `the longest of ${counted(passages, "passage")}`;
   fill(

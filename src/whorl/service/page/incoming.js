@@ -22,15 +22,15 @@ function takeOwn(text, name, view = viewOfTexts()) {
 /** Search for the sources of a file, or check its quotations. */
 async function takeOwnFile(file, view = viewOfTexts()) {
   if (!file) return;
-  const told = byId("incoming-told");
+  const status = byId("incoming-told");
   showProblem(byId("incoming-problem"), null);
-  told.textContent = `Reading ${file.name} …`;
+  status.textContent = `Reading ${file.name} …`;
   try {
     takeOwn(await textIn(file), file.name, view);
   } catch (error) {
     showProblem(byId("incoming-problem"), withName(error, file.name));
   } finally {
-    told.textContent = "";
+    status.textContent = "";
   }
 }
 

@@ -39,9 +39,9 @@ export function wordsOf(query) {
 
 /** Return a query with new numbers in its first FINGERPRINT. */
 export function withNumbers(query, threshold, recall) {
-  const told = read(query);
-  if (told === null) return query;
-  return query.replace(FINGERPRINT, () => literal(told.reference, threshold, recall));
+  const fingerprint = read(query);
+  if (fingerprint === null) return query;
+  return query.replace(FINGERPRINT, () => literal(fingerprint.reference, threshold, recall));
 }
 
 /** Return a query with the document `id` replaced by `other` in all of its FINGERPRINTs. */

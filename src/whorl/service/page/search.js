@@ -143,9 +143,9 @@ function grow() {
 
 /** Set the sliders to the numbers of the query. */
 function adopt() {
-  const told = read(parts.query.value);
-  if (told?.threshold) parts.threshold.value = Math.round(told.threshold);
-  if (told?.recall) parts.recall.value = Math.round(told.recall);
+  const fingerprint = read(parts.query.value);
+  if (fingerprint?.threshold) parts.threshold.value = Math.round(fingerprint.threshold);
+  if (fingerprint?.recall) parts.recall.value = Math.round(fingerprint.recall);
   tell();
 }
 
@@ -170,19 +170,19 @@ async function question(query) {
   const isOwn = own !== null && /FINGERPRINT:\s*source/u.test(query);
   const common = isCalibrated() && parts.common.checked && read(query) !== null ? await commonText(true) : {};
   const by = isCalibrated() ? { metric: metric() } : {};
-  const told = { query, plan: parts.plan.value, ...by, collapse: parts.collapse.checked, ...common };
-  return isOwn ? { ...told, source: own.text } : told;
+  const wanted = { query, plan: parts.plan.value, ...by, collapse: parts.collapse.checked, ...common };
+  return isOwn ? { ...wanted, source: own.text } : wanted;
 }
 
 function addressOf({ plan, metric: by, collapse, ignore_common: isRest }, shown, query = typed) {
-  const told = new URLSearchParams({ q: query });
-  if (plan !== "calibrated") told.set("plan", plan);
-  else if (by !== "jaccard") told.set("metric", by);
-  if (mark !== null) told.set("text", mark);
-  if (collapse) told.set("collapse", "1");
-  if (isRest) told.set("common", "without");
-  if (shown > ROWS) told.set("rows", shown);
-  return `#search?${told}`;
+  const parameters = new URLSearchParams({ q: query });
+  if (plan !== "calibrated") parameters.set("plan", plan);
+  else if (by !== "jaccard") parameters.set("metric", by);
+  if (mark !== null) parameters.set("text", mark);
+  if (collapse) parameters.set("collapse", "1");
+  if (isRest) parameters.set("common", "without");
+  if (shown > ROWS) parameters.set("rows", shown);
+  return `#search?${parameters}`;
 }
 
 function goTo(wanted) {
@@ -342,14 +342,14 @@ async function explain() {
   if (!parts.explain.open || !of) return;
   fill(parts.explained, element("p.quiet", { role: "status" }, "Working it out …"));
   try {
-    const told = await ask("/explain", { ...of, collapse: undefined, rows: ROWS });
+    const explanation = await ask("/explain", { ...of, collapse: undefined, rows: ROWS });
     if (asked !== of) return;
     const titled = (title, lines) => [element("h3", {}, title), element("pre", { tabindex: "0" }, lines)];
     fill(
       parts.explained,
-      ...told.fingerprints.flatMap(({ source: name, plan }) => titled(`What is found for ${name}`, plan.join("\n"))),
-      ...titled("The query", told.plan.join("\n")),
-      ...titled("The request", JSON.stringify(told.request, null, 2)),
+      ...explanation.fingerprints.flatMap(({ source: name, plan }) => titled(`What is found for ${name}`, plan.join("\n"))),
+      ...titled("The query", explanation.plan.join("\n")),
+      ...titled("The request", JSON.stringify(explanation.request, null, 2)),
     );
   } catch (error) {
     if (asked === of) showProblem(parts.explained, error, of.query);

@@ -65,13 +65,13 @@ async function options() {
   return { min_words: Number(parts.words.value) || LEAST_WORDS, without: without(), ...exclude, ...common, texts: "passages" };
 }
 
-function showSources(told, text) {
-  const { sources, also } = told, { source } = view, { called } = source;
+function showSources(answer, text) {
+  const { sources, also } = answer, { source } = view, { called } = source;
   byId("sources-told").textContent = sources.length
-    ? `${percent(told.coverage)} of ${called} is in ${counted(sources.length, "document")}`
+    ? `${percent(answer.coverage)} of ${called} is in ${counted(sources.length, "document")}`
     : `Nothing of ${called} is in another document`;
-  fill(byId("sources-how"), ...facts(told).map((each) => element("li", {}, each)));
-  warn(byId("sources-warnings"), told.warnings);
+  fill(byId("sources-how"), ...facts(answer).map((each) => element("li", {}, each)));
+  warn(byId("sources-warnings"), answer.warnings);
   const passages = sources.flatMap((each, group) => each.passages.map((passage) => ({ passage, group })));
   const units = toUnits(text, passages.map(({ passage }) => passage.a));
   places = units.map((place, at) => {
@@ -90,18 +90,18 @@ function showSources(told, text) {
     ? `#search?${new URLSearchParams({ q: "FINGERPRINT:source_20_95", text: source.mark })}` : documentLink(source.id);
 }
 
-function facts(told) {
-  const { covered_words: covered, text, longest_passage: longest, common, excluded_words: excluded } = told;
+function facts(answer) {
+  const { covered_words: covered, text, longest_passage: longest, common, excluded_words: excluded } = answer;
   return [
-    told.sources.length ? `${whole(covered)} of ${counted(text.words, "word")}; the longest passage has ${counted(longest, "word")}.` : null,
+    answer.sources.length ? `${whole(covered)} of ${counted(text.words, "word")}; the longest passage has ${counted(longest, "word")}.` : null,
     common?.words
       ? `At least ${counted(common.words, "word")} of it are common text, which many documents have${common.ignored ? ", and left out" : ""}`
         + `${common.ignored || !common.other_words ? "." : `; of the other ${whole(common.other_words)}, ${percent(common.other_covered_words / common.other_words)} are in documents.`}`
       : null,
     excluded ? `${counted(excluded, "word")} in quotations or references are left out.` : null,
-    told.certain_words ? `Every document with a passage of ${counted(told.certain_words, "word")} is found.`
-      : told.promised_words
-        ? `At least ${Math.floor(100 * told.recall)} of 100 documents with a passage of ${counted(told.promised_words, "word")} are found.` : null,
+    answer.certain_words ? `Every document with a passage of ${counted(answer.certain_words, "word")} is found.`
+      : answer.promised_words
+        ? `At least ${Math.floor(100 * answer.recall)} of 100 documents with a passage of ${counted(answer.promised_words, "word")} are found.` : null,
   ].filter(Boolean);
 }
 
@@ -112,7 +112,7 @@ function mostSeen({ passages }, group) {
   return passages.reduce((best, _, at) => (seen[first + at] > seen[first + best] ? at : best), 0);
 }
 
-function row(each, group, told) {
+function row(each, group, shown) {
   const label = nameOf(each), [longest] = each.passages, rest = each.without_common;
   const tell = [
     element("b", {}, percent(each.coverage)), ` of ${view.source.called} is in it`,
@@ -124,7 +124,7 @@ function row(each, group, told) {
     "li.source", { "data-group": group },
     element("h3", {}, element(`i.chip.s${group % COLOURS}`, { "data-label": group + 1 }), " ", element("a", { href: documentLink(each.id) }, label)),
     element("p.say", {}, ...tell.filter(Boolean)),
-    longest ? element("blockquote", {}, cut(each.passages[told].a.text)) : null,
+    longest ? element("blockquote", {}, cut(each.passages[shown].a.text)) : null,
     element("p.quiet", {}, `${counted(each.passages.length, "passage")}, the longest has ${counted(longest?.words ?? 0, "word")}`),
     element(
       "p.links", {},

@@ -60,21 +60,21 @@ export class TextPane {
 
   /** Return the share, 0 to 1, of characters in passages without common text, for each of `steps` equal parts. */
   density(steps) {
-    const told = new Float64Array(steps), width = this.text.length / steps;
+    const shares = new Float64Array(steps), width = this.text.length / steps;
     for (let step = 0; step < steps; step += 1) {
       const from = Math.floor(step * width), to = Math.max(from + 1, Math.floor((step + 1) * width));
       let shared = 0;
       for (let at = from; at < to; at += 1) shared += this.painted[at] !== NONE && !this.common?.[at];
-      told[step] = shared / (to - from);
+      shares[step] = shared / (to - from);
     }
-    return told;
+    return shares;
   }
 
   /** Return the number of characters marked for each passage. */
   seen() {
-    const told = new Uint32Array(this.places.length);
-    for (const passage of this.painted) if (passage !== NONE) told[passage] += 1;
-    return told;
+    const counts = new Uint32Array(this.places.length);
+    for (const passage of this.painted) if (passage !== NONE) counts[passage] += 1;
+    return counts;
   }
 
   /** Highlight a passage, or the passages of a group, as chosen. */

@@ -14,13 +14,13 @@ const inMemory = new Map();
  * @returns {string} The mark.
  */
 export function keep(text, name) {
-  const mark = markOf(text), told = { text, name };
-  inMemory.set(mark, told);
+  const mark = markOf(text), own = { text, name };
+  inMemory.set(mark, own);
   sessionStorage.removeItem(KEPT + mark);
   for (const isAlone of [false, true]) {
     if (isAlone) for (const key of Object.keys(sessionStorage)) if (key.startsWith(KEPT)) sessionStorage.removeItem(key);
     try {
-      sessionStorage.setItem(KEPT + mark, JSON.stringify(told));
+      sessionStorage.setItem(KEPT + mark, JSON.stringify(own));
       break;
     } catch {
       // Session storage has room for a few megabytes. A longer text is kept until the user leaves the page.
