@@ -46,6 +46,8 @@ from whorl.fingerprint.winnowing import PassageScheme
 _DEFAULTS = {"store": False, "doc_values": True, "index": True, "norms": True, "similarity": "BM25"}
 #: Maximum number of fields for which one request counts the documents.
 _COUNTED_AT_ONCE = 100
+#: Key in the mapping's `_meta` for the folder that the ids of files are relative to.
+_FILE_BASE = "whorl_file_base"
 
 
 def find_stored_texts(client: IndexClient, mapping: Json, names: FieldNames) -> list[TextField]:
@@ -136,10 +138,6 @@ def field_definition(mapping: Json, name: str) -> Json:
 def keeps_own(mapping: Json) -> bool:
     """Check whether the stored sources of documents also contain whorl's own fields."""
     return OWN not in mapping.get("_source", {}).get("excludes", [])
-
-
-#: Key in the mapping's `_meta` for the folder that the ids of files are relative to.
-_FILE_BASE = "whorl_file_base"
 
 
 @guard_response

@@ -42,6 +42,45 @@ from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import CLUSTER, DIGEST_LETTERS, IS_PRINCIPAL, Document, PropertyValue
 from whorl.query.plan.fields_and_values import split_name
 
+Json: TypeAlias = dict[str, Any]
+#: Names of whorl's fields; the module docstring describes them.
+ID, WORDS, VALUES, FIELDS, HANDLE = "whorl_id", "whorl_words", "whorl_values", "whorl_fields", "whorl_handles"
+MINHASH, SAMPLE, SKETCH, SIZE = "whorl_minhash", "whorl_sample", "whorl_sketch", "whorl_size"
+SCHEME, DIGEST, PASSAGES = "whorl_scheme", "whorl_digest", "whorl_passages"
+#: Pattern for the names of whorl's fields, to leave them out of sources and responses.
+OWN = "whorl_*"
+PROPERTIES = "properties"
+
+_WHOLE: Json = {"type": "keyword"}
+#: With the similarity `boolean`, each matching token scores 1, so one query can count many tokens.
+_TOKENS: Json = {"type": "keyword", "doc_values": False, "similarity": "boolean"}
+#: Analyser that does not change whorl's terms; all servers have it.
+WHITESPACE = "whitespace"
+MAPPING: Mapping[str, Json] = {
+    ID: _WHOLE,
+    WORDS: {"type": "text", "analyzer": WHITESPACE, "norms": False, "position_increment_gap": 100},
+    VALUES: _WHOLE,
+    FIELDS: _WHOLE,
+    HANDLE: _WHOLE,
+    MINHASH: _TOKENS,
+    SAMPLE: _TOKENS,
+    SKETCH: {"type": "binary", "store": True},
+    SIZE: {"type": "long"},
+    SCHEME: {"type": "keyword", "store": True},
+    DIGEST: {"type": "keyword", "index": False, "doc_values": False, "store": True},
+}
+OF_PASSAGES: Mapping[str, Json] = {PASSAGES: _TOKENS}
+#: Key of the scheme in the metadata of the passage field.
+_SCHEME = "scheme"
+#: Fields of cluster labels. `collapse` would merge all documents without a value, so the cluster of an unlabelled
+#: document is its own id.
+OF_CLUSTERS: Mapping[str, Json] = {CLUSTER: _WHOLE, IS_PRINCIPAL: {"type": "boolean"}}
+#: Entry in the mapping of an index that splits names at `_` and `.`. Older indexes do not have it.
+SPLIT_NAMES: Json = {"whorl_names": "split"}
+#: Number of documents whose tokens are encoded in one call.
+_SPELLED_AT_ONCE = 64
+_Row: TypeAlias = npt.NDArray[np.uint64]
+
 
 def source(document: Document, names: FieldNames) -> Json:
     """Return a document's `_source`; names with dots create nested objects."""
@@ -53,11 +92,6 @@ def source(document: Document, names: FieldNames) -> Json:
             inner = inner.setdefault(part, {})
         inner[last] = text
     return made
-
-
-#: Number of documents whose tokens are encoded in one call.
-_SPELLED_AT_ONCE = 64
-_Row: TypeAlias = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,45 +242,6 @@ def _collect(fields: Mapping[str, Any], prefix: str, properties: dict[str, list[
                 _collect(value, f"{prefix}{name}.", properties)
             elif isinstance(value, str | int | float):
                 properties.setdefault(f"{prefix}{name}", []).append(value)
-
-
-Json: TypeAlias = dict[str, Any]
-
-ID, WORDS, VALUES, FIELDS, HANDLE = "whorl_id", "whorl_words", "whorl_values", "whorl_fields", "whorl_handles"
-MINHASH, SAMPLE, SKETCH, SIZE = "whorl_minhash", "whorl_sample", "whorl_sketch", "whorl_size"
-SCHEME, DIGEST, PASSAGES = "whorl_scheme", "whorl_digest", "whorl_passages"
-#: Pattern for the names of whorl's fields, to leave them out of sources and responses.
-OWN = "whorl_*"
-PROPERTIES = "properties"
-
-_WHOLE: Json = {"type": "keyword"}
-#: With the similarity `boolean`, each matching token scores 1, so one query can count many tokens.
-_TOKENS: Json = {"type": "keyword", "doc_values": False, "similarity": "boolean"}
-#: Analyser that does not change whorl's terms; all servers have it.
-WHITESPACE = "whitespace"
-MAPPING: Mapping[str, Json] = {
-    ID: _WHOLE,
-    WORDS: {"type": "text", "analyzer": WHITESPACE, "norms": False, "position_increment_gap": 100},
-    VALUES: _WHOLE,
-    FIELDS: _WHOLE,
-    HANDLE: _WHOLE,
-    MINHASH: _TOKENS,
-    SAMPLE: _TOKENS,
-    SKETCH: {"type": "binary", "store": True},
-    SIZE: {"type": "long"},
-    SCHEME: {"type": "keyword", "store": True},
-    DIGEST: {"type": "keyword", "index": False, "doc_values": False, "store": True},
-}
-OF_PASSAGES: Mapping[str, Json] = {PASSAGES: _TOKENS}
-#: Key of the scheme in the metadata of the passage field.
-_SCHEME = "scheme"
-#: Fields of cluster labels. `collapse` would merge all documents without a value, so the cluster of an unlabelled
-#: document is its own id.
-OF_CLUSTERS: Mapping[str, Json] = {CLUSTER: _WHOLE, IS_PRINCIPAL: {"type": "boolean"}}
-
-
-#: Entry in the mapping of an index that splits names at `_` and `.`. Older indexes do not have it.
-SPLIT_NAMES: Json = {"whorl_names": "split"}
 
 
 def mapping(names: FieldNames, *, passages: PassageScheme | None = None) -> dict[str, Json]:
