@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import mmh3
 import numpy as np
 
@@ -44,6 +46,11 @@ def plain_filter(words: list[str], scheme: Scheme) -> list[int]:
                 short = number << 96 | value[0] << 32 | value[1] >> 32
                 tokens.append(value[0] << 64 | value[1] if scheme.hash_count == 1 else short)
     return tokens
+
+
+def shingles(words: Sequence[str], size: int = 5) -> list[str]:
+    """Return every window of words, joined by one space, like Lucene's ShingleFilter without unigrams."""
+    return [" ".join(words[at : at + size]) for at in range(len(words) - size + 1)]
 
 
 def java_bytes(text: str) -> bytes:

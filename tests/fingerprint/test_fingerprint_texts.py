@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 import numpy as np
 import pytest
 
-from tests.plain import full_minima, murmur_halves, plain_filter, plain_minima, plain_token
+from tests.plain import full_minima, murmur_halves, plain_filter, plain_minima, plain_token, shingles
 from whorl.errors import ParameterError
 from whorl.fingerprint import fingerprint_texts as bulk
 from whorl.fingerprint.compiled import kernel
@@ -32,7 +32,7 @@ from whorl.fingerprint.fingerprint_texts import (
 from whorl.fingerprint.minhash.signature_and_tokens import Spelling
 from whorl.fingerprint.shingling import Scheme, lucene_hashes, well_formed
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_numbers
-from whorl.fingerprint.words.tokenizer import shingles, tokens
+from whorl.fingerprint.words.tokenizer import tokens
 from whorl.request_context import reporting
 
 needs_numba = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed")

@@ -588,8 +588,10 @@ class Matcher:
         require_time()
         place = np.zeros(self.kinds, np.int64)
         place[b] = np.arange(len(b))
-        shifts = place[a[anchors]] - anchors
-        rightward, leftward = self._measure_reach(anchors, shifts)
+        places = place[a[anchors]]
+        shifts = places - anchors
+        rightward = _measure_reach(a, b, anchors, places)
+        leftward = _measure_reach(a[::-1], b[::-1], len(a) - 1 - anchors[::-1], len(b) - 1 - places[::-1])[::-1]
         # Neighbouring anchors are in one passage if their shifts are equal and the texts agree between them.
         is_joined = (shifts[1:] == shifts[:-1]) & (anchors[:-1] + rightward[:-1] == anchors[1:])
         self.compared += 2 * len(a)
@@ -597,36 +599,6 @@ class Matcher:
         starts = anchors[first] - leftward[first] + 1
         ends = anchors[last] + rightward[last]
         return np.stack((starts, starts + shifts[first], ends - starts), axis=1)
-
-    def _measure_reach(self, anchors: _Numbers, shifts: _Numbers) -> tuple[_Numbers, _Numbers]:
-        """Count the equal shingles of both texts on either side of each anchor, up to the next anchors.
-
-        An anchor is a shingle that occurs once in `b`; it counts on both sides. Its shift is the difference of its
-        positions in `a` and `b`. No passage extends beyond an anchor with another shift.
-        """
-        positions = np.arange(len(self.a))
-        require_time()
-        before = np.searchsorted(anchors, positions, side="right") - 1
-        require_time()
-        breaks = np.where(self._mask_equal(positions + shifts[before]) & (before >= 0), -1, positions)
-        require_time()
-        is_reached = np.maximum.accumulate(breaks) < anchors[before]
-        rightward = np.bincount(before[is_reached & (before >= 0)], minlength=len(anchors))
-        require_time()
-        after = np.searchsorted(anchors, positions)
-        known = after < len(anchors)
-        after = np.where(known, after, 0)
-        require_time()
-        breaks = np.where(self._mask_equal(positions + shifts[after]) & known, len(positions), positions)
-        require_time()
-        is_reached = np.minimum.accumulate(breaks[::-1])[::-1] > anchors[after]
-        return rightward, np.bincount(after[is_reached & known], minlength=len(anchors))
-
-    def _mask_equal(self, places: _Numbers) -> npt.NDArray[np.bool_]:
-        """Return a mask of the shingles of `a` that `b` has at the positions `places`, which may lie outside `b`."""
-        inside: npt.NDArray[np.bool_] = (places >= 0) & (places < len(self.b))
-        inside &= self.a == self.b[np.where(inside, places, 0)]
-        return inside
 
     def find_nearest(self, left: _Numbers, anchored: _Numbers) -> _Numbers:
         """Return passages, found by rule 2, that cover the positions `left` of `a`."""
@@ -669,6 +641,24 @@ class Matcher:
                 best = int(same.argmax())
                 return int(places[best]), length + int(same[best])
             places, length, stretch = places[goes_on], length + stretch, min(2 * stretch, _LONGEST_STRETCH)
+
+
+def _measure_reach(a: _Numbers, b: _Numbers, anchors: _Numbers, places: _Numbers) -> _Numbers:
+    """Count the equal shingles of both texts from each anchor up to the next anchor, including the anchor.
+
+    An anchor is a shingle that occurs once in `b`; `anchors` has its positions in `a`, and `places` those in `b`. No
+    passage extends beyond an anchor with another difference of the two positions.
+    """
+    positions = np.arange(len(a))
+    require_time()
+    before = np.searchsorted(anchors, positions, side="right") - 1
+    require_time()
+    in_b = positions + (places - anchors)[before]
+    is_equal = (before >= 0) & (in_b >= 0) & (in_b < len(b))
+    is_equal &= a == b[np.where(is_equal, in_b, 0)]
+    require_time()
+    is_reached = np.maximum.accumulate(np.where(is_equal, -1, positions)) < anchors[before]
+    return np.bincount(before[is_reached & (before >= 0)], minlength=len(anchors))
 
 
 def _group_positions(numbers: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:

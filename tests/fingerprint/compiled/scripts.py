@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from tests.plain import murmur_halves
+from tests.plain import murmur_halves, shingles
 from whorl.fingerprint.compiled import kernel
 from whorl.fingerprint.compiled.kernel import Kernel
 from whorl.fingerprint.minhash.signature_and_tokens import minima_of
 from whorl.fingerprint.shingling import Scheme, java_utf16, lucene_hashes
-from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, shingles, tokens
+from whorl.fingerprint.words.tokenizer import BUFFER_UNITS, tokens
 
 #: For modules whose tests run compiled loops.
 needs_numba = pytest.mark.skipif(not kernel.is_available(), reason="numba is not installed")

@@ -19,7 +19,6 @@ from whorl.fingerprint.words.tokenizer import (
     compose_hangul,
     folding_growth,
     segmenter_of,
-    shingles,
     spans,
     tokens,
     tokens_and_spans,
@@ -280,16 +279,7 @@ def test_hangul_composes_by_arithmetic() -> None:
     assert compose_hangul("a", "\u1161") is None
 
 
-def test_shingles() -> None:
-    """
-    A shingle is a window of words; a text with fewer words has none.
-    """
-    assert shingles(["a", "b", "c", "d"]) == []
-    assert shingles(["a", "b", "", "d", "e", "f"]) == ["a b  d e", "b  d e f"]
-    assert shingles(["a", "b", "c"], 1) == ["a", "b", "c"]
-
-
-def test_invalid_sizes_are_refused() -> None:
+def test_unknown_profiles_are_refused() -> None:
     """
     The error names the value and the valid ones.
     """
@@ -298,8 +288,6 @@ def test_invalid_sizes_are_refused() -> None:
         tokens("text", "icu99")
     with pytest.raises(ParameterError, match=r"'icu99'"):
         spans("text", "icu99")
-    with pytest.raises(ParameterError, match="got size 0"):
-        shingles(["a"], 0)
 
 
 def test_positions_are_converted_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:

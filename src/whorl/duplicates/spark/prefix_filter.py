@@ -21,7 +21,6 @@ from functools import partial
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -80,7 +79,6 @@ _AT_ONCE = 1 << 20
 #: Maximum number of hashes that one worker compares. A hash takes 8 bytes, and several times more during the search.
 MOST_AT_ONCE = 1 << 25
 
-_Bools: TypeAlias = npt.NDArray[np.bool_]
 #: Called with the hash blocks of a round (columns of `RoundResult.hash_blocks`), whose documents it merges into
 #: clusters. It returns the blocks (column hash_block) that it could not merge; the next round looks at these again.
 Decide: TypeAlias = Callable[[DataFrame], DataFrame]

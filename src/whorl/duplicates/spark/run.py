@@ -89,9 +89,11 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
         if filtered is not None:
             require_rows(paths, operation.input)
         own = session or _session()
-        for target in (output, filtered):
-            if target is not None:
-                _require_absent(own, target)
+        for target in filter(None, (output, filtered)):
+            # Use Spark's Java API, because the folder may be on any of its file systems.
+            path = own.sparkContext._jvm.org.apache.hadoop.fs.Path(target)  # type: ignore[union-attr]
+            if path.getFileSystem(own.sparkContext._jsc.hadoopConfiguration()).exists(path):
+                raise ParameterError(f"{target} is there already; name a folder that is not")
         if operation.checkpoints is not None:
             own.sparkContext.setCheckpointDir(operation.checkpoints)
         columns = ColumnNames(
@@ -101,12 +103,9 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             None if keep is None else keep.column or None,
         )
         # Reference documents always stay, so they need no rank.
-        known_columns = replace(columns, worth=None)
-        known = (
-            read(own, operation.reference, operation.input, known_columns, is_reference=True)
-            if operation.reference
-            else None
-        )
+        known = None
+        if operation.reference:
+            known = read(own, operation.reference, operation.input, replace(columns, worth=None), is_reference=True)
         # If a file is both an input file and a reference file, read it only as a reference file.
         excluded = frozenset() if known is None else frozenset(known.inputFiles())
         search = SparkDuplicates(
@@ -149,14 +148,6 @@ def _session() -> SparkSession:
         # In local mode, workers need this interpreter; `python3` may be another one.
         session.sparkContext.pythonExec = sys.executable
     return session
-
-
-def _require_absent(session: SparkSession, output: str) -> None:
-    """Raise ParameterError if the output folder exists."""
-    context = session.sparkContext
-    path = context._jvm.org.apache.hadoop.fs.Path(output)  # type: ignore[union-attr]
-    if path.getFileSystem(context._jsc.hadoopConfiguration()).exists(path):
-        raise ParameterError(f"{output} is there already; name a folder that is not")
 
 
 def _write(rows: DataFrame, form: str, output: str) -> int:

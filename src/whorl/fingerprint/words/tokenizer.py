@@ -1,4 +1,4 @@
-"""Splits text into folded words and shingles, like Solr's ICUTokenizerFactory and ICUNormalizer2FilterFactory.
+"""Splits text into folded words, like Solr's ICUTokenizerFactory and ICUNormalizer2FilterFactory.
 
 The words of a text determine its fingerprint. A *profile* stands for all Lucene releases that split text into the same
 words. Its name is their ICU version:
@@ -16,15 +16,13 @@ The dictionaries of Chinese, Japanese, Thai and Lao also differ between profiles
 
 >>> tokens("Straße: don't PANIC")
 ['strasse', "don't", 'panic']
->>> shingles(["to", "be", "or", "not", "to", "be"])
-['to be or not to', 'be or not to be']
 """
 
 from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from itertools import accumulate, chain
 
@@ -115,19 +113,6 @@ def tokens_and_spans(text: str, profile: str = DEFAULT_PROFILE) -> tuple[list[st
     ranges = np.frombuffer(placed.relative, np.int64).reshape(-1, 2) + starts[:, None]
     require_time()
     return placed.words, _as_typed(ranges, text) if SURROGATE_OR_PAIR.search(text) else ranges
-
-
-def shingles(tokens: Sequence[str], size: int = 5) -> list[str]:
-    """Return every window of ``size`` tokens, joined by one space; an empty list if there are fewer tokens.
-
-    Equivalent to Lucene's ``ShingleFilter`` with outputUnigrams false.
-
-    Raises:
-        ParameterError: The size is less than 1.
-    """
-    if size < 1:
-        raise ParameterError(f"a shingle holds at least 1 token, got size {size}")
-    return [" ".join(tokens[i : i + size]) for i in range(len(tokens) - size + 1)]
 
 
 def buffers(text: str) -> Iterator[str]:
