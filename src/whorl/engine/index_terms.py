@@ -13,14 +13,16 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 import numpy as np
 
-from whorl.fingerprint.shingling import JoinedWords
+from whorl.fingerprint.fingerprint_texts import Parts, hash_texts
+from whorl.fingerprint.shingling import JoinedWords, Scheme
+from whorl.model import Document
 from whorl.query.ast import Pattern, WildcardCharacter
-from whorl.query.plan.fields_and_values import encode_keyword
+from whorl.query.plan.fields_and_values import encode_keyword, split_name
 from whorl.query.plan.nodes import Kind, Value
 
 #: Fields whose words have a separate index field; all other fields share one index field.
@@ -108,6 +110,24 @@ def join_terms(field: str, words: JoinedWords) -> str:
     if field in OWN_FIELDS and (text := plain_words(words, _LONGEST_PART, _BLANK)) is not None:
         return text
     return BETWEEN_WORDS.join([word_term(field, word) for word in words.words()])
+
+
+def property_words(
+    documents: Iterable[Document], scheme: Scheme, *, splits_names: bool = True
+) -> Iterator[list[tuple[str, JoinedWords]]]:
+    """Yield for each document the words of its name and of each distinct value of its properties, with their fields."""
+
+    def texts(document: Document) -> Iterator[tuple[str, str]]:
+        yield "name", split_name(document.name) if splits_names else document.name
+        for name, values in document.values().items():
+            yield from ((name, value) for value in dict.fromkeys(values))
+
+    texts_of_documents = [[(name, text) for name, text in texts(document) if text] for document in documents]
+    flat = (text for named in texts_of_documents for _, text in named)
+    # Split all texts in one call, because each call of the compiled loops has a fixed cost.
+    hashed = hash_texts(flat, scheme, Parts.WORDS, workers=1)
+    for named in texts_of_documents:
+        yield [(name, next(hashed).words) for name, _ in named]
 
 
 def value_term(field: str, kind: Kind, value: Value) -> str:

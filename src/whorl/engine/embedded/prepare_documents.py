@@ -12,7 +12,7 @@ import tantivy
 from whorl.arrays_and_batches import chunks
 from whorl.engine.embedded.database import NumberedDocument, Record
 from whorl.engine.embedded.segmented_token_index import DocumentTokens
-from whorl.engine.index_terms import OWN_FIELDS, join_terms, presence_term, value_term
+from whorl.engine.index_terms import OWN_FIELDS, join_terms, presence_term, property_words, value_term
 from whorl.fingerprint.fingerprint_texts import (
     BATCH_CHARACTERS,
     BATCH_TEXTS,
@@ -27,7 +27,6 @@ from whorl.fingerprint.shingling import Scheme, read_joined_words
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.fingerprint.winnowing import Numbers, PassageScheme, passage_numbers
 from whorl.model import Document
-from whorl.query.plan.fields_and_values import split_name
 from whorl.query.plan.nodes import Kind, Value
 
 #: Name of tantivy's field for the words of all properties except OWN_FIELDS.
@@ -109,22 +108,10 @@ class DocumentPreparation:
             content = [("content", join_terms("content", hashed.words))] if document.text else []
             yield IndexEntry(tokens, [*content, *values], document.wholes())
 
-    def _values(self, documents: Sequence[Document]) -> list[list[tuple[str, str]]]:
-        """Return the terms of each document's name and of the distinct values of its properties."""
-        texts = [
-            [(name, text) for name, text in [("name", split_name(document.name)), *_property_texts(document)] if text]
-            for document in documents
-        ]
-        flat = (text for values in texts for _, text in values)
-        # Split all texts in one call, because each call of the compiled loops has a fixed cost.
-        words = (hashed.words for hashed in hash_texts(flat, self.scheme, Parts.WORDS, workers=1))
-        return [[(name, join_terms(name, next(words))) for name, _ in values] for values in texts]
-
-
-def _property_texts(document: Document) -> Iterator[tuple[str, str]]:
-    if document.properties:
-        for name, texts in document.values().items():
-            yield from ((name, text) for text in dict.fromkeys(texts))
+    def _values(self, documents: Sequence[Document]) -> Iterator[list[tuple[str, str]]]:
+        """Yield the terms of each document's name and of the distinct values of its properties."""
+        for named_words in property_words(documents, self.scheme):
+            yield [(name, join_terms(name, words)) for name, words in named_words]
 
 
 #: Version of the schema, of the terms and of the token segments. An index of another version is rebuilt.

@@ -33,14 +33,13 @@ import numpy.typing as npt
 from whorl.arrays_and_batches import batches
 from whorl.engine.cluster_labels import cluster_label
 from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.index_terms import BETWEEN_WORDS, plain_words, value_term
+from whorl.engine.index_terms import BETWEEN_WORDS, plain_words, property_words, value_term
 from whorl.engine.stored_sketches_and_passages import encode_sketch, passage_terms
-from whorl.fingerprint.fingerprint_texts import Hashed, Parts, hash_texts, index_numbers
+from whorl.fingerprint.fingerprint_texts import Hashed, index_numbers
 from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, encode_tokens
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import CLUSTER, DIGEST_LETTERS, IS_PRINCIPAL, Document, PropertyValue
-from whorl.query.plan.fields_and_values import split_name
 
 Json: TypeAlias = dict[str, Any]
 #: Names of whorl's fields; the module docstring describes them.
@@ -128,15 +127,16 @@ def own_fields(
         minima, lookups = index_numbers([hashed for _, hashed in portion], scheme, sketch_scheme)
         columns = (
             portion,
-            _property_terms([document for document, _ in portion], scheme, features),
+            property_words([document for document, _ in portion], scheme, splits_names=features.split_names),
             _encode_rows(minima, encode_minhash),
             _encode_rows(lookups, partial(encode_tokens, bits=sketch_scheme.bits)),
         )
-        for (document, hashed), words, minhash, sample in zip(*columns, strict=True):
+        for (document, hashed), named_words, minhash, sample in zip(*columns, strict=True):
             sketch = hashed.sketch(sketch_scheme)
+            words = [word_terms(name, joined) for name, joined in (*named_words, ("content", hashed.words))]
             yield {
                 **_content_fields(document, names, features),
-                WORDS: [*filter(None, [*words, word_terms("content", hashed.words)])],
+                WORDS: [*filter(None, words)],
                 MINHASH: minhash,
                 SAMPLE: sample,
                 # None removes the value in a partial update.
@@ -145,21 +145,6 @@ def own_fields(
                 SCHEME: scheme_value(*schemes),
                 **({PASSAGES: passage_terms(document.text, hashed.words, scheme, passages)} if passages else {}),
             }
-
-
-def _property_terms(documents: Sequence[Document], scheme: Scheme, features: IndexFeatures) -> Iterator[list[str]]:
-    """Yield the word terms of each document's name and properties, one text for each value."""
-    texts = [
-        [
-            ("name", split_name(document.name) if features.split_names else document.name),
-            *((name, value) for name, values in document.values().items() for value in values),
-        ]
-        for document in documents
-    ]
-    # Split all texts in one call, because each call of the compiled loops has a fixed cost.
-    flat = hash_texts((text for fields in texts for _, text in fields), scheme, Parts.WORDS, workers=1)
-    for fields in texts:
-        yield [word_terms(name, next(flat).words) for name, _ in fields]
 
 
 def _encode_rows(rows: Sequence[_Row], spell: Callable[[_Row], Sequence[str]]) -> Iterator[Sequence[str]]:
