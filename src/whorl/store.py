@@ -523,6 +523,7 @@ def open_store(
     create: bool = True,
     passages: bool | int = False,
     without_minhash: bool = False,
+    short_minhash: bool = False,
     no_text: bool = False,
 ) -> Store:
     """Open a store by name.
@@ -540,12 +541,14 @@ def open_store(
             set up for them.
         without_minhash: Remove the MINHASH tokens from a folder, and keep none from now on. This saves a fifth of the
             space if you never use FINGERPRINT.
+        short_minhash: Cut the MINHASH tokens of a folder to their upper bits from now on. A FINGERPRINT then also reads
+            the texts of its hits, with the same result. This saves a quarter of the space of paragraphs.
         no_text: Keep only the hashes of passages in a new folder, and no texts. Then `sources` works, but no operation
             that reads or compares texts.
 
     Raises:
-        ParameterError: The URL does not name a core, collection or index; or `without_minhash` or `no_text` is given
-            for a server.
+        ParameterError: The URL does not name a core, collection or index; or `without_minhash`, `short_minhash` or
+            `no_text` is given for a server; or both of the former are given.
         SchemaError: The collection or index has no field for passages.
         SchemeMismatchError: The store finds passages of another length.
         StoreError: The folder is not usable, or does not exist.
@@ -564,8 +567,11 @@ def open_store(
             f"without_minhash is for a folder, and {name} is not one; set up a Solr collection with "
             "'whorl solr init --without-minhash'"
         )
-    if no_text and "://" in name:
-        raise ParameterError(f"no_text is for a folder, and {name} is not one")
+    for option, is_wanted in (("short_minhash", short_minhash), ("no_text", no_text)):
+        if is_wanted and "://" in name:
+            raise ParameterError(f"{option} is for a folder, and {name} is not one")
+    if without_minhash and short_minhash:
+        raise ParameterError("without_minhash removes the tokens that short_minhash cuts; give one of them")
     scheme = None if isinstance(passages, bool) else PassageScheme.for_runs(passages)
     if _is_of_a_cluster(name, settings):
         name = f"opensearch+{name}"
@@ -585,12 +591,13 @@ def open_store(
         if passages:
             engine.require_passages(scheme)
     else:
-        from whorl.engine.embedded.database import OptionalPart
-        from whorl.engine.embedded.engine import EmbeddedEngine
+        from whorl.engine.embedded.engine import EmbeddedEngine, OmittedPart
 
-        omitted: list[OptionalPart] = ["minhash"] if without_minhash else []
-        if no_text:
-            omitted.append("texts")
+        parts: dict[OmittedPart, bool] = {
+            "minhash": without_minhash,
+            "minhash_suffixes": short_minhash,
+            "texts": no_text,
+        }
         try:
             folder = Path(name).expanduser()
         except RuntimeError as error:
@@ -599,7 +606,7 @@ def open_store(
             folder,
             create=create,
             passages=scheme or bool(passages) or (create and settings.passages),
-            omit=omitted,
+            omit=[part for part, is_omitted in parts.items() if is_omitted],
             property_limits=settings.property_limits,
         )
     return Store(engine, settings.names, limits=settings.query_limits, max_rows=settings.max_rows)

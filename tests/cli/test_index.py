@@ -186,6 +186,16 @@ def test_without_minhash(notes: Path) -> None:
     assert whorl("similar", "--store", "store", "notes/a.txt").exit_code == 0
 
 
+def test_short_minhash(notes: Path) -> None:
+    """
+    A store with short MINHASH tokens answers FINGERPRINT; it cannot also be one without them.
+    """
+    assert whorl("index", "--store", "store", "--short-minhash", "notes").exit_code == 0
+    assert whorl("search", "--store", "store", "FINGERPRINT:notes/a.txt").exit_code == 0
+    result = whorl("index", "--store", "store", "--short-minhash", "--without-minhash", "notes")
+    assert (result.exit_code, "give one of them" in result.stderr) == (2, True)
+
+
 def test_passages_of_another_length(notes: Path) -> None:
     """
     --passages N chooses the length for a new store; without N it is 20 words.

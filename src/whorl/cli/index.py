@@ -61,6 +61,7 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
         store,
         passages=options.passages or False,
         without_minhash=options.without_minhash,
+        short_minhash=options.short_minhash,
         no_text=options.no_text,
     ) as opened:
         done, seen = Indexed(), SeenIds()

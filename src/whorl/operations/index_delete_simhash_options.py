@@ -37,6 +37,12 @@ class IndexOperation(Columns):
         "From now on, keep no MINHASH tokens in the store (a folder): a fifth less space, but no FINGERPRINT.",
         absent=_SET_UP,
     )
+    short_minhash: bool = option(
+        False,
+        "From now on, keep only the upper bits of MINHASH tokens in the store (a folder): less space, a quarter for "
+        "paragraphs. FINGERPRINT has the same hits, but also reads their texts, so it takes longer.",
+        absent=_SET_UP,
+    )
     no_text: bool = option(
         False,
         "Keep no texts in a new store (a folder), only hashes of their passages: 'whorl sources' works, but nothing "

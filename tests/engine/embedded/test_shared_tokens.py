@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tracemalloc
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -37,17 +38,29 @@ DOCUMENTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def snapshot(tmp_path_factory: pytest.TempPathFactory) -> TokenSnapshot:
+def read_documents(numbers: npt.NDArray[np.int64], applied: int) -> Iterator[tuple[int, npt.NDArray[np.uint64]]]:
+    assert applied == 3
+    for number in numbers.tolist():
+        yield number, np.array(sorted(DOCUMENTS[number][0]), np.uint64)
+
+
+@pytest.fixture(scope="module", params=["whole", "short"])
+def snapshot(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> TokenSnapshot:
     """
     Several segments; the later ones replace and delete documents of the earlier ones.
+
+    Short tokens are the upper bits: all small tokens are cut to the same one.
     """
-    index = TokenIndex(tmp_path_factory.mktemp("counting") / "tokens", "mine", (64, SCHEME.bits))
+    bits = 64 if request.param == "whole" else SCHEME.bits
+    read_minhash = None if request.param == "whole" else read_documents
+    folder = tmp_path_factory.mktemp("counting") / "tokens"
+    index = TokenIndex(folder, "mine", (bits, SCHEME.bits), read_minhash=read_minhash)
     index.make()
 
     def of(own: frozenset[int], size: int) -> DocumentTokens:
         tokens = np.array(sorted(own), np.uint64)
-        return DocumentTokens(size, (tokens, tokens[(tokens % 2 == 0) & (tokens < 1 << SCHEME.bits)]))
+        minhash = np.unique(tokens >> np.uint64(64 - bits))
+        return DocumentTokens(size, (minhash, tokens[(tokens % 2 == 0) & (tokens < 1 << SCHEME.bits)]))
 
     index.replace({number: of(frozenset([9, 8, 1]), 7) for number in (0, 3, 99)})
     index.commit(1)

@@ -1,12 +1,16 @@
-"""A store without MINHASH tokens: what it answers all the same, what it refuses, and when it is rid of them."""
+"""Stores without MINHASH tokens or with short ones: what they answer and refuse, and how a store changes."""
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from whorl import Document, open_store
+from whorl import Document, Store, open_store
 from whorl.errors import ParameterError, SchemaError, StoreError
 
 WORDS = [f"w{number}" for number in range(300)]
@@ -48,6 +52,81 @@ def test_fingerprint_is_refused(tmp_path: Path, query: str) -> None:
             store.similar("d3", filter=query)
 
 
+VOCABULARY = [f"w{number}" for number in range(500)]
+
+
+def random_documents(seed: int) -> list[Document]:
+    """Return near-copies of a few texts, of 3 to 900 words, some of them equal."""
+    chance = random.Random(seed)
+    originals = [chance.choices(VOCABULARY, k=size) for size in (3, 8, 30, 60, 300, 900)]
+    documents = []
+    for number in range(90):
+        words = list(chance.choice(originals))
+        for _ in range(chance.randrange(len(words) // 4 + 1)):
+            words[chance.randrange(len(words))] = chance.choice(VOCABULARY)
+        documents.append(Document(f"d{number}", " ".join(words)))
+    return documents
+
+
+@pytest.fixture(scope="module")
+def whole_and_short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Store]]:
+    """
+    Two stores of the same documents, of which some were replaced, deleted, and stored but not made searchable.
+    """
+    folder = tmp_path_factory.mktemp("minhash")
+    with open_store(folder / "whole") as whole, open_store(folder / "short", short_minhash=True) as short:
+        for store in (whole, short):
+            store.index(random_documents(1))
+            store.index(random_documents(2)[:30])
+            store.delete([f"d{number}" for number in range(20, 35)])
+            store.engine.index(random_documents(3)[35:40])
+        yield whole, short
+    assert 2 * tokens_bytes(folder / "short") < tokens_bytes(folder / "whole")
+
+
+@given(
+    st.sampled_from(sorted({*range(20), *range(40, 90)})),
+    st.sampled_from(["", "_1", "_20", "_50", "_80", "_100", "_20_50", "_50_90", "_80_99"]),
+    st.sampled_from(["{}", "{} AND NOT w5", "w7 OR {}^3", "+w8 {}", "{} OR FINGERPRINT:d41_30", "NOT {}"]),
+    st.integers(0, 30),
+)
+def test_short_tokens_find_the_same(
+    whole_and_short: tuple[Store, Store], number: int, parts: str, form: str, start: int
+) -> None:
+    """
+    The same hits, scores and totals as by whole tokens.
+    """
+    query = form.format(f"FINGERPRINT:d{number}{parts}")
+    whole, short = (store.search(query, rows=20, start=start) for store in whole_and_short)
+    assert (short.total, short.hits) == (whole.total, whole.hits)
+
+
+def test_a_store_changes_to_short_tokens_and_none(tmp_path: Path) -> None:
+    """
+    The option stays set without repeating it; a store without tokens can get short ones, but no whole ones.
+    """
+    path, totals, sizes = tmp_path / "store", [], []
+    with open_store(path) as store:
+        store.index(DOCUMENTS)
+    for options in ({}, {"short_minhash": True}, {}, {"without_minhash": True}, {"short_minhash": True}):
+        with open_store(path, **options) as store:
+            if "without_minhash" in options:
+                with pytest.raises(SchemaError, match="'whorl index --short-minhash' adds short ones"):
+                    store.search("FINGERPRINT:d3_50")
+            else:
+                totals.append(store.search("FINGERPRINT:d3_50").total)
+        sizes.append(tokens_bytes(path))
+    assert totals == [totals[0]] * 4
+    assert totals[0] > 1
+    assert sizes[0] > sizes[1] == sizes[2] == sizes[4] > sizes[3]
+    with open_store(path) as late:
+        with open_store(path, without_minhash=True), open_store(path, short_minhash=True):
+            pass
+        late.index([Document("new", "some text")])
+    with pytest.raises(ParameterError, match="give one of them"):
+        open_store(path, without_minhash=True, short_minhash=True)
+
+
 def test_a_store_is_rid_of_them(tmp_path: Path) -> None:
     """
     The option stays set without repeating it, and engines that are open at the time refuse further writes.
@@ -75,3 +154,5 @@ def test_the_option_is_for_folders_only() -> None:
     """
     with pytest.raises(ParameterError, match="whorl solr init --without-minhash"):
         open_store("http://localhost:8983/solr/whorl", without_minhash=True)
+    with pytest.raises(ParameterError, match="short_minhash is for a folder"):
+        open_store("http://localhost:8983/solr/whorl", short_minhash=True)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
+from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias, cast
 
 import numpy as np
 import orjson
@@ -49,8 +49,10 @@ PREVIOUS_FORMATS = ("6", "7", "8")
 #: Properties that identify a document, in addition to its id.
 HANDLES = ("DBID", "LID")
 
-#: Parts of the data that a store can omit.
-OptionalPart: TypeAlias = Literal["passages", "minhash", "texts"]
+#: Options that a store keeps in its database.
+StoreOption: TypeAlias = Literal["passages", "minhash", "texts"]
+#: Parts of the MINHASH tokens in the index: whole tokens, their upper bits, or nothing.
+MinHashPart: TypeAlias = Literal["whole", "short", "none"]
 #: Key column for look-ups of documents.
 _Key: TypeAlias = Literal["number", "id"]
 
@@ -248,15 +250,20 @@ class Records:
         if documents != self.count():
             self.raise_damaged(f"{documents:,} of {self.count():,} documents can be read")
 
-    def option(self, option: OptionalPart) -> str | None:
-        """Return the saved setting of an optional part of the store, or None for the default.
+    def option(self, option: StoreOption) -> str | None:
+        """Return the saved value of an option, or None for the default.
 
-        The value of "passages" is a scheme. The value of "minhash" or "texts" is "none" if the store lacks that part.
+        The value of "passages" is a scheme. The value of "minhash" is a `MinHashPart`. The value of "texts" is "none"
+        for a store without texts.
         """
         rows = self._read("SELECT value FROM meta WHERE key = ?", (option,))
         return str(rows[0][0]) if rows else None
 
-    def set_option(self, option: OptionalPart, value: str) -> None:
+    @property
+    def minhash(self) -> MinHashPart:
+        return cast(MinHashPart, self.option("minhash") or "whole")
+
+    def set_option(self, option: StoreOption, value: str) -> None:
         self._writer.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (option, value))
 
     def require_unchanged(self) -> None:

@@ -18,13 +18,13 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, Self, TypeVar
+from typing import Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from whorl.arrays_and_batches import batches, chunks
 from whorl.engine.cluster_labels import READ_AT_ONCE, cluster_labels, with_cluster_label
-from whorl.engine.embedded.database import OptionalPart, Records
+from whorl.engine.embedded.database import MinHashPart, Records, StoreOption
 from whorl.engine.embedded.folder_and_sqlite import (
     INDEX,
     LOCK,
@@ -42,7 +42,7 @@ from whorl.engine.embedded.folder_and_sqlite import (
 )
 from whorl.engine.embedded.prepare_documents import Change, DocumentPreparation
 from whorl.engine.embedded.search import PlanRunner
-from whorl.engine.embedded.segments import PASSAGES
+from whorl.engine.embedded.segments import PASSAGES, Numbers, Tokens
 from whorl.engine.embedded.shared_tokens import document_frequencies
 from whorl.engine.embedded.tantivy_query import translate
 from whorl.engine.embedded.text_and_token_index import IndexWriter, InvertedIndex
@@ -58,7 +58,7 @@ from whorl.engine.protocol import (
     ScanBatch,
 )
 from whorl.errors import DocumentError, SchemaError, StoreError
-from whorl.fingerprint.fingerprint_texts import sign, signatures_by_id
+from whorl.fingerprint.fingerprint_texts import BATCH_CHARACTERS, BATCH_TEXTS, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
@@ -93,6 +93,8 @@ _LABELLED = Exists(IS_PRINCIPAL, Kind.BOOLEAN)
 _PASSAGE_LAYOUT = "3"
 _DEFAULT_SCHEME = Scheme()
 _Result = TypeVar("_Result")
+#: Parts of the data that a store can omit.
+OmittedPart: TypeAlias = Literal["minhash", "minhash_suffixes", "texts"]
 
 
 class EmbeddedEngine(Engine):
@@ -107,8 +109,9 @@ class EmbeddedEngine(Engine):
         wait_seconds: Maximum time to wait for a writer in another process.
         passages: Passage scheme; True for the store's own scheme, or for the default scheme if the store has none. If
             the store has no passage hashes yet, all documents are indexed again.
-        omit: Parts to omit from the store. "minhash" permanently removes the MINHASH tokens, a fifth of the store; only
-            FINGERPRINT uses them. "texts" makes a new store keep the passage hashes of texts, but not the texts.
+        omit: Parts to omit from the store. "minhash" removes the MINHASH tokens from the index, for stores without
+            FINGERPRINT queries; "minhash_suffixes" keeps their upper bits, and FINGERPRINT queries then read texts.
+            "texts" makes a new store keep the passage hashes of texts, but not the texts.
 
     Raises:
         StoreError: The folder has no store, has other files, or is not usable.
@@ -123,7 +126,7 @@ class EmbeddedEngine(Engine):
         scheme: Scheme = _DEFAULT_SCHEME,
         wait_seconds: float = 30.0,
         passages: PassageScheme | bool | None = None,
-        omit: Collection[OptionalPart] = (),
+        omit: Collection[OmittedPart] = (),
         property_limits: PropertyLimits = PropertyLimits(),  # noqa: B008 - frozen
     ) -> None:
         self._property_limits = property_limits
@@ -160,19 +163,25 @@ class EmbeddedEngine(Engine):
             opened.callback(self._records.close)
             if not has_store:
                 self._lock.release()
-            keeps_texts = self._keeps_part("texts", "texts" not in omit)
+            keeps_texts = self._save_texts(omit)
             self._preparation = DocumentPreparation(
                 scheme,
                 self._sketch_scheme,
                 self._with_passages(passages, keeps_texts=keeps_texts),
-                self._keeps_part("minhash", keeps_texts and "minhash" not in omit),
+                self._save_minhash(omit if keeps_texts else ["minhash"]),
                 keeps_texts,
             )
             self._index_folder = folder
             passage_scheme = self._preparation.passage_scheme
             # An existing index with another name is rebuilt.
             name = f"{self._records.store}{f' {passage_scheme.name} {_PASSAGE_LAYOUT}' if passage_scheme else ''}"
-            self._index = InvertedIndex(folder / INDEX, name, self._preparation.token_bits, self._merging_ended)
+            self._index = InvertedIndex(
+                folder / INDEX,
+                name,
+                self._preparation.token_bits,
+                self._merging_ended,
+                self._read_minhash if self._preparation.minhash == "short" else None,
+            )
             opened.callback(self._index.close)
             self._runner = PlanRunner(self._records, self._index, scheme.profile, self._preparation.words)
             self._lag = IndexLag(self._records, self._index, self._catch_up)
@@ -183,15 +192,15 @@ class EmbeddedEngine(Engine):
     def scheme(self) -> Scheme:
         return self._scheme
 
-    def _keeps_part(self, part: Literal["texts", "minhash"], wanted: bool) -> bool:
-        """Check whether the store has its texts or MINHASH tokens. If `wanted` is false, omit them permanently."""
-        has_part = self._records.option(part) is None
-        if has_part and not wanted:
+    def _save_texts(self, omit: Collection[OmittedPart]) -> bool:
+        """Save that the store keeps no texts, if these are to be omitted; return whether it keeps texts."""
+        keeps_texts = self._records.option("texts") is None
+        if keeps_texts and "texts" in omit:
             # The file of a store that was used before may still contain parts of deleted texts.
-            if part == "texts" and self._records.last_change():
+            if self._records.last_change():
                 raise StoreError(f"the store {self.path} has kept texts already; index into a new folder")
-            self._set_option(part, "none")
-        return has_part and wanted
+            self._set_option("texts", "none")
+        return keeps_texts and "texts" not in omit
 
     def _with_passages(self, wanted: PassageScheme | bool | None, *, keeps_texts: bool) -> PassageScheme | None:
         """Return the scheme of the store's passage hashes. If the store has none yet, save the wanted scheme."""
@@ -209,7 +218,14 @@ class EmbeddedEngine(Engine):
         self._set_option("passages", scheme.name)
         return scheme
 
-    def _set_option(self, option: OptionalPart, value: str) -> None:
+    def _save_minhash(self, omit: Collection[OmittedPart]) -> MinHashPart:
+        """Save which part of the MINHASH tokens the index has, if any is to be omitted; return the part."""
+        wanted: MinHashPart = "none" if "minhash" in omit else "short" if "minhash_suffixes" in omit else "whole"
+        if wanted not in ("whole", self._records.minhash):
+            self._set_option("minhash", wanted)
+        return self._records.minhash
+
+    def _set_option(self, option: StoreOption, value: str) -> None:
         if self._is_read_only:
             raise StoreError(self._not_writable())
         self._acquire_lock()
@@ -352,8 +368,11 @@ class EmbeddedEngine(Engine):
         """Raise StoreError if another process has changed the passage scheme or removed the MINHASH tokens."""
         if self._records.option("passages") != (self.passage_scheme.name if self.passage_scheme else None):
             raise StoreError(f"the store {self.path} was told to keep passages since it was opened; open it again")
-        if (self._records.option("minhash") is None) != self._preparation.has_minhash:
-            raise StoreError(f"the store {self.path} was told to keep no MINHASH since it was opened; open it again")
+        if (minhash := self._records.minhash) != self._preparation.minhash:
+            kept = "no" if minhash == "none" else minhash
+            raise StoreError(
+                f"the store {self.path} was told to keep {kept} MINHASH since it was opened; open it again"
+            )
         if (self._records.option("texts") is None) != self.keeps_texts:
             raise StoreError(f"the store {self.path} was told to keep no texts since it was opened; open it again")
 
@@ -452,6 +471,14 @@ class EmbeddedEngine(Engine):
         self._merged.wait()
         number = self._records.last_change()
         self._index.build(self._preparation.changes(self._records.all_documents()), number, self._records.count())
+
+    def _read_minhash(self, numbers: Numbers, applied: int) -> Iterator[tuple[int, Tokens]]:
+        """Compute MinHash tokens from texts (see `ReadMinHash`)."""
+        changed = self._records.find_changed_since(applied) or {}
+        documents = self._records.documents_by_number(number for number in numbers.tolist() if number not in changed)
+        for portion in chunks(documents, lambda numbered: len(numbered.document.text), BATCH_CHARACTERS, BATCH_TEXTS):
+            tokens = self._preparation.minhash_tokens(numbered.document.text for numbered in portion)
+            yield from zip((numbered.number for numbered in portion), tokens, strict=True)
 
     def _index_failed(self, cause: IndexBrokenError) -> StoreError:
         self._lag.note_failure()
@@ -609,12 +636,12 @@ class EmbeddedEngine(Engine):
         """Return the plan; raise SchemaError if it needs texts or MINHASH tokens that the store lacks."""
         if not self.keeps_texts and any(map(_needs_texts, leaves(plan.root))):
             self._require_texts()
-        if not self._preparation.has_minhash and any(
+        if self._preparation.minhash == "none" and any(
             isinstance(leaf, SharedTokens | SharedBands) for leaf in leaves(plan.root)
         ):
             raise SchemaError(
                 f"the store {self.path} keeps no MINHASH tokens, which FINGERPRINT asks; 'whorl similar' and "
-                "FINGERPRINT with '--plan calibrated' need none, and a new folder without --without-minhash has them"
+                "FINGERPRINT with '--plan calibrated' need none, and 'whorl index --short-minhash' adds short ones"
             )
         return plan
 

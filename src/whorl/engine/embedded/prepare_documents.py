@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import tantivy
 
-from whorl.arrays_and_batches import chunks
-from whorl.engine.embedded.database import NumberedDocument, Record
+from whorl.arrays_and_batches import ascending_distinct, chunks, sort_distinct
+from whorl.engine.embedded.database import MinHashPart, NumberedDocument, Record
 from whorl.engine.embedded.segmented_token_index import DocumentTokens
 from whorl.engine.index_terms import OWN_FIELDS, join_terms, presence_term, property_words, value_term
 from whorl.fingerprint.fingerprint_texts import (
@@ -31,8 +31,8 @@ from whorl.query.plan.nodes import Kind, Value
 
 #: Name of tantivy's field for the words of all properties except OWN_FIELDS.
 _OTHER_WORDS = "words"
-#: Number of bits of a MinHash token if the index has MinHash tokens, and if it has none.
-_BITS_OF_MINHASH, _BITS_WITHOUT_MINHASH = 64, 8
+#: Number of bits of a whole MinHash token, and the width of the postings of an index without MinHash tokens.
+MINHASH_BITS, _BITS_WITHOUT_MINHASH = 64, 8
 _NO_TOKENS: Numbers = np.empty(0, np.uint64)
 
 
@@ -40,20 +40,25 @@ _NO_TOKENS: Numbers = np.empty(0, np.uint64)
 class DocumentPreparation:
     """Computes the stored and indexed data of documents.
 
-    A store without texts keeps only passage hashes. Only FINGERPRINT queries use MinHash tokens.
+    A store without texts keeps only passage hashes. Only FINGERPRINT queries use MinHash tokens. A short token has as
+    many bits as a look-up hash, so that the index has most of them in any case.
     """
 
     scheme: Scheme
     sketch_scheme: SketchScheme
     passage_scheme: PassageScheme | None
-    has_minhash: bool = True
+    minhash: MinHashPart = "whole"
     keeps_texts: bool = True
 
     @property
     def token_bits(self) -> list[int]:
         """Number of bits of each kind of token, in the order of `DocumentTokens.kinds`."""
-        minhash = _BITS_OF_MINHASH if self.has_minhash else _BITS_WITHOUT_MINHASH
-        return [minhash, self.sketch_scheme.bits, *([self.passage_scheme.bits] if self.passage_scheme else [])]
+        bits = {"whole": MINHASH_BITS, "short": self.sketch_scheme.bits, "none": _BITS_WITHOUT_MINHASH}
+        return [
+            bits[self.minhash],
+            self.sketch_scheme.bits,
+            *([self.passage_scheme.bits] if self.passage_scheme else []),
+        ]
 
     def prepare(self, documents: Sequence[Document]) -> list[tuple[Record, IndexEntry]]:
         """Return each document's record for the database, and its entry for the text index and the token index."""
@@ -78,6 +83,11 @@ class DocumentPreparation:
                 for numbered, entry in zip(portion, entries, strict=True)
             ]
 
+    def minhash_tokens(self, texts: Iterable[str]) -> Iterator[Numbers]:
+        """Yield the whole MinHash tokens of each text; distinct uint64 arrays, ascending."""
+        for hashed in hash_texts(texts, self.scheme, Parts.MINIMA, workers=1):
+            yield sort_distinct([hashed.minima[:, 0]])
+
     def words(self, text: str) -> list[str]:
         return read_joined_words(text, self.scheme.profile).words()
 
@@ -98,7 +108,10 @@ class DocumentPreparation:
 
     def _entries(self, documents: Sequence[Document], fingerprints: Sequence[Hashed]) -> Iterator[IndexEntry]:
         minima, lookups = index_numbers(fingerprints, self.scheme, self.sketch_scheme)
-        kinds = [minima if self.has_minhash else [_NO_TOKENS] * len(minima), lookups]
+        if self.minhash == "short":
+            dropped_bits = np.uint64(MINHASH_BITS - self.sketch_scheme.bits)
+            minima = [ascending_distinct(own >> dropped_bits) for own in minima]
+        kinds = [minima if self.minhash != "none" else [_NO_TOKENS] * len(minima), lookups]
         if self.passage_scheme:
             kinds.append(list(map(self._passages, documents, fingerprints)))
         sizes = (hashed.hashes.size for hashed in fingerprints)

@@ -15,12 +15,12 @@ import os
 import threading
 import uuid
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,11 @@ MOST_BUFFERED = 1 << 22
 _MANIFEST = "runs.json"
 
 
+#: Function that reads whole MinHash tokens from texts. It takes the numbers of documents and the journal number of the
+#: index, and yields a document's number and its distinct tokens. It omits documents that have changed since.
+ReadMinHash: TypeAlias = Callable[[npt.NDArray[np.int64], int], Iterator[tuple[int, Tokens]]]
+
+
 class DocumentTokens(NamedTuple):
     """Number of distinct shingles and the tokens of a document.
 
@@ -62,12 +67,13 @@ class TokenSnapshot:
     """Consistent snapshot of the token index: its journal number (`applied`), and its segments, the oldest first.
 
     `alive` has for each segment a mask of the documents that no younger segment overrides; bool arrays of shape
-    (documents,).
+    (documents,). `read_minhash` is given if the index has only the upper bits of MinHash tokens.
     """
 
     applied: int
     segments: tuple[Segment, ...]
     alive: tuple[npt.NDArray[np.bool_], ...]
+    read_minhash: ReadMinHash | None = None
 
     @cached_property
     def largest_size(self) -> int | None:
@@ -92,13 +98,19 @@ class TokenIndex:
     """Token index in one folder, for any number of reading threads and one writer at a time.
 
     `make` creates the folder. The index of another store (`store_id`) is refused. The thread that merges large segments
-    calls `on_merged` at the end.
+    calls `on_merged` at the end. Snapshots get `read_minhash`.
     """
 
     def __init__(
-        self, folder: Path, store_id: str, token_bits: Sequence[int], on_merged: Callable[[], None] = lambda: None
+        self,
+        folder: Path,
+        store_id: str,
+        token_bits: Sequence[int],
+        on_merged: Callable[[], None] = lambda: None,
+        read_minhash: ReadMinHash | None = None,
     ) -> None:
         self._folder, self._store_id, self._token_bits, self._on_merged = folder, store_id, token_bits, on_merged
+        self._read_minhash = read_minhash
         self._manifest_path = os.fspath(folder / _MANIFEST)
         self._lock = threading.RLock()
         self._cached: tuple[bytes, TokenSnapshot] | None = None
@@ -161,7 +173,7 @@ class TokenIndex:
                     for numbers in (younger.numbers, younger.tombstones):
                         mask[segment.ordinals_of(numbers)] = False
             alive.append(mask)
-        return TokenSnapshot(applied, tuple(segments), tuple(alive))
+        return TokenSnapshot(applied, tuple(segments), tuple(alive), self._read_minhash)
 
     def close(self) -> None:
         with self._lock:

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import batches, run_starts, sort_distinct, spread
-from whorl.engine.embedded.segmented_token_index import TokenSnapshot
+from whorl.engine.embedded.prepare_documents import MINHASH_BITS
+from whorl.engine.embedded.segmented_token_index import ReadMinHash, TokenSnapshot
 from whorl.engine.embedded.segments import MINHASH, PASSAGES, SKETCH, Numbers, Segment, Tokens
 from whorl.query.plan.nodes import (
     Bool,
@@ -79,6 +80,8 @@ def has_only_tokens(plan: BoundNode) -> bool:
 def match_tokens(plan: BoundNode, snapshot: TokenSnapshot) -> ScoredDocuments:
     """Return the documents that match a plan of only fingerprint tokens (`has_only_tokens`), with their scores."""
     match plan:
+        case SharedTokens() | SharedBands() if snapshot.read_minhash is not None:
+            return _match_by_texts(plan, snapshot, snapshot.read_minhash)
         case SharedTokens(tokens=tokens, min_should_match=minimum, weight=weight):
             return _match_queries(snapshot, MINHASH, [_TokenQuery(tokens, minimum, weight)])[0]
         case SketchTokens():
@@ -95,6 +98,36 @@ def match_tokens(plan: BoundNode, snapshot: TokenSnapshot) -> ScoredDocuments:
             )
         case _:
             return NO_MATCHES
+
+
+def _match_by_texts(
+    clause: SharedTokens | SharedBands, snapshot: TokenSnapshot, read_minhash: ReadMinHash
+) -> ScoredDocuments:
+    """Match a FINGERPRINT clause, if the index has only the upper bits of MinHash tokens.
+
+    Different tokens can have the same upper bits. So the counts by the index may be too high, and the texts of the
+    documents that it finds are read, to count whole tokens.
+    """
+    if not snapshot.segments:
+        return NO_MATCHES
+    dropped_bits = MINHASH_BITS - snapshot.segments[0].kinds[MINHASH].token_bits
+    count: Callable[[Tokens], int]
+    if isinstance(clause, SharedTokens):
+        minimum = max(clause.min_should_match, 1)
+        query = _TokenQuery([token >> dropped_bits for token in clause.tokens], minimum)
+        (candidates,) = _match_queries(snapshot, MINHASH, [query])
+        distinct, repetitions = _distinct_tokens(_token_array(clause.tokens))
+        count = lambda own: int(repetitions[np.isin(distinct, own, assume_unique=True)].sum())  # noqa: E731
+    else:
+        minimum, bands = 1, [*map(frozenset, clause.bands)]
+        candidates = _match_bands(snapshot, [[token >> dropped_bits for token in band] for band in bands], 1.0)
+        count = lambda own: sum(map(frozenset(own.tolist()).issuperset, bands))  # noqa: E731
+    scores = candidates.scores
+    for number, tokens in read_minhash(candidates.numbers, snapshot.applied):
+        require_time()
+        scores[np.searchsorted(candidates.numbers, number)] = count(tokens)
+    matches = candidates.select(scores >= minimum)
+    return ScoredDocuments(matches.numbers, matches.scores * np.float32(clause.weight))
 
 
 def _group_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:

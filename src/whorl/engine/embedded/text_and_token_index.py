@@ -30,7 +30,7 @@ from tantivy import Occur, Query
 
 from whorl.engine.embedded.folder_and_sqlite import HEAP_BYTES, IndexBrokenError, OtherIndexError, index_errors, remove
 from whorl.engine.embedded.prepare_documents import LAYOUT, SCHEMA, WORDS_ANALYZER, Change, fill
-from whorl.engine.embedded.segmented_token_index import TokenIndex, TokenSnapshot
+from whorl.engine.embedded.segmented_token_index import ReadMinHash, TokenIndex, TokenSnapshot
 from whorl.request_context import require_time, timely
 
 #: Maximum number of documents in the small part.
@@ -515,14 +515,22 @@ _TOKENS = "tokens"
 class InvertedIndex:
     """The index of an embedded store, in one folder, which `build` creates. The index of another store is refused.
 
-    `on_merged` is called after background merges of token segments.
+    `on_merged` is called after background merges of token segments. `read_minhash` is given if the index has only the
+    upper bits of MinHash tokens.
     """
 
-    def __init__(self, folder: Path, store: str, token_bits: Sequence[int], on_merged: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        store: str,
+        token_bits: Sequence[int],
+        on_merged: Callable[[], None],
+        read_minhash: ReadMinHash | None,
+    ) -> None:
         bits = "-".join(map(str, token_bits))
         self._folder, self._store_id, self._token_bits = folder, f"{store} {LAYOUT} {bits}", token_bits
         self.text_index = TextIndex(folder, self._store_id)
-        self.token_index = TokenIndex(folder / _TOKENS, self._store_id, token_bits, on_merged)
+        self.token_index = TokenIndex(folder / _TOKENS, self._store_id, token_bits, on_merged, read_minhash)
 
     def read_applied_numbers(self) -> tuple[int, int] | None:
         """Return the journal numbers that the text index and the token index have reached, the smaller number first.
