@@ -3,10 +3,10 @@
     python benchmarks/index_sizes.py [TEXTS.jsonl] [--documents 20000] [--engines solr,solr-sketch] [--label TEXT]
 
 The texts are the first paragraphs of `million_texts.py`. Each engine indexes them with its own defaults; solr-sketch is
-a Solr without MINHASH. On a server the index is merged to one segment, and its files are counted by the contents that
-their names tell. OpenSearch merges twice: it retains the whole source of each document a second time until it has
-renewed the retention leases, which it does every 30 seconds. Rows of the same label are replaced in
-results/index-sizes.csv.
+a Solr without MINHASH, embedded-short an embedded store with short MINHASH tokens. On a server the index is merged to
+one segment, and its files are counted by the contents that their names tell. OpenSearch merges twice: it retains the
+whole source of each document a second time until it has renewed the retention leases, which it does every 30 seconds.
+Rows of the same label are replaced in results/index-sizes.csv.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MERGED_AT_ONCE = "all, merged at once"
 @contextmanager
 def started(engine: str, folder: Path) -> Iterator[tuple[str, bool]]:
     """Yield the address of an empty store, and whether it is on a server."""
-    if engine == "embedded":
+    if engine.startswith("embedded"):
         yield str(folder / "store"), False
     elif engine.startswith("solr"):
         configset = without_minhash(folder / "configset") if engine == "solr-sketch" else configset_directory()
@@ -86,7 +86,8 @@ def lucene_parts(folder: Path) -> dict[str, int]:
 
 def measure(engine: str, documents: Sequence[Document], folder: Path) -> dict[str, int]:
     """Index the documents, and return the bytes of the index by content."""
-    with started(engine, folder) as (url, is_server), open_store(url) as store:
+    is_short = engine == "embedded-short"
+    with started(engine, folder) as (url, is_server), open_store(url, short_minhash=is_short) as store:
         store.index(documents)
         if is_server:
             merge(engine, url)

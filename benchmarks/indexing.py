@@ -1,7 +1,7 @@
 """Measures an embedded store: CPU time to index a document, bytes on disk, CPU time of queries.
 
-    python benchmarks/indexing.py [CORPUS.jsonl] [--documents N] [--pieces N] [--queries N] [--without-minhash]
-        [--label TEXT] [--csv FILE]
+    python benchmarks/indexing.py [CORPUS.jsonl] [--documents N] [--pieces N] [--queries N]
+        [--without-minhash | --short-minhash] [--label TEXT] [--csv FILE]
 
 The first N documents of the corpus go into a new store, as with `whorl index`; the time of zlib for the same texts is
 the reference. `--pieces` adds pieces of 200 words, stored but not timed, until the store has that many documents. Then
@@ -103,6 +103,7 @@ def main() -> None:
     parser.add_argument("--pieces", type=int, default=0)
     parser.add_argument("--queries", type=int, default=50)
     parser.add_argument("--without-minhash", action="store_true", help="a store that FINGERPRINT cannot be asked of")
+    parser.add_argument("--short-minhash", action="store_true", help="a store that reads texts for a FINGERPRINT")
     parser.add_argument("--label", default="")
     parser.add_argument("--csv", type=Path)
     options = parser.parse_args()
@@ -110,7 +111,8 @@ def main() -> None:
     chosen = list(islice(everything, options.documents))
     with tempfile.TemporaryDirectory(dir=HERE) as folder:
         path = Path(folder) / "store"
-        with open_store(path, without_minhash=options.without_minhash) as store:
+        cuts = {"without_minhash": options.without_minhash, "short_minhash": options.short_minhash}
+        with open_store(path, **cuts) as store:
             store.index(
                 Document("warm", "a text to make ready whatever is made ready once " * 20_000) for _ in range(1)
             )
