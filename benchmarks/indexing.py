@@ -111,8 +111,8 @@ def main() -> None:
     chosen = list(islice(everything, options.documents))
     with tempfile.TemporaryDirectory(dir=HERE) as folder:
         path = Path(folder) / "store"
-        cuts = {"without_minhash": options.without_minhash, "short_minhash": options.short_minhash}
-        with open_store(path, **cuts) as store:
+        whole_cut, suffix_cut = options.without_minhash, options.short_minhash
+        with open_store(path, without_minhash=whole_cut, short_minhash=suffix_cut) as store:
             store.index(
                 Document("warm", "a text to make ready whatever is made ready once " * 20_000) for _ in range(1)
             )

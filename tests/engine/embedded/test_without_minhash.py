@@ -108,9 +108,9 @@ def test_a_store_changes_to_short_tokens_and_none(tmp_path: Path) -> None:
     path, totals, sizes = tmp_path / "store", [], []
     with open_store(path) as store:
         store.index(DOCUMENTS)
-    for options in ({}, {"short_minhash": True}, {}, {"without_minhash": True}, {"short_minhash": True}):
-        with open_store(path, **options) as store:
-            if "without_minhash" in options:
+    for cut in ("", "short", "", "none", "short"):
+        with open_store(path, without_minhash=cut == "none", short_minhash=cut == "short") as store:
+            if cut == "none":
                 with pytest.raises(SchemaError, match="'whorl index --short-minhash' adds short ones"):
                     store.search("FINGERPRINT:d3_50")
             else:
