@@ -237,11 +237,11 @@ class Failing(EmbeddedEngine):
     #: Errors raised instead of storing a document, by id.
     errors: dict[str, Exception]
 
-    def index(self, documents: Iterable[Document]) -> None:
+    def index(self, documents: Iterable[Document], *, is_again: bool = False) -> None:
         for document in documents:
             if document.id in self.errors:
                 raise self.errors[document.id]
-            super().index([document])
+            super().index([document], is_again=is_again)
 
 
 @pytest.fixture

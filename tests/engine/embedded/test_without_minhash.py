@@ -71,7 +71,7 @@ def random_documents(seed: int) -> list[Document]:
 @pytest.fixture(scope="module")
 def whole_and_short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Store]]:
     """
-    Two stores of the same documents, of which some were replaced, deleted, and stored but not made searchable.
+    Two stores with the same documents. Some were replaced, some deleted, and some stored but not made searchable.
     """
     folder = tmp_path_factory.mktemp("minhash")
     with open_store(folder / "whole") as whole, open_store(folder / "short", short_minhash=True) as short:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Sequence
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -154,6 +156,10 @@ def test_an_array_stays_one() -> None:
     assert json.loads(out.getvalue()) == [{"text": "a", "n": 1}, {"text": "c", "n": 4}]
 
 
+def add_to_first(added: dict[str, float], rows: Sequence[Row]) -> list[dict[str, float]]:
+    return [added, *({} for _ in rows[1:])]
+
+
 def test_kept_objects_of_an_array_are_unchanged() -> None:
     """
     Kept objects keep the spelling of their numbers, and a name that occurs twice; columns are appended.
@@ -161,11 +167,9 @@ def test_kept_objects_of_an_array_are_unchanged() -> None:
     first, second = '{"n": 1.10, "large": 1e400, "n": -0, "text": "\\u00e9"', '{ "text":"two",\n  "zero": -0 }'
     for encoding in ("utf-8", "utf-8-sig", "utf-16"):
         array = f" [{first}}}\n ,{second}]\n".encode(encoding)
-        for added, end in (({}, "}"), ({"m": 0.5}, ', "m": 0.5}')):
+        for added, end in ((dict[str, float](), "}"), ({"m": 0.5}, ', "m": 0.5}')):
             out = io.BytesIO()
-            JsonArrayFormat().rewrite(
-                io.BytesIO(array), out, RowColumns(), lambda _, added=added: [added, {}], {"m": float}
-            )
+            JsonArrayFormat().rewrite(io.BytesIO(array), out, RowColumns(), partial(add_to_first, added), {"m": float})
             assert out.getvalue().decode() == f"[\n{first}{end},\n{second}\n]\n"
 
 
