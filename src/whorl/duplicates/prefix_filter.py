@@ -23,6 +23,7 @@ Bayardo, Y. Ma, R. Srikant, Scaling up all pairs similarity search (WWW 2007), f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,35 +84,31 @@ def find_candidates(
         indices = np.unique(np.concatenate(search.deferred))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class _FilterRound:
     """Finds the candidate pairs of one round, level by level; defers the documents that share too frequent hashes."""
 
-    def __init__(
-        self,
-        sketches: Sketches,
-        current_round: Round,
-        options: JoinOptions,
-        connect_block: Callable[[Numbers], bool],
-    ) -> None:
-        self._sketches, self._round, self._options = sketches, current_round, options
-        self._connect_block = connect_block
-        #: Documents of too frequent hashes, for the next round.
-        self.deferred: list[Numbers] = []
+    sketches: Sketches
+    round: Round
+    options: JoinOptions
+    connect_block: Callable[[Numbers], bool]
+    #: Documents of too frequent hashes, for the next round.
+    deferred: list[Numbers] = field(default_factory=list)
 
     def run(self, indices: Numbers) -> Iterator[CandidatePairs | HashBlock]:
-        sizes = self._sketches.sizes[indices]
+        sizes = self.sketches.sizes[indices]
         # Convert the sizes to a small integer type, which numpy sorts with a fast radix sort.
         order = np.argsort(sizes.astype(np.min_scalar_type(sizes.max(initial=0))), kind="stable")
         indices, sizes = indices[order], sizes[order]
-        levels = self._round.home_levels(self._sketches, sizes)
+        levels = self.round.home_levels(self.sketches, sizes)
         for level in np.unique(levels).tolist():
-            members = LevelMembers.choose(self._sketches, self._round, indices, levels, level)
+            members = LevelMembers.choose(self.sketches, self.round, indices, levels, level)
             if members.indices.size > 1:
                 yield from self._compare(members, level)
 
     def _compare(self, members: LevelMembers, level: int) -> Iterator[CandidatePairs | HashBlock]:
         member_bits = max(1, (members.indices.size - 1).bit_length())
-        tokens = index_tokens(self._sketches, members, level, member_bits, self._options.workers)
+        tokens = index_tokens(self.sketches, members, level, member_bits, self.options.workers)
         prefixes = members.lengths.prefixes(members.is_larger, tokens.counts, tokens.indexable)
         index_keys, probe_keys = _prefix_keys(tokens, prefixes, member_bits)
         # Release the memory of the other entries.
@@ -131,15 +128,15 @@ class _FilterRound:
         low = np.searchsorted(index_keys, hashes | members.first[larger].astype(np.uint64))
         counts = np.maximum(0, np.searchsorted(index_keys, probe_keys) - low)
         is_left = counts > 0
-        for group in find_oversized_groups(hashes, counts, self._options.most):
+        for group in find_oversized_groups(hashes, counts, self.options.most):
             smaller = owners_of(index_keys[low[group].min() : (low[group] + counts[group]).max()], member_bits)
             block = np.unique(np.concatenate([larger[group], smaller]))
             lengths = PrefixLengths(*(column[block] for column in members.lengths))
-            has_more_hashes = self._round.has_more_hashes(self._sketches, members.indices[block], lengths)
-            if not self._round.is_last and has_more_hashes.any():
-                if not self._connect_block(members.indices[block]):
+            has_more_hashes = self.round.has_more_hashes(self.sketches, members.indices[block], lengths)
+            if not self.round.is_last and has_more_hashes.any():
+                if not self.connect_block(members.indices[block]):
                     self.deferred.append(members.indices[block])
-            elif self._options.spanning_only:
+            elif self.options.spanning_only:
                 yield HashBlock(members.indices[block])
             else:
                 continue

@@ -18,8 +18,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 
@@ -78,58 +77,55 @@ def passages_among(
     """
     if not LEAST_WORDS <= words <= MOST_WORDS:
         raise ParameterError(f"a passage has {LEAST_WORDS} to {MOST_WORDS} words, got {words}")
-    reading = _WordReader(options.scheme, options.within)
+    read_words = partial(_read_words, options.scheme, options.within)
     with ExitStack() as opened:
         # Ignore errors when deleting the folder: Windows cannot delete a mapped file before the process ends.
         temporary = tempfile.TemporaryDirectory(prefix="whorl-passages-", ignore_cleanup_errors=True)
         folder = Path(opened.enter_context(temporary))
         store = opened.enter_context(closing(TemporarySketchStore(folder, FILES_SCHEME)))
-        load_documents(store, reference, reading, options.workers, on_repeated)
+        load_documents(store, reference, read_words, options, on_repeated)
         store.mark_as_reference()
-        load_documents(store, documents, reading, options.workers, on_repeated)
+        load_documents(store, documents, read_words, options, on_repeated)
         stored = store.read_sketches()
         stream = _WordStream(stored, words)
         sources = _sources(stream, folder, reference_only=options.reference_only)
         yield Passages(store, stored, stream, _cover_windows(stream, sources), options.scheme)
 
 
-@dataclass(frozen=True, slots=True)
-class _WordReader:
-    """Converts documents to batches for a sketch store, with word hashes and the text in place of a sketch."""
+def _read_words(
+    scheme: Scheme, within: str | None, portions: Iterable[Sequence[Document]]
+) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
+    """Convert documents to batches for a sketch store, with word hashes and the text in place of a sketch."""
+    read = with_made(
+        chain.from_iterable(portions),
+        lambda ahead: hash_texts((document.text for document in ahead), scheme, Parts.WORDS, workers=1),
+    )
+    for together in batches(read, AT_ONCE):
+        yield [document for document, _ in together], _batch_of_words(within, together)
 
-    scheme: Scheme
-    within: str | None
 
-    def sketch(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
-        read = with_made(
-            chain.from_iterable(portions),
-            lambda ahead: hash_texts((document.text for document in ahead), self.scheme, Parts.WORDS, workers=1),
-        )
-        for together in batches(read, AT_ONCE):
-            yield [document for document, _ in together], self._make_batch(together)
-
-    def _make_batch(self, together: Sequence[tuple[Document, Hashed]]) -> SketchBatch:
-        documents, words = [document for document, _ in together], [hashes.words for _, hashes in together]
-        counts = np.array([len(own.starts) - 1 for own in words])
-        columns, sizes = [], []
-        for document, own in zip(documents, np.split(word_hashes(words), np.cumsum(counts)[:-1]), strict=True):
-            own ^= bits_of(part_of(document, self.within))
-            raw = document.text.encode()
-            text = np.frombuffer(raw + bytes(-len(raw) % HASH.itemsize), HASH).astype(np.uint64, copy=False)
-            columns += [own, np.array([len(raw)], np.uint64), text]
-            sizes.append(own.size + 1 + text.size)
-        nothing = np.full(len(documents), np.nan)
-        return SketchBatch(
-            ids=[document.id for document in documents],
-            names=[document.name for document in documents],
-            worths=nothing,
-            dates=nothing,
-            sizes=counts,
-            starts=np.cumsum(sizes, dtype=np.int64) - sizes,
-            counts=counts,
-            keys=np.zeros(len(documents), np.int64),
-            hashes=np.concatenate(columns),
-        )
+def _batch_of_words(within: str | None, together: Sequence[tuple[Document, Hashed]]) -> SketchBatch:
+    documents, words = [document for document, _ in together], [hashes.words for _, hashes in together]
+    counts = np.array([len(own.starts) - 1 for own in words])
+    columns, sizes = [], []
+    for document, own in zip(documents, np.split(word_hashes(words), np.cumsum(counts)[:-1]), strict=True):
+        own ^= bits_of(part_of(document, within))
+        raw = document.text.encode()
+        text = np.frombuffer(raw + bytes(-len(raw) % HASH.itemsize), HASH).astype(np.uint64, copy=False)
+        columns += [own, np.array([len(raw)], np.uint64), text]
+        sizes.append(own.size + 1 + text.size)
+    nothing = np.full(len(documents), np.nan)
+    return SketchBatch(
+        ids=[document.id for document in documents],
+        names=[document.name for document in documents],
+        worths=nothing,
+        dates=nothing,
+        sizes=counts,
+        starts=np.cumsum(sizes, dtype=np.int64) - sizes,
+        counts=counts,
+        keys=np.zeros(len(documents), np.int64),
+        hashes=np.concatenate(columns),
+    )
 
 
 class _WordStream:

@@ -21,7 +21,7 @@ from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.remove_common_shingles import remove_boilerplate
 from whorl.duplicates.results_and_retention import Duplicates, ReadProperties, ReadTexts
 from whorl.duplicates.sketch_store import PersistentSketchStore, SketchStore, TemporarySketchStore, sketch_digest
-from whorl.duplicates.sketching import SketchEntry, Sketching, SketchMaker, no_date, part_of
+from whorl.duplicates.sketching import MakeSketches, SketchEntry, Sketching, no_date, part_of
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.duplicates.verify_texts import ReadHashes, split_equal_samples, verify_exact
 from whorl.duplicates.worker_pool import AT_ONCE, check_documents, sketch_in_processes, start_method
@@ -82,9 +82,9 @@ def duplicates_among(
             _set_options(store, options)
             _load_changed(store, check_documents(documents), sketching, on_repeated)
         else:
-            load_documents(store, reference, sketching, options.workers, on_repeated)
+            load_documents(store, reference, sketching.sketch, options, on_repeated)
             store.mark_as_reference()
-            load_documents(store, documents, sketching, options.workers, on_repeated)
+            load_documents(store, documents, sketching.sketch, options, on_repeated)
         duplicates = _find_duplicates(store, options, None, spanning_everywhere=options.spanning_only)
         duplicates.read_texts, duplicates.kind = texts, options.level.value
         yield duplicates
@@ -248,16 +248,16 @@ def _store(opened: ExitStack, folder: Path | None, origin: str, scheme: SketchSc
 def load_documents(
     store: TemporarySketchStore,
     documents: Iterable[Document],
-    sketching: SketchMaker,
-    workers: int,
+    sketch: MakeSketches,
+    options: DuplicatesOptions,
     on_repeated: Callable[[str], None],
 ) -> None:
     """Sketch documents and put them into a temporary store; call `on_repeated` for each repeated id."""
     documents = check_documents(documents)
-    if method := start_method(documents, workers):
-        sketch_batches = sketch_in_processes(documents, sketching, store, workers, method)
+    if method := start_method(documents, options.workers):
+        sketch_batches = sketch_in_processes(documents, sketch, options.scheme, store, options.workers, method)
     else:
-        sketch_batches = (sketched for _, sketched in sketching.sketch(batches(documents, AT_ONCE)))
+        sketch_batches = (sketched for _, sketched in sketch(batches(documents, AT_ONCE)))
     for sketched in sketch_batches:
         require_time()
         for document_id in store.add(sketched):

@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -77,13 +77,8 @@ class SketchBatch:
             yield SketchEntry(document_id, digest, sketch, name, worth, date)
 
 
-class SketchMaker(Protocol):
-    """Computes the sketches of documents, batch by batch: `Sketching`, or a pool of processes."""
-
-    @property
-    def scheme(self) -> Scheme: ...
-
-    def sketch(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]: ...
+#: Function that computes the sketches of documents, batch by batch.
+MakeSketches: TypeAlias = Callable[[Iterable[Sequence[Document]]], Iterator[tuple[Sequence[Document], SketchBatch]]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,12 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from multiprocessing.connection import wait
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 from whorl.arrays_and_batches import batches
-from whorl.duplicates.input import ReadReport
+from whorl.duplicates.input import InputDocuments, ReadReport
 from whorl.duplicates.sketch_store import TemporarySketchStore, write_all
-from whorl.duplicates.sketching import SketchBatch, SketchMaker
+from whorl.duplicates.sketching import MakeSketches, SketchBatch
 from whorl.errors import StoreError
 from whorl.fingerprint.compiled.kernel import give_back, kernel_if_ready
 from whorl.fingerprint.fingerprint_texts import processors
@@ -46,30 +46,9 @@ def worthwhile_workers(size: int) -> int:
     return processors() if size >= _LARGE else 1
 
 
-@runtime_checkable
-class DivisibleDocuments(Protocol):
-    """Documents that several processes can read in parts."""
-
-    @property
-    def is_portable(self) -> bool: ...
-
-    def __iter__(self) -> Iterator[Document]: ...
-
-    def parts(self) -> Iterator[Any]:
-        """Yield parts, which are iterables of documents. The `report` of a part is complete after reading the part."""
-
-    def note(self, report: ReadReport) -> None: ...
-
-    def finish(self) -> None:
-        """Report the errors of the input as a whole. Call this method after reading the last part."""
-
-
 def check_documents(documents: Iterable[Document]) -> Iterable[Document]:
-    """Raise DocumentError at the first item that is not a document, when it is read.
-
-    Return divisible documents unchanged.
-    """
-    return documents if isinstance(documents, DivisibleDocuments) else documents_only(documents)
+    """Raise DocumentError when an item is read that is not a document. Return documents of files unchanged."""
+    return documents if isinstance(documents, InputDocuments) else documents_only(documents)
 
 
 def start_method(documents: Iterable[Document], workers: int) -> str:
@@ -80,7 +59,7 @@ def start_method(documents: Iterable[Document], workers: int) -> str:
         return "fork"
     # A spawned process has neither the standard input nor the objects of this process. It can read only portable
     # documents.
-    return "spawn" if not isinstance(documents, DivisibleDocuments) or documents.is_portable else ""
+    return "spawn" if not isinstance(documents, InputDocuments) or documents.is_portable else ""
 
 
 def map_in_processes(
@@ -103,7 +82,9 @@ def map_in_processes(
     if fast := kernel_if_ready(scheme):
         # Load the kernel before forking, so that the child processes inherit it.
         give_back(fast)
-    parts = documents.parts() if isinstance(documents, DivisibleDocuments) else batches(documents, _DOCUMENTS_SENT)
+    parts: Iterator[Iterable[Document]] = (
+        documents.parts() if isinstance(documents, InputDocuments) else batches(documents, _DOCUMENTS_SENT)
+    )
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context(method), _start_worker, (work,))
     waiting: deque[Future[tuple[list[Result], ReadReport | None]]] = deque()
     try:
@@ -116,9 +97,9 @@ def map_in_processes(
             require_time()
             results, report = waiting.popleft().result()
             yield from results
-            if isinstance(documents, DivisibleDocuments) and report is not None:
+            if isinstance(documents, InputDocuments) and report is not None:
                 documents.note(report)
-        if isinstance(documents, DivisibleDocuments):
+        if isinstance(documents, InputDocuments):
             documents.finish()
     except BrokenProcessPool as error:
         raise StoreError("a process that read documents has ended, perhaps for lack of memory; try --workers 1") from (
@@ -156,27 +137,32 @@ def _work_on_part(part: Iterable[Document]) -> tuple[list[Any], ReadReport | Non
 
 
 def sketch_in_processes(
-    documents: Iterable[Document], sketching: SketchMaker, scratch: TemporarySketchStore, workers: int, method: str
+    documents: Iterable[Document],
+    sketch: MakeSketches,
+    scheme: Scheme,
+    scratch: TemporarySketchStore,
+    workers: int,
+    method: str,
 ) -> Iterator[SketchBatch]:
     """Yield the sketches of documents in order; raise StoreError if a process fails.
 
     The processes write the hashes into the file of `scratch`; the batches contain only offsets in this file.
     """
     end = multiprocessing.get_context(method).Value("q", scratch.end)
-    work = partial(_write_hashes, sketching, str(scratch.hashes_path), end)
+    work = partial(_write_hashes, sketch, str(scratch.hashes_path), end)
     try:
-        yield from map_in_processes(documents, work, sketching.scheme, workers, method)
+        yield from map_in_processes(documents, work, scheme, workers, method)
     finally:
         scratch.end = end.value
 
 
-def _write_hashes(sketching: SketchMaker, path: str, end: Any, part: Iterable[Document]) -> Iterator[SketchBatch]:
+def _write_hashes(sketch: MakeSketches, path: str, end: Any, part: Iterable[Document]) -> Iterator[SketchBatch]:
     """Sketch documents in a worker process, and write their hashes into a file that all processes share.
 
     `end` is the number of hashes in the file, in shared memory. Each process locks it to reserve a range of the file.
     """
     with open(path, "r+b", buffering=0) as file:
-        for _, made in sketching.sketch(batches(part, AT_ONCE)):
+        for _, made in sketch(batches(part, AT_ONCE)):
             with end.get_lock():
                 offset = end.value
                 end.value = offset + made.hashes.size

@@ -106,14 +106,18 @@ def test_pairs_and_clusters_equal_the_local_search(
 # `test_a_cluster_survives_the_loss_of_its_hubs` has no reference, and the other limit.
 @thorough
 @pytest.mark.parametrize(("known", "most_at_once"), [*product([0, 60], [0, 1 << 25])] if FULL else [(60, 0)])
-def test_a_hash_block_becomes_one_cluster_with_few_pairs(spark: SparkSession, known: int, most_at_once: int) -> None:
+def test_a_hash_block_becomes_one_cluster_with_few_pairs(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, known: int, most_at_once: int
+) -> None:
     """
     If only clusters are needed, 90 near-copies are linked by far fewer than their 4,005 pairs, even if most are
     reference documents without pairs among themselves, and another block has only reference documents; pages that share
     a part with them, but are not similar, stay out.
     """
-    from whorl.duplicates.spark.duplicates import CandidateLimits, SparkDuplicates
+    from whorl.duplicates.spark.duplicates import SparkDuplicates
 
+    monkeypatch.setattr("whorl.duplicates.spark.duplicates.MOST_PAIRS", 50)
+    monkeypatch.setattr("whorl.duplicates.spark.duplicates.MOST_AT_ONCE", most_at_once)
     chance = random.Random(6)
     page, foreign = ([f"{letter}{at}" for at in range(100)] for letter in "pq")
     made = [Document(f"page/{at:03}", " ".join([*page, f"x{at}"])) for at in range(90)]
@@ -126,7 +130,6 @@ def test_a_hash_block_becomes_one_cluster_with_few_pairs(spark: SparkSession, kn
         framed(spark, made[known:] + others, 3),
         DuplicatesOptions(ask_pairs("jaccard", 80, 95), spanning_only=True),
         reference=framed(spark, reference, 2) if reference else None,
-        limits=CandidateLimits(50, most_at_once),
     )
     pairs = duplicates.pairs().collect()
     assert 89 <= len(pairs) < 90 * 20

@@ -166,13 +166,16 @@ def test_daily_runs_equal_the_local_search(spark: SparkSession, tmp_path: Path, 
 
 
 @thorough
-def test_a_cluster_survives_the_loss_of_its_hubs(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_cluster_survives_the_loss_of_its_hubs(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """
     If only clusters are needed, few pairs of near-copies are stored, each with one of a few hubs. On the next day the
     hubs have other texts; the remaining pages still form one cluster.
     """
-    from whorl.duplicates.spark.duplicates import CandidateLimits, SparkDuplicates
+    from whorl.duplicates.spark.duplicates import SparkDuplicates
 
+    monkeypatch.setattr("whorl.duplicates.spark.duplicates.MOST_PAIRS", 50)
     page = [f"p{at}" for at in range(100)]
     pages = [Document(f"page/{at:03}", " ".join([*page, f"x{at}"])) for at in range(60)]
 
@@ -181,7 +184,6 @@ def test_a_cluster_survives_the_loss_of_its_hubs(spark: SparkSession, tmp_path: 
             framed(spark, documents, 3),
             DuplicatesOptions(ask_pairs("jaccard", 80, 95), spanning_only=True),
             state=str(tmp_path / "seen"),
-            limits=CandidateLimits(50),
         )
         degrees = Counter(document_id for pair in duplicates.pairs().collect() for document_id in (pair.a, pair.b))
         clusters = defaultdict(set)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property, partial, reduce
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -42,13 +41,6 @@ from whorl.errors import ParameterError
 _PIVOTS = 16
 
 
-class CandidateLimits(NamedTuple):
-    """Maximum number of pairs per hash in a round, and maximum number of hashes that one worker compares alone."""
-
-    pairs_of_hash: int = MOST_PAIRS
-    hashes_of_worker: int = MOST_AT_ONCE
-
-
 class SparkDuplicates:
     """Near-duplicates in a data frame. The constructor finds the pairs; the methods describe them or make clusters.
 
@@ -75,7 +67,6 @@ class SparkDuplicates:
         reference: DataFrame | None = None,
         state: str | None = None,
         new: bool = False,
-        limits: CandidateLimits = CandidateLimits(),  # noqa: B008 - frozen
     ) -> None:
         if reference is not None and state is not None:
             raise ParameterError("a reference keeps no state: put it into the state by a run of its own")
@@ -98,10 +89,10 @@ class SparkDuplicates:
         if known is not None:
             self._documents, known = drop_removed(self._documents, known, links=spanning_only)
             self._found.append(known)
-        join = JoinOptions(options.pairs, spanning_only=spanning_only, most=limits.pairs_of_hash)
+        join = JoinOptions(options.pairs, spanning_only=spanning_only, most=MOST_PAIRS)
         decide = self._link if spanning_only else None
         pivots = _PIVOTS if spanning_only else 0
-        for result in find_candidates(self._documents, join, decide, pivots, limits.hashes_of_worker):
+        for result in find_candidates(self._documents, join, decide, pivots, MOST_AT_ONCE):
             self._verify(result.pairs)
             if result.hash_blocks is not None:
                 self._link(result.hash_blocks, is_open=False)
