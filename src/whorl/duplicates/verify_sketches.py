@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +29,7 @@ LARGE = 20_000
 _AT_ONCE = 1 << 19
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PairOverlaps:
+class PairOverlaps(NamedTuple):
     """Numbers of comparable hashes of each pair of sketches: in A, in B, and in both.
 
     A sketch of level L has the hashes in the lowest fraction 2**-L of the hash space. So only hashes below the bound of
@@ -41,9 +40,6 @@ class PairOverlaps:
     counts_a: Numbers
     counts_b: Numbers
     shared: Numbers
-
-    def select(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> PairOverlaps:
-        return PairOverlaps(self.levels[which], self.counts_a[which], self.counts_b[which], self.shared[which])
 
 
 def overlaps(
@@ -179,7 +175,7 @@ def verify_pairs(sketches: Sketches, a: Numbers, b: Numbers, pair_options: PairO
         drawn = np.where(sizes_a <= sizes_b, seen.counts_a, seen.counts_b)[at]
         recall = 1 - (1 - pair_options.recall) * _SHARE_OF_MISSES
         is_pair[at] = reaches(smaller[at], needed[at], drawn, seen.shared[at], recall)
-    return _with_intervals(sketches, a[is_pair], b[is_pair], seen.select(is_pair))
+    return _with_intervals(sketches, a[is_pair], b[is_pair], PairOverlaps(*(column[is_pair] for column in seen)))
 
 
 def _with_intervals(
@@ -189,10 +185,8 @@ def _with_intervals(
     shared, low, high = seen.shared.copy(), seen.shared.copy(), seen.shared.copy()
     at = np.flatnonzero(seen.levels > 0)
     if at.size:
-        overlaps = seen.select(at)
-        shared[at], low[at], high[at] = shared_shingles(
-            sizes_a[at], sizes_b[at], overlaps.levels, overlaps.counts_a, overlaps.counts_b, overlaps.shared, confidence
-        )
+        sampled = (column[at] for column in (sizes_a, sizes_b, *seen))
+        shared[at], low[at], high[at] = shared_shingles(*sampled, confidence=confidence)
     return Pairs(a, b, sizes_a, sizes_b, shared, low, high)
 
 

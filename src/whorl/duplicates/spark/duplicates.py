@@ -97,7 +97,7 @@ class SparkDuplicates:
             if result.hash_blocks is not None:
                 self._link(result.hash_blocks, is_open=False)
             if result.remainder is not None:
-                self._found.append(self.materialise(result.remainder.pairs(self._documents.scheme)))
+                self._found.append(self.materialise(result.remainder))
         self._links = reduce(DataFrame.unionByName, self._found)
 
     @cached_property

@@ -10,7 +10,7 @@ Then each block sends the hashes that pass the prefix filter. The part that owns
 key, and pairs each document with all smaller documents that are large enough. The sorted positions give the number of
 pairs. If a hash makes too many pairs, its documents are deferred to the next round, or returned as a hash block: the
 set of documents with one frequent hash. If hash blocks and deferred documents fit into one worker's memory, one worker
-compares them (`LocalRemainder`): a distributed step costs far more than a few thousand documents.
+compares them in all remaining rounds: a distributed step costs far more than a few thousand documents.
 """
 
 from __future__ import annotations
@@ -85,29 +85,6 @@ Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True, slots=True)
-class LocalRemainder:
-    """The remaining documents of a search: few enough for one worker to compare in all remaining rounds.
-
-    If no rounds remain, the worker repeats the last round, because hash blocks are left over from it.
-    """
-
-    sketches: DataFrame
-    options: JoinOptions
-
-    def pairs(self, scheme: SketchScheme) -> DataFrame:
-        options = self.options
-
-        def pairs_of_blocks(batches: Batches) -> Batches:
-            block = Block.from_rows(batches, scheme)
-            # The comparison expects documents of one size in the order of their keys, and a block is sorted by key.
-            firsts = np.arange(block.keys.size)
-            pairs = find_pairs(block.sketches, firsts, options, known=Pairs.concatenate([]), is_known=~block.is_new)
-            yield pair_rows(pairs, block.keys)
-
-        return map_batches(self.sketches.coalesce(1), pairs_of_blocks, PAIRS)
-
-
-@dataclass(frozen=True, slots=True)
 class RoundResult:
     """Result of one round.
 
@@ -116,12 +93,13 @@ class RoundResult:
             sent) and receivers (keys of their partners).
         hash_blocks: Columns hash_block, key and is_new. Two documents of a hash block are candidates if one is new.
             None if there are no hash blocks, or if one worker finds their pairs.
-        remainder: Work for one worker to complete the search; None if the search continues or is complete.
+        remainder: Verified pairs of all remaining documents, in the columns of PAIRS, which one worker finds; None if
+            the search continues or is complete.
     """
 
     pairs: DataFrame
     hash_blocks: DataFrame | None
-    remainder: LocalRemainder | None = None
+    remainder: DataFrame | None = None
 
 
 def find_candidates(
@@ -169,9 +147,11 @@ def find_candidates(
         )
         in_bytes = sum(row["bytes"] for row in blocks.select(f.length("hashes").alias("bytes")).collect())
         if in_bytes <= most_at_once * np.dtype(narrow_type(scheme.bits)).itemsize:
-            # The worker's search finds the hash blocks again, so do not pass them on.
+            # The worker's search finds the hash blocks again, so do not pass them on. If no rounds remain, the worker
+            # repeats the last round, because hash blocks are left over from it.
             local = replace(options, rounds=rounds_left[number + 1 :] or [one])
-            yield RoundResult(pairs, None, LocalRemainder(blocks, local))
+            step = partial(_pairs_of_blocks, scheme=scheme, options=local)
+            yield RoundResult(pairs, None, map_batches(blocks.coalesce(1), step, PAIRS))
             return
         yield RoundResult(pairs, _hash_blocks(rows, _HASH_BLOCK) if _HASH_BLOCK in kinds else None)
         if _OPEN_HASH_BLOCK not in kinds:
@@ -184,6 +164,14 @@ def find_candidates(
         )
         if blocks.isEmpty():
             return
+
+
+def _pairs_of_blocks(batches: Batches, scheme: SketchScheme, options: JoinOptions) -> Batches:
+    block = Block.from_rows(batches, scheme)
+    # The comparison expects documents of one size in the order of their keys, and a block is sorted by key.
+    firsts = np.arange(block.keys.size)
+    pairs = find_pairs(block.sketches, firsts, options, known=Pairs.concatenate([]), is_known=~block.is_new)
+    yield pair_rows(pairs, block.keys)
 
 
 def _blocks_of(keys: DataFrame, documents: LoadedDocuments) -> DataFrame:

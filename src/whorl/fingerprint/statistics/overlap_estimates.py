@@ -149,15 +149,8 @@ def estimate_overlaps(overlaps: Overlaps, confidence: float = CONFIDENCE) -> Est
     middle = low = high = overlaps.shared
     # At level 0 the counts are exact.
     if overlaps.levels.any():
-        middle, low, high = shared_shingles(
-            np.full(sizes.shape, size, dtype=np.int64),
-            sizes,
-            overlaps.levels,
-            overlaps.source_counts,
-            overlaps.counts,
-            overlaps.shared,
-            confidence,
-        )
+        counts = overlaps.levels, overlaps.source_counts, overlaps.counts, overlaps.shared
+        middle, low, high = shared_shingles(np.full_like(sizes, size), sizes, *counts, confidence=confidence)
     return Estimates(overlaps, middle, low, high)
 
 
@@ -168,6 +161,7 @@ def shared_shingles(
     counts_a: Counts,
     counts_b: Counts,
     shared: Counts,
+    *,
     confidence: float = CONFIDENCE,
 ) -> tuple[Counts, Counts, Counts]:
     """Return the likeliest number of shared shingles of each pair of documents, and both ends of its interval.
