@@ -155,11 +155,9 @@ class Candidates(ABC):
 
 @dataclass(frozen=True, slots=True)
 class CandidatePage(Candidates):
-    """Candidates with their sketches.
+    """Candidates in the order of `Page`, each with its sketch, or None for a sketch that was just removed.
 
-    Args:
-        hits: Candidates in the order of `Page`, each with its sketch; None if a sketch was just removed.
-        versions: Versions of the candidates by id, if the engine has read them.
+    `versions` has the versions of the candidates by id, if the engine has read them.
     """
 
     total: int
@@ -257,9 +255,7 @@ class ClusterLabels(Protocol):
     def prepare(self) -> None:
         """Prepare the store for labels, and for searches that collapse hits by label.
 
-        Raises:
-            SchemaError: The store cannot have labels; the message gives the reason and a remedy.
-            StoreError: The store is read-only.
+        Raise SchemaError, with the reason and a remedy, if the store cannot have labels.
         """
 
     def read_all(self) -> Iterator[Mapping[str, ClusterLabel]]:

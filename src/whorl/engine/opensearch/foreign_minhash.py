@@ -126,7 +126,8 @@ def probe_field(client: IndexClient, field: MinHashField) -> TokenField:
             f"{field.name!r} makes {len(tokens):,} tokens of {units} units of a long text, where its filter says "
             f"{token_count(field.scheme):,} of 8, or of 4: whorl cannot read them"
         )
-    made = {text: client.terms_of(text, field.place, field.name).keys() for text in _short_probes()}
+    short_probes = map(" ".join, batches(PROBE.split(), _PROBE_WORDS))
+    made = {text: client.terms_of(text, field.place, field.name).keys() for text in short_probes}
     is_sorted = _sorts_by_id(client)
     for profile in sorted(PROFILES, key=lambda name: name != DEFAULT_PROFILE):
         candidate = replace(scheme, profile=profile)
@@ -157,11 +158,6 @@ def find_scheme(field: MinHashField, count: int) -> Scheme | None:
     return next((scheme for scheme in (field.scheme, ignored) if token_count(scheme) == count), None)
 
 
-def _short_probes() -> list[str]:
-    words = PROBE.split()
-    return [" ".join(words[at : at + _PROBE_WORDS]) for at in range(0, len(words), _PROBE_WORDS)]
-
-
 def _analyzers(settings: Mapping[str, Any]) -> Iterator[tuple[str, MinHashField]]:
     """Yield the analysers that make MinHash tokens, each with the description of a field that uses it."""
     for key, value in settings.items():
@@ -186,10 +182,6 @@ def _filter(settings: Mapping[str, Any], name: str) -> Json:
     prefix = f"{_FILTER}{name}."
     options = {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
     return options or {"type": name}
-
-
-def field_names(mapping: Json) -> list[str]:
-    return [name for name, _ in _flatten(mapping)]
 
 
 def _flatten(mapping: Json, prefix: str = "") -> Iterator[tuple[str, tuple[str, Json]]]:
@@ -221,7 +213,8 @@ def foreign_tokens(client: IndexClient, names: FieldNames) -> ForeignTokens | No
             return None
         raise
     field = choose_field(minhash_fields(mapping, settings), names.minhash)
-    return ForeignTokens(client, names, probe_field(client, field), field_names(mapping)) if field else None
+    fields = (name for name, _ in _flatten(mapping))
+    return ForeignTokens(client, names, probe_field(client, field), fields) if field else None
 
 
 class ForeignTokens:

@@ -101,15 +101,10 @@ def backfill(
     again: bool = False,
     progress: Callable[[BackfillReport], None] = ignore_progress,
 ) -> BackfillReport:
-    """Add whorl's fields to all documents that have a text and lack these fields.
+    """Add whorl's fields to all documents that have a text. If the cluster fails, earlier updates remain.
 
-    Args:
-        again: Compute the fields again for documents that already have them.
-        progress: Called with the counts so far, before the first batch and after each batch.
-
-    Raises:
-        SchemaError: The documents cannot get whorl's fields; nothing has been changed.
-        EngineError: The cluster failed; earlier updates remain.
+    If `again`, compute the fields again for documents that already have them. `progress` gets the counts so far, see
+    `fill_batches`.
     """
     require_batch(batch)
     total = prepare(client, names, again=again)

@@ -114,16 +114,10 @@ def backfill(
     repair: bool = False,
     progress: Callable[[BackfillReport], None] = ignore_progress,
 ) -> BackfillReport:
-    """Add sketches to all documents that have a text and no sketch.
+    """Add sketches to all documents that have a text and no sketch. If Solr fails, earlier updates remain.
 
-    Args:
-        repair: Also compute empty sketches again, because they may come from a wrong text field, and remove the
-            sketches of documents without a text.
-        progress: Called with the counts so far, before the first batch and after each batch.
-
-    Raises:
-        SchemaError: The documents cannot get sketches; nothing has been changed.
-        EngineError: Solr failed; earlier updates remain.
+    If `repair`, also compute empty sketches again, because they may come from a wrong text field, and remove the
+    sketches of documents without a text. `progress` gets the counts so far, see `fill_batches`.
     """
     require_batch(batch)
     collection, total = prepare(client, wanted, repair=repair)

@@ -190,10 +190,7 @@ def inspect(client: SolrClient, wanted: FieldNames, known: Collection | None = N
 def _describe(
     client: SolrClient, wanted: FieldNames, version: SolrVersion, schema: Schema, known: Collection | None
 ) -> Collection:
-    config = client.get("config").object("config")
-    vector_handler = _vector_handler(
-        config.object("requestHandler", is_optional=True), config.object("searchComponent", is_optional=True)
-    )
+    vector_handler = _vector_handler(client.get("config").object("config"))
     content = wanted.content if schema.describe(wanted.content) else None
     name = wanted.name if schema.describe(wanted.name) else None
     minhash = schema.fields.get(wanted.minhash)
@@ -387,9 +384,9 @@ def _is_usual(chain: list[Json]) -> bool:
     return kinds[chain.index(shingle) :] in ([_SHINGLE, MINHASH], [_SHINGLE, MINHASH, TRUNCATE])
 
 
-def _vector_handler(handlers: Mapping[str, Json], components: Mapping[str, Json]) -> str | None:
-    vectors = set(vector_components(components))
-    for path, handler in handlers.items():
+def _vector_handler(config: SolrResponse) -> str | None:
+    vectors = set(vector_components(config.object("searchComponent", is_optional=True)))
+    for path, handler in config.object("requestHandler", is_optional=True).items():
         if path.startswith("/") and vectors.intersection(components_of(handler)):
             return path.removeprefix("/")
     return None
