@@ -17,6 +17,8 @@ from tests.engine.embedded.previous_store import write_previous_store
 from whorl import Document, StoreError, open_store
 from whorl.cli.main import main
 from whorl.cli.status_list_delete_upgrade import upgrade
+from whorl.errors import SchemaError
+from whorl.fingerprint.winnowing import PassageScheme
 from whorl.store import Store
 
 
@@ -189,6 +191,19 @@ def test_a_previous_store(tmp_path: Path) -> None:
     assert_upgraded(folder)
     again = run(folder)
     assert (again.exit_code, again.stdout) == (0, f"{folder} is a store of this version already; nothing to do\n")
+
+
+def test_an_upgrade_keeps_the_options_of_the_store(tmp_path: Path) -> None:
+    """
+    The new store finds passages of the same length, and has no MINHASH tokens if the old one had none.
+    """
+    options = ("passages", "passages1-t12-k8-b32"), ("minhash", "none")
+    write_previous_store(tmp_path / "store", DOCUMENTS, *options)
+    assert run(tmp_path / "store").exit_code == 0
+    with open_store(tmp_path / "store", create=False) as store:
+        assert store.engine.passage_scheme == PassageScheme.for_runs(12)
+        with pytest.raises(SchemaError, match="keeps no MINHASH tokens"):
+            store.search("FINGERPRINT:c3_100")
 
 
 @pytest.mark.parametrize("renames", [None, 0, 1])

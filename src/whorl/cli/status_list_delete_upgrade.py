@@ -128,11 +128,13 @@ def delete(ids: tuple[str, ...], store: str | None, options: DeleteOperation) ->
 def upgrade(folder: Path) -> None:
     """Bring a store of an earlier version up to date.
 
-    The documents are copied into a new folder, which then takes the place of the old one. If this is interrupted, run
-    it again. The old folder stays under another name until you delete it. Do not write to the store during the upgrade.
+    The documents are copied into a new folder, which then takes the place of the old one. It finds passages, and lacks
+    MINHASH tokens, as the old one did. If this is interrupted, run it again. The old folder stays under another name
+    until you delete it. Do not write to the store during the upgrade.
     """
     from whorl.cli.render.plans_and_progress import progress_bar
-    from whorl.engine.embedded.database import previous_count, previous_documents
+    from whorl.engine.embedded.database import previous_count, previous_documents, previous_options
+    from whorl.fingerprint.winnowing import PassageScheme
 
     # If the folder is a link, upgrade its target: the link stays, and the data stay on their disk.
     folder = Path(os.path.realpath(folder))
@@ -152,7 +154,12 @@ def upgrade(folder: Path) -> None:
         )
     if old.exists():
         raise StoreError(f"{old} is in the way; move it, and run the same command again")
-    with open_store(fresh) as store, progress_bar("documents") as bar:
+    options = previous_options(folder)
+    passages = PassageScheme.parse(options["passages"]).run_words if "passages" in options else False
+    with (
+        open_store(fresh, passages=passages, without_minhash="minhash" in options) as store,
+        progress_bar("documents") as bar,
+    ):
         documents = previous_documents(folder)
         store.index(bar.track(documents, total=total, description="upgrading"))
         count = store.engine.count()

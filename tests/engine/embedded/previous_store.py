@@ -18,8 +18,8 @@ def sealed(label: str, blob: bytes) -> bytes:
     return blob + zlib.crc32(blob, zlib.crc32(label.encode())).to_bytes(4, "big")
 
 
-def write_previous_store(folder: Path, documents: Sequence[Document]) -> None:
-    """Write a store of format 8; the text of every second document is compressed with a dictionary."""
+def write_previous_store(folder: Path, documents: Sequence[Document], *options: tuple[str, str]) -> None:
+    """Write a store of format 8 with options; the text of every second document is compressed with a dictionary."""
     folder.mkdir()
     dictionary = zstandard.ZstdCompressionDict(
         zstandard.train_dictionary(
@@ -38,6 +38,7 @@ def write_previous_store(folder: Path, documents: Sequence[Document]) -> None:
             INSERT INTO meta VALUES ('format', '8'), ('scheme', 'minhash1-icu74-w5-b512'), ('store', 'x');
             """
         )
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", options)
         connection.execute("INSERT INTO meta VALUES ('dictionary', ?)", (sealed("dictionary", dictionary.as_bytes()),))
         for number, document in enumerate(documents, 1):
             head = json.dumps([document.name, document.properties, document.digest], ensure_ascii=False).encode()

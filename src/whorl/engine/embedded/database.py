@@ -670,6 +670,12 @@ def previous_count(folder: Path) -> int | None:
         return int(connection.execute("SELECT count(*) FROM document").fetchone()[0])
 
 
+def previous_options(folder: Path) -> dict[str, str]:
+    """Return the saved options of a store of a previous format: the scheme of its passages, and a `MinHashPart`."""
+    with _previous_store(folder) as connection:
+        return dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('passages', 'minhash')"))
+
+
 def previous_documents(folder: Path) -> Iterator[Document]:
     """Yield the documents of a store of a previous format, in the order of their insertion."""
 
