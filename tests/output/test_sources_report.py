@@ -14,9 +14,9 @@ import pytest
 from tests.service.accessibility import CONTRAST, PROBLEMS
 from whorl.fingerprint.compare_texts import compare
 from whorl.fingerprint.shingling import Scheme
-from whorl.output import sources_report
+from whorl.output import sources
 from whorl.output.compare_documents import Read
-from whorl.output.sources_report import report
+from whorl.output.sources import report
 from whorl.search.attribution.results import Attribution, Promise, TextSource
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def test_nothing_of_a_text_is_markup() -> None:
     assert "\x00" not in page
     # Each passage is followed by the number of its source.
     plain = re.sub(r"(?<=[^\d])[12](?=\D)", "", parts.text)
-    assert plain.replace("\n", "") == sources_report._NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", TEXT).replace("\n", "")
+    assert plain.replace("\n", "") == sources._NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", TEXT).replace("\n", "")
 
 
 def test_links_lead_somewhere() -> None:
@@ -106,7 +106,7 @@ def test_overlapping_passages_belong_to_the_first_source() -> None:
     """
     The second source is shown only where the first has nothing; the ranges contain the whole text once, in order.
     """
-    ranges = list(sources_report._ranges_by_passage(EXAMPLE))
+    ranges = list(sources._ranges_by_passage(EXAMPLE))
     assert [start for start, *_ in ranges[1:]] == [end for _, end, _ in ranges[:-1]]
     assert (ranges[0][0], ranges[-1][1]) == (0, len(TEXT))
     shown = [(TEXT[start:end], place[0]) for start, end, place in ranges if place]
@@ -120,8 +120,8 @@ def test_long_ones_are_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Passages beyond the limit have no id of their own, and long ones are shortened to both ends.
     """
-    monkeypatch.setattr(sources_report, "MOST_SHOWN", 1)
-    monkeypatch.setattr(sources_report, "_LONGEST", 20)
+    monkeypatch.setattr(sources, "MOST_SHOWN", 1)
+    monkeypatch.setattr(sources, "_LONGEST", 20)
     text = "a b c d e f g h i j k l m. x one two three four."
     attribution = attribution_of(text, two="a b c d e f g h i j k l m … one two three four")
     page = report(Read("", "text", text), attribution)

@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request
 from starlette.testclient import TestClient
 
 from whorl.service.app import DirectRoutes
-from whorl.service.json_response import Json
+from whorl.service.responses import Json
 from whorl.service.routes.base_models import RequestBody
 
 

@@ -13,8 +13,8 @@ from starlette.exceptions import HTTPException
 from tests.service.limited import PATIENCE_SECONDS, until
 from whorl.errors import ParameterError, StoppedError
 from whorl.request_context import report_progress, require_time
-from whorl.service.jobs import KEPT_SECONDS, MOST_KEPT, MOST_WAITING, WATCHED_SECONDS, Job, Jobs
 from whorl.service.middleware.logs_and_metrics import LOGGER, JsonLinesFormatter
+from whorl.service.routes.duplicates import KEPT_SECONDS, MOST_KEPT, MOST_WAITING, WATCHED_SECONDS, Job, Jobs
 
 
 class Clock:

@@ -8,7 +8,7 @@ import pytest
 
 from whorl.errors import StoppedError
 from whorl.request_context import new_request
-from whorl.service.json_response import Json
+from whorl.service.responses import Json
 
 
 def test_long_lists_are_encoded_in_portions() -> None:

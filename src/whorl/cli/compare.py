@@ -18,7 +18,7 @@ from whorl.ingest.find_and_read_files import source_text
 from whorl.operations import CompareOperation
 from whorl.output.compare_documents import Read, comparison_values, warnings
 from whorl.output.formatting import as_json as json_text
-from whorl.search.boilerplate import Comparer, detector_for_comparison, detector_of_texts
+from whorl.search.boilerplate import Comparer, detector_of_texts
 
 if TYPE_CHECKING:
     from whorl.store import Store
@@ -98,8 +98,8 @@ def _read_text(opened: Store, name: str) -> Read:
 
 
 def _comparison(a: str, b: str, scheme: Scheme, store: str | None, options: CompareOperation) -> Comparison:
-    of_a, of_b = rejoin_pair(words_of(a, scheme), words_of(b, scheme))
     if options.common_above is None:
+        of_a, of_b = rejoin_pair(words_of(a, scheme), words_of(b, scheme))
         # If only files define the boilerplate, no store is needed.
         boilerplate = detector_of_texts(options.boilerplate, scheme) if options.boilerplate else None
         return Comparer(of_a, scheme, boilerplate).compare(of_b)
@@ -115,5 +115,4 @@ def _comparison(a: str, b: str, scheme: Scheme, store: str | None, options: Comp
             raise SchemeMismatchError(
                 f"what is common is known under the store's scheme, {opened.engine.scheme.name}; leave --scheme out"
             )
-        common = detector_for_comparison(opened.engine, options.common_above, options.boilerplate)
-        return Comparer(of_a, scheme, common).compare(of_b)
+        return opened.compare("a", "b", options, source={"a": a, "b": b})

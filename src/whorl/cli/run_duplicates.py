@@ -290,7 +290,7 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
                 )
                 lines = _write_beside(command, reading, find_clusters)
                 if command.write_ids:
-                    lines.append(_write_ids(result, command.store, command.search.keep))
+                    lines.append(_write_ids(result, command))
                 try:
                     lines[:0] = _write(result, command, reading)
                 finally:
@@ -409,13 +409,11 @@ def _texts(result: Duplicates, reading: InputReader, ids: Sequence[str]) -> Mapp
     return {**texts, **reading.row_texts(missing)} if missing else texts
 
 
-def _write_ids(result: Duplicates, store: str | None, keep: Keep | None) -> str:
-    from whorl.settings.settings import Settings
+def _write_ids(result: Duplicates, command: DuplicatesCommand) -> str:
     from whorl.store import open_store
 
-    with open_store(store, Settings.load(), create=False) as opened, show_progress("documents"):
-        done = write_ids(opened.engine, result.clusters(complete=True, keep=keep))
-    return format_label_counts(done)
+    with open_store(command.store, create=False) as opened, show_progress("documents"):
+        return format_label_counts(write_ids(opened.engine, result.clusters(complete=True, keep=command.search.keep)))
 
 
 def _notes(command: DuplicatesCommand, result: Duplicates, problems: Problems) -> Iterator[str]:

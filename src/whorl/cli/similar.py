@@ -22,10 +22,9 @@ from whorl.output.formatting import percent, plural, title_of
 
 # These modules are imported when needed, so that help and errors in the command line are shown sooner.
 if TYPE_CHECKING:
-    from whorl.search.similar.results import SimilarHit
-    from whorl.store import Store
+    pass
 
-#: Threshold of the search for the best document if there is no hit: a tenth of a percent.
+#: Threshold of the search for the nearest document if there is no hit: a tenth of a percent.
 _LOWEST = "0.001"
 _ONE_PERCENT = 0.01
 #: Options that have no effect with `--plan stock`.
@@ -93,7 +92,10 @@ def similar(
         if explained:
             click.echo(explanation(plan_lines(prepared.plan), prepared.request()), err=as_json)
         page = prepared.search(start=options.start, rows=options.rows, exact=options.exact)
-        miss = None if page.total or as_json else _find_nearest(opened, name, source, options)
+        miss = None
+        if not (page.total or as_json):
+            lowest = replace(options, threshold=_LOWEST, start=0, rows=1)
+            miss = next(iter(opened.similar(name, lowest, source=source).found), None)
     if as_json:
         from whorl.output.json_conversion import values
 
@@ -112,12 +114,6 @@ def similar(
         again = shlex.join([*_command(), "--threshold", threshold])
         share_shown = percent(share, is_exact=miss.estimate.is_exact)
         click.echo(f"nearest: {title_of(miss.hit.id, miss.hit.name)} with {share_shown}; to see it: {again}")
-
-
-def _find_nearest(store: Store, name: str, source: str | None, options: SimilarOperation) -> SimilarHit | None:
-    """Return the most similar document, even below the user's threshold; None if no document shares at least 0.1 %."""
-    lowest = replace(options, threshold=_LOWEST, start=0, rows=1)
-    return next(iter(store.similar(name, lowest, source=source).found), None)
 
 
 def _command() -> list[str]:

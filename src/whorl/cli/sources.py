@@ -15,8 +15,7 @@ from whorl.cli.render.tables import closing_line, sources_table, totals_line
 from whorl.operations import SourcesOperation
 from whorl.output.compare_documents import Read
 from whorl.output.formatting import as_json as json_text
-from whorl.output.sources import common_line, excluded_line, notes, sources_values, write_sources
-from whorl.output.sources_report import report
+from whorl.output.sources import common_line, excluded_line, notes, report, sources_values, write_sources
 from whorl.search.attribution.results import Attribution, Level
 from whorl.search.similar.fetch_query_sources import SOURCE
 

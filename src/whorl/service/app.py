@@ -30,8 +30,6 @@ from whorl.ingest.extraction.reader_pool import Reader
 from whorl.service.alfresco.routes import alfresco_routes
 from whorl.service.bulk_upload import Uploads
 from whorl.service.credentials import Access, Credentials, Tickets
-from whorl.service.errors import AlfrescoFailure, Failure, answer_failures
-from whorl.service.json_response import Json
 from whorl.service.middleware.limits import (
     Admission,
     Bodies,
@@ -53,13 +51,13 @@ from whorl.service.middleware.request_checks import (
     check_credentials,
     check_host,
 )
+from whorl.service.responses import AlfrescoFailure, Failure, Json, answer_failures
 from whorl.service.route_paths import TICKETS, is_of_the_store, speaks_as_alfresco
 from whorl.service.routes.base_models import RequestBody
 from whorl.service.routes.documents import FILE_READERS, documents_routes
 from whorl.service.routes.duplicates import DuplicateSearches, duplicates_routes
 from whorl.service.routes.page import page_routes
-from whorl.service.routes.search_and_explain import search_routes
-from whorl.service.routes.similar_sources_verify import similar_routes
+from whorl.service.routes.query_and_text import search_routes, similar_routes
 from whorl.service.routes.status import health_routes, store_routes
 from whorl.settings.settings import Settings
 from whorl.store import Store
@@ -255,9 +253,10 @@ class DirectRoutes:
         for route in routes:
             if not isinstance(route, APIRoute):
                 continue
-            model = _only_model(route.endpoint)
-            if model or _has_no_argument(route.endpoint):
-                self._routes |= {(method, route.path): (route, model) for method in route.methods or ()}
+            models = _argument_models(route.endpoint)
+            if models is not None:
+                direct = route, next(iter(models), None)
+                self._routes |= {(method, route.path): direct for method in route.methods or ()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         direct = self._routes.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
@@ -281,20 +280,17 @@ class DirectRoutes:
         await response(scope, receive, send)
 
 
-def _has_no_argument(endpoint: Callable[..., Any]) -> bool:
-    """Check whether a function is `async`, has no arguments, and returns a response."""
-    hints = get_type_hints(endpoint)
-    return iscoroutinefunction(endpoint) and [*hints] == ["return"] and issubclass(hints["return"], Response)
+def _argument_models(endpoint: Callable[..., Any]) -> list[type[RequestBody]] | None:
+    """Return the models of a function's arguments: none if it is `async`, otherwise one.
 
-
-def _only_model(endpoint: Callable[..., Any]) -> type[RequestBody] | None:
-    """Return the model that is a function's only argument; None if the function is `async` or has other arguments."""
+    Returns None for a function with other arguments, or with another result than a response.
+    """
     arguments = get_type_hints(endpoint)
     result = arguments.pop("return", None)
-    is_response = isinstance(result, type) and issubclass(result, Response) and not iscoroutinefunction(endpoint)
-    model = next(iter(arguments.values()), None)
-    is_model = len(arguments) == 1 and isinstance(model, type) and issubclass(model, RequestBody)
-    return model if is_response and is_model else None
+    models = [kind for kind in arguments.values() if isinstance(kind, type) and issubclass(kind, RequestBody)]
+    is_response = isinstance(result, type) and issubclass(result, Response)
+    wanted = 0 if iscoroutinefunction(endpoint) else 1
+    return models if is_response and len(models) == len(arguments) == wanted else None
 
 
 def _parameters(scope: Scope) -> dict[str, str]:

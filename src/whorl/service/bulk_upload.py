@@ -226,15 +226,13 @@ class Uploads:
             report.stored, report.unchanged = before.stored + done.stored, before.unchanged + done.unchanged
             report.repeated = before.repeated + done.repeated
 
-        def refuse(document: Document, error: DocumentError) -> None:
-            report.refuse(numbers[document.id], str(error))
-
-        def keep(document: Document) -> None:
-            stored[document.id] = None
-
         with uninterrupted():
             self._store.index(
-                documents(), progress=note, on_refused=refuse, on_stored=keep if repeats else None, seen=report.seen
+                documents(),
+                progress=note,
+                on_refused=lambda document, error: report.refuse(numbers[document.id], str(error)),
+                on_stored=(lambda document: stored.setdefault(document.id)) if repeats else None,
+                seen=report.seen,
             )
         if repeats is not None:
             for repeated in repeats.of_stored(stored):

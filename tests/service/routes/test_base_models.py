@@ -12,7 +12,7 @@ from whorl import Store
 from whorl.service.app import create_app
 from whorl.service.route_paths import speaks_as_alfresco
 from whorl.service.routes.base_models import OneText, RequestBody
-from whorl.service.routes.similar_sources_verify import CompareRequest, SimilarRequest, SourcesRequest
+from whorl.service.routes.query_and_text import CompareRequest, SimilarRequest, SourcesRequest
 
 
 @pytest.mark.parametrize("model", [OneText, SimilarRequest, SourcesRequest])

@@ -30,7 +30,6 @@ from whorl.duplicates import ask_common, ask_pairs, duplicates_in, run
 from whorl.duplicates.options import DuplicatesOptions
 from whorl.errors import EngineUnavailableError
 from whorl.request_context import report_progress
-from whorl.service import jobs
 from whorl.service.app import create_app
 from whorl.service.routes import duplicates
 
@@ -312,7 +311,7 @@ def test_a_dead_job_ends_the_wait(held: tuple[TestClient, threading.Event], monk
     client, let = held
     first = started(client, threshold=60)
     until(lambda: is_running(client, first))
-    monkeypatch.setattr(jobs, "WATCHED_SECONDS", -1.0)
+    monkeypatch.setattr(duplicates, "WATCHED_SECONDS", -1.0)
     until(lambda: client.get(first).status_code == 404)
     monkeypatch.undo()
     let.set()
@@ -346,7 +345,7 @@ def test_kept_jobs_are_limited(client: TestClient) -> None:
         addresses.append(started(client, threshold=threshold))
         over(client, addresses[-1])
     statuses = [client.get(address).status_code for address in addresses]
-    assert statuses.count(200) == jobs.MOST_KEPT
+    assert statuses.count(200) == duplicates.MOST_KEPT
     assert statuses[-1] == 200
 
 

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from whorl.output.formatting import printable
@@ -25,23 +24,19 @@ BAR_WIDTH = 20
 _PROBLEMS_SHOWN = 20
 
 
-@cache
-def _console_type() -> type[Console]:
-    from rich.console import Console
-
-    class OfPipes(Console):
-        def on_broken_pipe(self) -> None:
-            # Raise the same error as print; rich would end the process.
-            raise BrokenPipeError
-
-    return OfPipes
-
-
 def console(*, stderr: bool = False) -> Console:
     """Return a console without markup, 120 columns wide if the output is not a terminal."""
+    from rich.console import Console
+
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream is not None and stream.isatty() else 120
-    return _console_type()(stderr=stderr, width=width, markup=False, highlight=False, emoji=False)
+    printer = Console(stderr=stderr, width=width, markup=False, highlight=False, emoji=False)
+    printer.on_broken_pipe = _raise_broken_pipe  # type: ignore[method-assign]  # rich would end the process
+    return printer
+
+
+def _raise_broken_pipe() -> None:
+    raise BrokenPipeError
 
 
 def share_bar(share: float) -> Text:

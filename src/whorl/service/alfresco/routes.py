@@ -24,7 +24,7 @@ from whorl.search.similar.results import Measured
 from whorl.service.alfresco.facets import facets_of
 from whorl.service.alfresco.request import SearchRequest, markings
 from whorl.service.credentials import Access, ticket_in
-from whorl.service.json_response import Json
+from whorl.service.responses import Json
 from whorl.service.route_paths import DISCOVERY, NODES, PEOPLE, SEARCH, TICKETS
 from whorl.store import Store
 

@@ -34,8 +34,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from whorl.errors import WhorlError
 from whorl.output.formatting import printable
 from whorl.request_context import Trace, new_request
-from whorl.service.errors import DEFECT, failure, failure_of
 from whorl.service.middleware.limits import RequestGauge
+from whorl.service.responses import DEFECT, failure, failure_of
 from whorl.service.route_paths import header
 
 #: Logger of the service. The `fields` of a record become members of its log line.

@@ -20,8 +20,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.errors import ParameterError
 from whorl.service.credentials import Access
-from whorl.service.errors import failure
 from whorl.service.middleware.logs_and_metrics import LOGGER
+from whorl.service.responses import failure
 from whorl.service.route_paths import header, is_log_in, is_of_the_store
 from whorl.settings.settings import LOOPBACK
 
@@ -174,19 +174,17 @@ class Methods:
 
     def __call__(self, scope: Scope) -> None:
         path, method = scope["path"], scope["method"]
-        if method in self._by_path.get(path, ()):
+        methods = self._by_path.get(path, set())
+        if method in methods:
             return
-        methods = self._methods(scope)
+        matching = (route.methods or () for route in self._patterns if route.matches(scope)[0] != Match.NONE)
+        methods = methods.union(*matching)
         if not methods:
             raise HTTPException(404, f"there is nothing at {path:.80}")
+        if "GET" in methods:
+            methods.add("HEAD")
         if method not in methods:
             raise HTTPException(405, f"{path:.80} does not take {method}", {"Allow": ", ".join(sorted(methods))})
-
-    def _methods(self, scope: Scope) -> set[str]:
-        """Return the methods allowed at the path of a request. If GET is allowed, so is HEAD."""
-        matching = (route.methods or () for route in self._patterns if route.matches(scope)[0] != Match.NONE)
-        methods = self._by_path.get(scope["path"], set()).union(*matching)
-        return methods | {"HEAD"} if "GET" in methods else methods
 
 
 class Checks:

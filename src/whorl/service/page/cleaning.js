@@ -1,14 +1,50 @@
-/** List of documents to delete. Users mark them in clusters, and download the list or, if allowed, delete them. */
+/** Deletes documents after confirmation: one, or a list of documents that the user marks in clusters. */
 
 import { Failure, request } from "./api.js";
-import { confirmed } from "./deleting.js";
 import { byId, element } from "./dom.js";
 import { counted, whole } from "./format.js";
 import { attempt, showProblem } from "./problem.js";
-import { save } from "./saving.js";
+import { save } from "./files.js";
 import { about, changed, nameOf, pathOf } from "./store.js";
 
-/** The list of marked documents. */
+/**
+ * Delete a document after confirmation.
+ * @returns {Promise<boolean>} Whether it was deleted.
+ */
+export async function forget(document_) {
+  const label = nameOf(document_);
+  if (!await confirmed(`Delete ${label}?`, "It is deleted from this store. The file it came from is not touched.", "Delete")) return false;
+  try {
+    await remove(document_.id);
+  } catch (error) {
+    showProblem(byId("incoming-problem"), error);
+    return false;
+  }
+  changed();
+  return true;
+}
+
+/** Delete a document, unless another user has deleted it already. */
+async function remove(id) {
+  try {
+    await request(pathOf(id), undefined, undefined, "DELETE");
+  } catch (error) {
+    if (!(error instanceof Failure) || error.status !== 404) throw error;
+  }
+}
+
+/** Ask for confirmation of an action that cannot be undone. */
+function confirmed(title, explanation, yes) {
+  const dialog = byId("confirm");
+  byId("confirm-title").textContent = title;
+  byId("confirm-told").textContent = explanation;
+  byId("confirm-yes").textContent = yes;
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true }));
+}
+
+/** The list of marked documents, to download or, if allowed, to delete. */
 export class Cleaning {
   /**
    * @param {function(): ?string} job Returns the address of the job whose clusters are shown.
@@ -80,10 +116,7 @@ export class Cleaning {
     try {
       for (const id of ids) {
         byId("cleaning-told").textContent = `${whole(done)} of ${count} deleted`;
-        await request(pathOf(id), undefined, undefined, "DELETE").catch((error) => {
-          // Ignore the error: another user has deleted the document already.
-          if (!(error instanceof Failure) || error.status !== 404) throw error;
-        });
+        await remove(id);
         this.marked.delete(id);
         for (const box of byId("clusters").querySelectorAll(`input[data-id="${CSS.escape(id)}"]`)) box.closest("tr").classList.add("gone");
         done += 1;

@@ -3,7 +3,7 @@
 import { amend } from "./address.js";
 import { ask } from "./api.js";
 import { byId, element, fill, offerMore, renew, settled, showValue, warn } from "./dom.js";
-import { forget } from "./deleting.js";
+import { forget } from "./cleaning.js";
 import { counted } from "./format.js";
 import { counting, fillPassages, hitRow, sourceOf } from "./hits.js";
 import { showProblem } from "./problem.js";

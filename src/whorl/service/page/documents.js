@@ -2,7 +2,7 @@
 
 import { amend } from "./address.js";
 import { addFiles, watchAdding } from "./adding.js";
-import { forget } from "./deleting.js";
+import { forget } from "./cleaning.js";
 import { byId, element, fill, offerMore, onFiles, renew, settled, warn } from "./dom.js";
 import { counted, sizeOf, whole } from "./format.js";
 import { connectOwn } from "./incoming.js";

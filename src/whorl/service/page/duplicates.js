@@ -8,7 +8,7 @@ import { counted, percent, sizeOf, whole } from "./format.js";
 import { counting } from "./hits.js";
 import { attempt, showProblem } from "./problem.js";
 import { written } from "./query.js";
-import { saveAnswer } from "./saving.js";
+import { saveAnswer } from "./files.js";
 import { COMMON_ABOVE, about, compareLink, documentLink, nameOf } from "./store.js";
 
 const CLUSTERS = 10;

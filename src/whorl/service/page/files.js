@@ -1,8 +1,11 @@
-/** Reads chosen and dropped files. */
+/** Reads chosen and dropped files, and saves files on the user's computer. */
 
 import { ask } from "./api.js";
+import { element } from "./dom.js";
 
 const MOST_BYTES = 40_000_000;
+/** Milliseconds after which the browser has started the download. */
+const TAKEN = 60_000;
 
 /** Return the text of a file, extracted by the service as `whorl index` does. */
 export async function textIn(file) {
@@ -43,4 +46,17 @@ function asBase64(file) {
     reader.onerror = () => reject(new Error(`${file.name} cannot be read`));
     reader.readAsDataURL(file);
   });
+}
+
+/** Save a response or a text as a file. */
+export function save(blob, name) {
+  const address = URL.createObjectURL(blob);
+  element("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), TAKEN);
+}
+
+/** Save a response under its own file name. */
+export async function saveAnswer(answer, otherwise) {
+  const named = answer.headers.get("Content-Disposition")?.match(/filename="([^"]+)"/)?.[1];
+  save(await answer.blob(), named ?? otherwise);
 }

@@ -5,7 +5,7 @@ import { byId, renew } from "./dom.js";
 import { ownSource, sourceOf } from "./hits.js";
 import { connectOwn } from "./incoming.js";
 import { attempt, showProblem } from "./problem.js";
-import { saveAnswer } from "./saving.js";
+import { saveAnswer } from "./files.js";
 import { pathOf } from "./store.js";
 import { NOT_HERE, inSentence, textOf } from "./texts.js";
 

@@ -32,7 +32,7 @@ from whorl.errors import shorten_repr
 from whorl.operations import QUERY_SCHEMA, OptionField, options_of
 from whorl.output.json_conversion import CharRange, is_result, json_fields, without_none
 from whorl.search.boilerplate import common_limit
-from whorl.service.json_response import Json
+from whorl.service.responses import Json
 from whorl.service.route_paths import API
 
 #: A query in whorl's query language, described in docs/afts.md.

@@ -1,13 +1,20 @@
-"""Routes that start and follow a duplicate search of the store, and return its clusters."""
+"""Routes for duplicate searches of the store, which are background jobs: one at a time, with progress and cancellation.
+
+If no client asks about a job for a while, it is cancelled, so that the next job can start.
+"""
 
 from __future__ import annotations
 
 import io
+import logging
+import secrets
+import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from fastapi import APIRouter, HTTPException, Path, Query, Response
 
@@ -20,10 +27,9 @@ from whorl.errors import NoSketchesError, WhorlError
 from whorl.operations import MAX_START, DuplicatesOperation
 from whorl.output.duplicates import DescribedCluster, MatchedPair, common_line, not_compared_lines, write_clusters
 from whorl.output.json_conversion import values
-from whorl.request_context import report_progress
-from whorl.service.errors import DEFECT, require_writable, status_of
-from whorl.service.jobs import Job, Jobs, JobState
-from whorl.service.json_response import Json
+from whorl.request_context import Reporter, new_request, report_progress, reporting, require_time
+from whorl.service.middleware.logs_and_metrics import LOGGER
+from whorl.service.responses import DEFECT, Json, require_writable, status_of
 from whorl.service.route_paths import API
 from whorl.service.routes.base_models import Example, RequestBody, api_router, body_of, options_in, response_type
 from whorl.store import Store
@@ -36,6 +42,127 @@ _PATH = "/duplicates"
 #: Order of clusters: by size, or by the smallest Jaccard similarity of two members, the highest or the lowest first.
 Order: TypeAlias = Literal["size", "alike", "unlike"]
 _JobId: TypeAlias = Annotated[str, Path(examples=["Yx2mQ0ZlT8aB4cDe"])]
+_log = logging.getLogger(LOGGER)
+#: An unfinished job is cancelled if no client has asked about it for `WATCHED_SECONDS`. A finished job is forgotten
+#: after `KEPT_SECONDS`. Browsers limit a page in the background to one request a minute.
+WATCHED_SECONDS, KEPT_SECONDS = 90.0, 600.0
+#: Maximum number of running and waiting jobs, and maximum number of finished jobs to keep.
+MOST_WAITING, MOST_KEPT = 4, 4
+
+Result = TypeVar("Result")
+JobState: TypeAlias = Literal["waiting", "running", "done", "failed"]
+
+
+@dataclass(slots=True)
+class Job(Generic[Result]):
+    """One background job.
+
+    Args:
+        asked_at: Time of the last request about the job, on the clock of its `Jobs`.
+        id: Random id, too long to guess.
+        doing: Current step, as one word.
+        count: Progress of the current step.
+        error: Error of a failed job. Any exception other than WhorlError is a defect.
+    """
+
+    asked_at: float
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
+    state: JobState = "waiting"
+    doing: str = ""
+    count: int = 0
+    result: Result | None = None
+    error: Exception | None = None
+    _cancelled: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in ("done", "failed")
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+
+    def run(self, work: Callable[[], Result], report: Reporter) -> None:
+        began = time.perf_counter()
+        with new_request(self.id, self._cancelled) as request, reporting(report):
+            try:
+                require_time()
+                self.state = "running"
+                self.result = work()
+                self.state = "done"
+            except Exception as error:
+                self.error, self.state = error, "failed"
+                request.trace.error = type(error).__name__
+                if not isinstance(error, WhorlError) and not self._cancelled.is_set():
+                    _log.error("defect", exc_info=error, extra={"fields": {"id": self.id}})
+        fields = {"id": self.id, "state": self.state, "seconds": round(time.perf_counter() - began, 4)}
+        _log.info("job", extra={"fields": fields | ({"error": request.trace.error} if request.trace.error else {})})
+
+
+class Jobs(Generic[Result]):
+    """Queue of background jobs, which run one at a time; all results have the same type."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._lock = clock, threading.Lock()
+        self._jobs: dict[str, Job[Result]] = {}
+        self._thread: ThreadPoolExecutor | None = None
+
+    def start(self, work: Callable[[], Result]) -> Job[Result]:
+        """Queue a job. If the job is cancelled, it ends at the latest when it next reports progress.
+
+        Raises:
+            HTTPException: 429, the queue is full.
+        """
+        with self._lock:
+            self._give_up()
+            if sum(not job.is_over for job in self._jobs.values()) >= MOST_WAITING:
+                raise HTTPException(429, f"{MOST_WAITING} jobs run or wait already, one after the other; try again")
+            job = Job[Result](self._clock())
+            self._jobs[job.id] = job
+            thread = self._thread = self._thread or ThreadPoolExecutor(1, "whorl-job")
+
+        def report(step: str, done: int, _total: int | None) -> None:
+            job.doing, job.count = step, done
+            with self._lock:
+                self._give_up()
+            require_time()
+
+        thread.submit(job.run, work, report)
+        return job
+
+    def find(self, job_id: str) -> Job[Result]:
+        """Return a job, and postpone its cancellation; raise HTTPException 404 for an unknown or forgotten job."""
+        with self._lock:
+            job = self._jobs.get(job_id)
+            if job is None:
+                raise HTTPException(404, f"there is no job {job_id:.40}; it was cancelled or forgotten, start it anew")
+            job.asked_at = self._clock()
+            self._give_up()
+            return job
+
+    def cancel(self, job_id: str) -> None:
+        """Cancel and forget a job; raise HTTPException 404 if it does not exist."""
+        self.find(job_id).cancel()
+        with self._lock:
+            self._jobs.pop(job_id, None)
+
+    def close(self) -> None:
+        """Cancel all jobs and wait for the thread. A later job starts a new thread."""
+        with self._lock:
+            for job in self._jobs.values():
+                job.cancel()
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.shutdown(cancel_futures=True)
+
+    def _give_up(self) -> None:
+        """Cancel jobs without a recent request, and forget old finished jobs."""
+        now = self._clock()
+        over = sorted((job for job in self._jobs.values() if job.is_over), key=lambda job: -job.asked_at)
+        for job in list(self._jobs.values()):
+            limit = KEPT_SECONDS if job.is_over else WATCHED_SECONDS
+            if now - job.asked_at > limit or job in over[MOST_KEPT:]:
+                job.cancel()
+                del self._jobs[job.id]
 
 
 @body_of(DuplicatesOperation)
@@ -165,14 +292,15 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 }
 
 
-class DuplicateSearches:
+class DuplicateSearches(Jobs[Found]):
     """Background searches for near-duplicates of a store, shared by all worker processes."""
 
     def __init__(self, store: Store) -> None:
-        self._store, self._jobs = store, Jobs[Found]()
-        self._fresh: list[Found] = []
+        super().__init__()
+        self._store = store
+        self._fresh: Found | None = None
 
-    def start(self, options: DuplicatesOperation) -> dict[str, Any]:
+    def start_search(self, options: DuplicatesOperation) -> dict[str, Any]:
         """Start a job, and return its JSON."""
         # Report mistakes in the request now, not as a failed job.
         search = DuplicatesOptions.from_options(options)
@@ -180,15 +308,15 @@ class DuplicateSearches:
             raise NoSketchesError
         require_few_documents(self._store.engine, "over HTTP")
         require_property(search.keep)
-        return _describe_job(self._jobs.start(partial(self._find, options, search)))
+        return _describe_job(self.start(partial(self._find, options, search)))
 
     def page(self, job_id: str, start: int, rows: int, order: Order, named: str) -> dict[str, Any]:
         """Return the JSON of a job, with a page of its clusters."""
-        return _describe_job(self._jobs.find(job_id), start, rows, order, named)
+        return _describe_job(self.find(job_id), start, rows, order, named)
 
     def file(self, job_id: str, form: Literal["json", "csv"]) -> bytes:
         """Return all clusters of a job as a file; raise HTTPException 409 if the job is not done."""
-        job = self._jobs.find(job_id)
+        job = self.find(job_id)
         if job.result is None:
             raise HTTPException(409, f"the job is not done but {job.state}; ask again without format")
         out, options = io.StringIO(), job.result.options
@@ -197,19 +325,11 @@ class DuplicateSearches:
         # This encoding does not fail, because stored texts and names have no lone surrogates.
         return out.getvalue().encode()
 
-    def cancel(self, job_id: str) -> None:
-        self._jobs.cancel(job_id)
-
-    def close(self) -> None:
-        """Cancel all jobs and wait for their end."""
-        self._jobs.close()
-
     def _find(self, options: DuplicatesOperation, search: DuplicatesOptions) -> Found:
         # Only one job runs at a time, so `_fresh` needs no lock.
-        fresh = self._fresh
-        if not fresh or not fresh[0].answers(options, self._store.count()) or options.write_ids:
-            fresh[:] = [_find(self._store, options, search)]
-        return fresh[0]
+        if options.write_ids or self._fresh is None or not self._fresh.answers(options, self._store.count()):
+            self._fresh = _find(self._store, options, search)
+        return self._fresh
 
 
 def duplicates_routes(searches: DuplicateSearches, *, is_read_only: bool = False) -> APIRouter:
@@ -230,7 +350,7 @@ def duplicates_routes(searches: DuplicateSearches, *, is_read_only: bool = False
         options = options_in(request, DuplicatesOperation)
         if options.write_ids:
             require_writable(is_read_only=is_read_only)
-        job = searches.start(options)
+        job = searches.start_search(options)
         return Json(job, 202, {"Location": f"{API}{_PATH}/{job['id']}"})
 
     @router.get(

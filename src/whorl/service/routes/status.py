@@ -14,9 +14,8 @@ from typing_extensions import TypedDict
 from whorl.engine.protocol import lag_message
 from whorl.errors import WhorlError
 from whorl.request_context import deadline, trace
-from whorl.service.errors import status_of
-from whorl.service.json_response import Json
 from whorl.service.middleware.logs_and_metrics import LOGGER, Metrics
+from whorl.service.responses import Json, status_of
 from whorl.service.routes.base_models import api_router
 from whorl.store import Store
 

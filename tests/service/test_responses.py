@@ -25,8 +25,8 @@ from whorl.errors import (
     WhorlError,
 )
 from whorl.service.app import create_app
-from whorl.service.errors import failure, failure_of, status_of
 from whorl.service.middleware import limits
+from whorl.service.responses import failure, failure_of, status_of
 from whorl.service.route_paths import SEARCH
 
 LONG = "x" * 50_000
