@@ -40,6 +40,30 @@ def test_a_text_is_a_file_an_id_or_standard_input(folder: Path) -> None:
     assert (document["covered_words"], document["text"]["words"]) == (17, 19)
 
 
+def test_a_gate_judges_a_changed_file(folder: Path) -> None:
+    """
+    With --fail-on, the present text of a file is judged; without, the stored text.
+    """
+    mail = folder / "notes" / "mail.txt"
+    mail.write_text("See you all at noon in the canteen, as always on the first day of the month.", encoding="utf-8")
+    assert whorl("index", "--store", "store", "notes").exit_code == 0
+    gate = ("sources", "--store", "store", "notes/mail.txt", "--fail-on", "medium")
+    assert whorl(*gate).exit_code == 0
+    mail.write_text(SECOND, encoding="utf-8")
+    failing = whorl(*gate, "--json")
+    assert (failing.exit_code, json.loads(failing.stdout)["level"]) == (1, "high")
+    note = "the file notes/mail.txt has changed since it was indexed"
+    assert failing.stderr == f"note: {note}; the file itself counts\n"
+    stored = whorl(*gate[:-2], "--json")
+    assert (json.loads(stored.stdout)["level"], f"{note}; the text in the store counts" in stored.stderr) == (
+        "low",
+        True,
+    )
+    # A file that cannot be read any more is no reason to judge the text in the store.
+    mail.write_bytes(b"\x00\x01\x02\xff" * 50)
+    assert whorl(*gate).exit_code == 2
+
+
 def test_parts_that_are_left_out(folder: Path) -> None:
     """
     A line and the report have the number of excluded words.

@@ -164,6 +164,21 @@ def test_a_file_in_the_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "the file letter.md has changed since it was indexed" in changed.stderr
 
 
+def test_a_gate_checks_a_changed_file(folder: Path) -> None:
+    """
+    With --fail-on, the present text of a file is checked, and its stored text proves none of its quotations.
+    """
+    letter = folder / "notes" / "letter.md"
+    letter.write_text("It says “all day in the warm sun”, and cheese is made on the green moon.", encoding="utf-8")
+    assert whorl("index", "--store", "store", "notes").exit_code == 0
+    gate = ("verify", "--store", "store", "--json", "notes/letter.md", "--fail-on", "absent")
+    assert whorl(*gate).exit_code == 0
+    letter.write_text("It says “cheese is made on the green moon”.", encoding="utf-8")
+    failing = whorl(*gate)
+    assert (failing.exit_code, json.loads(failing.stdout)["quotations"][0]["verdict"]) == (1, "absent")
+    assert "has changed since it was indexed; the file itself counts" in failing.stderr
+
+
 def test_no_quotations(folder: Path) -> None:
     """
     For a text without quotations the message names the kinds of quotations that count.

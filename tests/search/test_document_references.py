@@ -117,6 +117,28 @@ def test_a_changed_file(store: Store, tmp_path: Path) -> None:
     assert "has changed since it was indexed" in (meant.note or "")
 
 
+def test_a_changed_file_that_is_preferred(store: Store, tmp_path: Path) -> None:
+    """
+    With `prefers_file`, the text of a changed file counts; a file with the text of its document is this document.
+    """
+    store.engine.file_base(lambda: tmp_path)
+    (tmp_path / "texts").mkdir()
+    file = tmp_path / "texts/a.txt"
+    file.write_text(FIRST, encoding="utf-8")
+    references = in_folder(store, tmp_path).references
+    for reference in ("texts/a.txt", "./texts/a.txt"):
+        unchanged = references.referent(reference, prefers_file=True)
+        assert (unchanged.id, unchanged.text) == ("texts/a.txt", None)
+        assert "changed" not in (unchanged.note or "")
+    file.write_text("other words", encoding="utf-8")
+    for reference in ("texts/a.txt", "./texts/a.txt"):
+        changed = references.referent(reference, prefers_file=True)
+        assert (changed.id, changed.text) == ("texts/a.txt", "other words")
+        assert (changed.note or "").endswith("has changed since it was indexed; the file itself counts")
+    file.unlink()
+    assert references.referent("texts/a.txt", prefers_file=True).text is None
+
+
 def test_a_store_without_a_base(store: Store, tmp_path: Path) -> None:
     """
     Where a store has no base, the end of a path is the id, unless the file there has another text.

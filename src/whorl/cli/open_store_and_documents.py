@@ -166,11 +166,13 @@ def file_text(path: str) -> str | None:
     return source_text(path)
 
 
-def referent(store: Store, name: str, *, is_file_expected: bool = False, finds_copy: bool = True) -> Referent:
+def referent(
+    store: Store, name: str, *, is_file_expected: bool = False, finds_copy: bool = True, prefers_file: bool = False
+) -> Referent:
     """Find the document or text that a name on the command line refers to, and print a note about it.
 
-    If `is_file_expected` is true, no note is printed about a file that is not in the store. `finds_copy` is passed on
-    to `References.referent`.
+    If `is_file_expected` is true, no note is printed about a file that is not in the store. `finds_copy` and
+    `prefers_file` are passed on to `References.referent`.
 
     Raises:
         UnknownDocumentError: The name is neither a document nor a file.
@@ -182,12 +184,12 @@ def referent(store: Store, name: str, *, is_file_expected: bool = False, finds_c
         meant = store.references.resolve_text(source_text(name), "standard input", finds_copy=finds_copy)
     else:
         try:
-            meant = store.references.referent(name, finds_copy=finds_copy)
+            meant = store.references.referent(name, finds_copy=finds_copy, prefers_file=prefers_file)
         except UnknownDocumentError as error:
             if os.path.isdir(name):
                 raise ParameterError(f"{name} is a folder; name a file in it, or a document of the store") from error
             raise
-    if meant.text is None or not is_file_expected:
+    if meant.id is not None or not is_file_expected:
         print_notes([meant.note])
     return meant
 

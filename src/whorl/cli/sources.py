@@ -35,8 +35,9 @@ def sources(
     """Find the documents that a text comes from: a small set that covers as much of it as possible.
 
     TEXT is a document of the store, by its id, path or name, a file that is not in the store, or - for standard input.
-    A document that is named is not one of its own sources; a file or a text is compared with all documents. With --in
-    FOLDER, the sources are files, and no store is needed.
+    A document that is named is not one of its own sources; a file or a text is compared with all documents. With
+    --fail-on, the present text of a file counts, even if the store has an earlier one; it is then compared with all
+    documents. With --in FOLDER, the sources are files, and no store is needed.
 
     \b
     covers   words of the text in passages shared with the source
@@ -53,7 +54,8 @@ def sources(
     with open_store_or_files(searched) as opened:
         # Leave out only a document that the user names. If the text is a file, a document with the same text counts as
         # a source: otherwise, --fail-on would accept a complete copy.
-        meant = referent(opened, named, is_file_expected=bool(searched.folders), finds_copy=False)
+        in_folders, gates = bool(searched.folders), options.fail_on is not None
+        meant = referent(opened, named, is_file_expected=in_folders, finds_copy=False, prefers_file=gates)
         if meant.id is not None and meant.note is None:
             print_notes([f"{named} is in the store, and so none of its own sources"])
         with show_progress():

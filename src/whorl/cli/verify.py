@@ -54,7 +54,8 @@ def verify(
 ) -> None:
     """Check whether the quotations in a text are in the store, word for word, and where.
 
-    TEXT is a file, - for standard input, or the id of a document in the store. Quotations are texts between quotation
+    TEXT is a file, - for standard input, or the id of a document in the store. With --fail-on, the present
+    text of a file counts, even if the store has an earlier one. Quotations are texts between quotation
     marks or in block quotes; their sources are named by footnotes, brackets, links, or a line with a dash.
     Or TEXT holds quotations as JSON: [{"quote": "the words", "source": "the id or name of a document"}].
 
@@ -93,11 +94,11 @@ def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tupl
         if suffix in _HTML_SUFFIXES:
             own_id = store.references.id_by_path(named) or SOURCE
     else:
-        meant = referent(store, named, is_file_expected=True)
+        meant = referent(store, named, is_file_expected=True, prefers_file=options.fail_on is not None)
         if meant.text is None:
             verification = store.verify(meant.id or named, options)
             return Read.from_text(named, verification.text), verification
-        text = meant.text
+        text, own_id = meant.text, meant.id or SOURCE
     kind: Literal["standard input", "file"] = "standard input" if named == STANDARD_INPUT else "file"
     given = quotations_in_json(text)
     if given is None:

@@ -46,9 +46,10 @@ _BEGINNING = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Referent:
-    """A document of the store, or a text outside it (`id` is None).
+    """A document of the store, or a text outside it (`text` is not None).
 
-    `note` explains the choice to the user; it is None if the reference is the document's id.
+    A text with an `id` is that of a file that has changed since it was indexed. `note` explains the choice to
+    the user; it is None if the reference is the document's id.
     """
 
     reference: str
@@ -102,26 +103,33 @@ class References:
         stored = self._engine.documents(wanted)
         return {**self.ids(name for name in wanted if name not in stored), **{name: name for name in stored}}
 
-    def referent(self, reference: str, *, finds_copy: bool = True) -> Referent:
+    def referent(self, reference: str, *, finds_copy: bool = True, prefers_file: bool = False) -> Referent:
         """Return the document that a reference names, or the text of a file outside the store.
 
         A reference is first read as the id or path of a document, then as a file, then as the name of a document. If a
-        document has the text of the file, return this document if `finds_copy` is true, otherwise the text.
+        document has the text of the file, return this document if `finds_copy` is true, otherwise the text. If
+        `prefers_file`, return the text of a file that has changed since it was indexed, otherwise the stored document.
 
         UnknownDocumentError, for a reference that names neither a document nor a file, suggests a similar reference.
         """
         is_own = reference in (ids := self._engine.resolve([reference]))
         document_id = ids[reference] if is_own else self.id_by_path(reference)
-        reads = self._folder is not None and (document_id is None or not self._engine.keeps_texts)
+        is_stored = document_id is not None and self._engine.keeps_texts
+        reads = self._folder is not None and (prefers_file or not is_stored)
         text = self._read(self._absolute(reference)) if reads else None
         if document_id is None and text is None:
             document_id = self._id_by_name(reference)
         if document_id is not None:
             named = None if is_own else f"{reference} is in the store as {shorten_repr(document_id)}"
-            if text is not None:
+            has_text = self._has_text(document_id, text) if is_stored and text is not None else None
+            if text is None or has_text:
+                changed = self._note_on_change(reference, document_id) if text is None else None
+                return Referent(reference, document_id, note=changed or named)
+            if has_text is None:
                 note = f"the store keeps no text for {shorten_repr(document_id)}, so the file itself is the source"
                 return Referent(reference, text=text, note=note)
-            return Referent(reference, document_id, note=self._note_on_change(reference, document_id) or named)
+            note = f"the file {reference} has changed since it was indexed; the file itself counts"
+            return Referent(reference, document_id, text, note)
         if text is not None:
             referent = self.resolve_text(text, reference, finds_copy=finds_copy)
             note = f"{reference} is not in the store, so the file itself is the source"
@@ -209,12 +217,15 @@ class References:
 
     def _note_on_change(self, reference: str, document_id: str) -> str | None:
         text = self._file_text(reference)
-        if text is None:
+        if text is None or self._has_text(document_id, text) is not False:
             return None
+        return f"the file {reference} has changed since it was indexed; the text in the store counts"
+
+    def _has_text(self, document_id: str, text: str) -> bool | None:
+        """Check whether a document has a text, apart from white space; None if the store has no text of it."""
         with suppress(SchemaError):
             stored = self._engine.texts([document_id]).get(document_id)
-            if stored is not None and stored.split() != text.split():
-                return f"the file {reference} has changed since it was indexed; the text in the store counts"
+            return None if stored is None else stored.split() == text.split()
         return None
 
     def id_by_path(self, reference: str) -> str | None:
