@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from whorl.fingerprint.compiled.jit import cached, disable_cache, element, get, int64, lowest_bit, uint64
+from whorl.fingerprint.compiled.jit import cached, call_safely, element, get, int64, lowest_bit, uint64
 from whorl.hamming.lookup_tables import PADDING
 
 _LANES = ir.VectorType(ir.IntType(64), 8)
@@ -299,12 +299,7 @@ def write_groups(codes: Any, ends: Any, text: Any) -> Any:
 
 
 def warm_up() -> None:
-    """Call every loop once. If the compiled code cannot be stored, warn and work without the cache on disk."""
-    try:
-        _call_all()
-    except OSError as problem:  # the folder exists, but is full or no longer writable
-        disable_cache(problem)
-        _call_all()
+    call_safely(_call_all)
 
 
 def _call_all() -> None:

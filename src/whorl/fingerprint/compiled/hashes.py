@@ -260,19 +260,6 @@ def reduce(
     return total
 
 
-@loop
-def _hash_in_order(
-    words: Any, starts: Any, counts: Any, size: int, numbers: Any, masks: Any, half: int, out: Any, scratch: Any
-) -> None:
-    """Write one half of each shingle's hash (0 for high, 1 for low) to `out`, at the index of its first word."""
-    hashes, begins = scratch[2], scratch[4]
-    end = counts[counts.size - 1] - size + 1
-    for batch in range(counts[0], end, SHINGLE_BATCH):
-        slot = _hash_some(words, starts, batch, min(end, batch + SHINGLE_BATCH), size, numbers, masks, scratch)
-        for i in range(slot):
-            out[uint64(begins[i])] = get(hashes, half * _HASHES + i)
-
-
 @cached
 def ordered_halves(
     words: Any, starts: Any, counts: Any, size: int, numbers: Any, masks: Any, half: int, out: Any, scratch: Any
@@ -282,7 +269,12 @@ def ordered_halves(
     Shingles that cross the border of two texts are included. `half` is 0 for the high half, 1 for the low half. `out`
     is a uint64 array with an element for each word. The other arguments are as in `reduce`.
     """
-    _hash_in_order(words, starts, counts, size, numbers, masks, half, out, scratch)
+    hashes, begins = scratch[2], scratch[4]
+    end = counts[counts.size - 1] - size + 1
+    for batch in range(counts[0], end, SHINGLE_BATCH):
+        slot = _hash_some(words, starts, batch, min(end, batch + SHINGLE_BATCH), size, numbers, masks, scratch)
+        for i in range(slot):
+            out[uint64(begins[i])] = get(hashes, half * _HASHES + i)
 
 
 @loop
@@ -359,7 +351,7 @@ def distinct(
     `reduce`.
     """
     # This also hashes shingles that cross the border of two texts; the loop below skips them.
-    _hash_in_order(words, starts, counts, size, numbers, masks, 0, aside, scratch)
+    ordered_halves(words, starts, counts, size, numbers, masks, 0, aside, scratch)
     total = 0
     for text in range(counts.size - 1):
         first = counts[text]

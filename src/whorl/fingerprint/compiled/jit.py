@@ -152,6 +152,15 @@ def disable_cache(problem: Exception) -> None:
         function._cache = NullCache()
 
 
+def call_safely(call_each: Callable[[], None]) -> None:
+    """Call every loop once. If the compiled code cannot be stored, warn and work without the cache on disk."""
+    try:
+        call_each()
+    except OSError as problem:  # the folder exists, but is full or no longer writable
+        disable_cache(problem)
+        call_each()
+
+
 def element(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
     data = cgutils.create_struct_proxy(array_type)(context, builder, array).data
     return builder.gep(data, [index])

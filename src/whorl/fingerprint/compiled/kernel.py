@@ -133,15 +133,7 @@ class Kernel:
         is_shift = bucket_size.bit_count() == 1 and shift < 64
         numbers = np.array([*hash_of_number(0).tolist(), bucket_size, shift if is_shift else 0], np.uint64)
         self._hashing = scheme.shingle_size, numbers, _MASKS
-        self._compile()
-
-    def _compile(self) -> None:
-        """Call every loop once. If the compiled code cannot be stored, warn and work without the cache on disk."""
-        try:
-            self._call_each()
-        except OSError as problem:  # the folder exists, but is full or no longer writable
-            self._loops.jit.disable_cache(problem)
-            self._call_each()
+        self._loops.jit.call_safely(self._call_each)
         _compiled.set()
 
     def _call_each(self) -> None:
