@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -98,6 +99,13 @@ def test_a_misspelt_argument_is_an_error(store: Store, ask: str) -> None:
         (lambda store: store.verify(source=b"x"), "the source 'source' must be text, got b'x'"),
         (lambda store: store.compare("a", "x", source={"x": 5}), "the source 'x' must be text, got 5"),
         *(
+            (
+                lambda store, value=value: store.delete_matching("*", everything=value),
+                f"everything must be True or False, got {re.escape(repr(value))}",
+            )
+            for value in ("no", [1], 1, None)
+        ),
+        *(
             (ask, r"a reference to a document must be text, got PosixPath\('a'\); write the document's id, or str")
             for ask in (
                 lambda store: store.similar(Path("a")),
@@ -120,6 +128,29 @@ def test_arguments_of_other_types(store: Store, ask: Callable[[Any], object], me
     """
     with pytest.raises(ParameterError, match=message):
         ask(store)
+    assert store.count() == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"create": "no"}, "create must be True or False, got 'no'"),
+        ({"no_text": "false"}, "no_text must be True or False, got 'false'"),
+        ({"without_minhash": 1}, "without_minhash must be True or False, got 1"),
+        ({"short_minhash": None}, "short_minhash must be True or False, got None"),
+        ({"passages": 12.0}, "8 to 20 words for certain, a whole number, got 12.0"),
+        ({"passages": "12"}, "8 to 20 words for certain, a whole number, got '12'"),
+        ({"passages": None}, "8 to 20 words for certain, a whole number, got None"),
+        ({"passages": 7}, "8 to 20 words for certain, got 7"),
+    ],
+)
+def test_options_of_a_store_of_other_types(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    """
+    An option of another type is an error, and no folder is created.
+    """
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        open_store(tmp_path / "store", **options)
+    assert not (tmp_path / "store").exists()
 
 
 def test_one_id_as_a_text(store: Store) -> None:

@@ -108,6 +108,18 @@ def require_text(name: str, value: object, remedy: str = "") -> None:
         raise ParameterError(f"{name} must be text, got {shorten_repr(value)}{remedy and f'; {remedy}'}")
 
 
+def require_bool(name: str, value: object) -> None:
+    """Raise ParameterError if an argument is not True or False.
+
+    >>> require_bool("everything", "no")
+    Traceback (most recent call last):
+        ...
+    whorl.errors.ParameterError: everything must be True or False, got 'no'
+    """
+    if not isinstance(value, bool):
+        raise ParameterError(f"{name} must be True or False, got {shorten_repr(value)}")
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """Half-open character range [start, end) in a query text."""

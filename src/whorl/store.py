@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
 from whorl.engine.protocol import Engine, gap_warnings, require_current_index
-from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError
+from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError, require_bool
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.fingerprint.winnowing import PassageScheme
@@ -375,8 +375,9 @@ class Store:
         Raises:
             QueryError: The query cannot be run; the message shows the position.
             UnknownDocumentError: A FINGERPRINT names no document.
-            ParameterError: The query matches all documents, and `everything` is not set.
+            ParameterError: The query matches all documents, and `everything` is not set, or is not a bool.
         """
+        require_bool("everything", everything)
         self._require_documents(query)
         matches = self.count(query)
         if matches and not everything and matches >= self.engine.count():
@@ -548,12 +549,15 @@ def open_store(
 
     Raises:
         ParameterError: The URL does not name a core, collection or index; or `without_minhash`, `short_minhash` or
-            `no_text` is given for a server; or both of the former are given.
+            `no_text` is given for a server; or both of the former are given; or an option has another type.
         SchemaError: The collection or index has no field for passages.
         SchemeMismatchError: The store finds passages of another length.
         StoreError: The folder is not usable, or does not exist.
     """
     settings = settings or Settings.load()
+    is_wanted_by_name = {"without_minhash": without_minhash, "short_minhash": short_minhash, "no_text": no_text}
+    for option, is_wanted in {"create": create, **is_wanted_by_name}.items():
+        require_bool(option, is_wanted)
     if not isinstance(store, str | PathLike | None):
         raise ParameterError(f"a store is a URL or a folder, as text or as a Path, got {store!r:.80}")
     name = str(store) if store is not None else settings.store

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import chunks, sort_distinct
-from whorl.errors import ParameterError, SchemeMismatchError
+from whorl.errors import ParameterError, SchemeMismatchError, shorten_repr
 from whorl.fingerprint.fingerprint_texts import Parts, hash_texts
 from whorl.fingerprint.shingling import JoinedWords, Scheme
 from whorl.fingerprint.words.tokenizer import without_line_end_hyphens
@@ -74,9 +74,12 @@ class PassageScheme:
         >>> [PassageScheme.for_runs(words).name for words in (20, 12, 8)]
         ['passages1-t20-k8-b32', 'passages1-t12-k8-b32', 'passages1-t8-k6-b32']
         """
-        if not SHORTEST_RUN <= words <= cls().run_words:
+        is_whole = isinstance(words, int) and not isinstance(words, bool)
+        if not is_whole or not SHORTEST_RUN <= words <= cls().run_words:
+            kind = "" if is_whole else ", a whole number"
             raise ParameterError(
-                f"a store finds runs of {SHORTEST_RUN} to {cls().run_words} words for certain, got {words}"
+                f"a store finds runs of {SHORTEST_RUN} to {cls().run_words} words for certain{kind}, "
+                f"got {shorten_repr(words)}"
             )
         return cls(words, 8 if words >= 12 else 6)
 
