@@ -38,6 +38,16 @@ def ranges_of(is_marked: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     return np.diff(is_marked, prepend=False, append=False).nonzero()[0].reshape(-1, 2)
 
 
+def count_covers(ranges: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
+    """Return the number of half-open ranges that contain each index below `size`; int64 array of shape (size,)."""
+    return np.cumsum(np.bincount(ranges[:, 0], minlength=size + 1) - np.bincount(ranges[:, 1], minlength=size + 1))[:-1]
+
+
+def mask_ranges(ranges: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.bool_]:
+    """Return a mask of the indices in half-open ranges; bool array of shape (size,)."""
+    return count_covers(ranges, size) > 0
+
+
 def spread(starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Concatenate ranges of consecutive numbers, given by their starts and lengths.
 

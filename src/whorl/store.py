@@ -284,14 +284,14 @@ class Store:
             QueryError: The query of `exclude` cannot be run.
         """
         from whorl.operations import SourcesOperation
-        from whorl.search.attribution.find_sources import sources_of
+        from whorl.search.attribution.find_sources import find_sources
 
         options = operation_of(SourcesOperation, options, keywords)
         excluded = None if options.exclude is None else self._reader().bound_filter(options.exclude)
         self._require_named(reference, source)
         text, own_id = self._text_and_id(reference, source)
         gaps = gap_warnings(self.engine, "sketches")
-        attribution = sources_of(self.engine, text, own_id, excluded, options)
+        attribution = find_sources(self.engine, text, options, own_id=own_id, excluded=excluded)
         if not gaps:
             return attribution
         promise = replace(attribution.promise, words=None, certain_words=None)

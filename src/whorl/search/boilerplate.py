@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from whorl.arrays_and_batches import mask_ranges
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare_texts import CommonWords, Comparison, ShingleIndex, TextWords, compare_words, words_of
 from whorl.fingerprint.shingling import Scheme, join
@@ -132,10 +133,7 @@ def _mark_runs(
     both = is_frequent[1:] & is_frequent[:-1]
     ends = places + width
     ends[:-1] = np.where(both, np.maximum(ends[:-1], places[1:]), ends[:-1])
-    edges = np.zeros(marked.size + 1, np.int64)
-    np.add.at(edges, places[is_frequent], 1)
-    np.add.at(edges, ends[is_frequent], -1)
-    marked |= np.cumsum(edges[:-1]) > 0
+    marked |= mask_ranges(np.stack((places, ends), axis=1)[is_frequent], marked.size)
 
 
 def boilerplate_detector(

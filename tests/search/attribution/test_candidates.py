@@ -18,7 +18,7 @@ from whorl import Document, Store
 from whorl.engine.embedded.engine import EmbeddedEngine
 from whorl.fingerprint.compare_texts import words_of
 from whorl.fingerprint.winnowing import PassageScheme
-from whorl.query.plan.nodes import BoundNode, DocumentIds
+from whorl.query.plan.nodes import BoundNode, BoundPlan, DocumentIds
 from whorl.request_context import reporting
 from whorl.search.attribution import candidates
 from whorl.search.attribution.candidates import (
@@ -123,7 +123,7 @@ def test_excluded_documents(tmp_path: Path) -> None:
         candidates = find_candidates(
             store.engine, text, words_of(text), np.array([[0, 60]]), RECALL, min_words=8, left_out=a_document
         )
-        attribution = find_sources(store.engine, text, own_id="b", left_out=a_document)
+        attribution = find_sources(store.engine, text, own_id="b", excluded=BoundPlan(a_document))
     assert {hit.id for hit in candidates.found} == {"b", "c"}
     assert [source.id for source in attribution.sources] == ["c"]
     assert (attribution.candidates, attribution.also_count) == (1, 0)

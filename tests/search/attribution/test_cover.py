@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from tests.checks import Checks
 from tests.fingerprint.compiled.scripts import ROUTES, routed
 from tests.sampling import thorough
-from whorl.arrays_and_batches import ranges_of
+from whorl.arrays_and_batches import count_covers, ranges_of
 from whorl.request_context import new_request
 from whorl.search.attribution.cover import (
     Numbers,
+    concatenate_ranges,
     count_words_in,
     cumulate_counted,
     greedy_cover,
-    mask_covered_once,
     merge_ranges,
 )
 
@@ -69,7 +69,7 @@ def test_by_hand() -> None:
     covers = [numbers([cover]) for cover in [(0, 6), (4, 9), (6, 10), (0, 3)]]
     assert greedy_cover(covers, np.full(10, True)) == [(0, 6), (2, 4)]
     # Only A has 3, and only C has 9; D also has 0 to 2, and B has 4 to 8.
-    assert np.flatnonzero(mask_covered_once(covers, 10)).tolist() == [3, 9]
+    assert np.flatnonzero(count_covers(concatenate_ranges(covers), 10) == 1).tolist() == [3, 9]
 
 
 def test_of_equals_the_larger_then_the_first() -> None:
@@ -86,7 +86,7 @@ def test_nothing_to_choose() -> None:
     No documents or no words give an empty cover.
     """
     assert greedy_cover([], np.full(0, True)) == greedy_cover([], np.full(10, True)) == []
-    assert mask_covered_once([], 3).tolist() == [False] * 3
+    assert count_covers(concatenate_ranges([]), 3).tolist() == [0] * 3
 
 
 @given(RANGES)
@@ -109,7 +109,7 @@ def test_the_same_as_with_plain_sets(documents: list[list[tuple[int, int]]]) -> 
     covers, plain = [numbers(document) for document in documents], [words(document) for document in documents]
     assert greedy_cover(covers, np.full(WORDS, True)) == plain_cover(plain)
     times = [sum(word in document for document in plain) for word in range(WORDS)]
-    assert mask_covered_once(covers, WORDS).tolist() == [time == 1 for time in times]
+    assert (count_covers(concatenate_ranges(covers), WORDS) == 1).tolist() == [time == 1 for time in times]
 
 
 @thorough

@@ -21,12 +21,12 @@ from whorl.errors import StoppedError
 from whorl.fingerprint.compare_texts import Passage, words_of
 from whorl.fingerprint.sketch.frac_minhash import Sketch
 from whorl.fingerprint.winnowing import PassageScheme
+from whorl.operations import SourcesOperation
 from whorl.request_context import new_request, reporting
 from whorl.search.attribution import find_sources as find_sources_module
 from whorl.search.attribution import read_and_compare
 from whorl.search.attribution.candidates import Candidates, find_candidates
-from whorl.search.attribution.excluded_parts import Exclusion
-from whorl.search.attribution.find_sources import SourceCriteria, find_sources, phrases_at, rejoin_words
+from whorl.search.attribution.find_sources import find_sources, phrases_at, rejoin_words
 from whorl.search.attribution.results import Attribution
 
 #: Twelve words of Melville, ten of Austen, six of our own.
@@ -44,7 +44,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def answer(store: Store, text: str, *, min_words: int = 8, most_read: int = 300) -> Attribution:
-    return find_sources(store.engine, text, SourceCriteria(min_words=min_words, most_read=most_read))
+    return find_sources(store.engine, text, SourcesOperation(min_words=min_words, most_read=most_read))
 
 
 def test_by_hand(store: Store) -> None:
@@ -102,11 +102,11 @@ def test_parts_that_are_left_out(store: Store) -> None:
     assert [(source.id, source.words) for source in whole.sources] == [("moby", 39), ("pride", 23)]
     assert (whole.words, whole.counted_words, whole.excluded_words) == (68, 68, 0)
     # Moby-Dick keeps the words below the heading.
-    quoted = find_sources(store.engine, text, SourceCriteria(without=[Exclusion.QUOTATIONS]))
+    quoted = find_sources(store.engine, text, SourcesOperation(without=("quotations",)))
     assert [(source.id, source.words) for source in quoted.sources] == [("pride", 23), ("moby", 12)]
     assert (quoted.counted_words, quoted.excluded_words, quoted.covered_words) == (41, 27, 35)
-    criteria = SourceCriteria(without=[Exclusion.QUOTATIONS, Exclusion.REFERENCES])
-    attribution = find_sources(store.engine, text, criteria)
+    options = SourcesOperation(without=("quotations", "references"))
+    attribution = find_sources(store.engine, text, options)
     assert [(source.id, source.words, source.new_words, source.only_words) for source in attribution.sources] == [
         ("pride", 23, 23, 23)
     ]

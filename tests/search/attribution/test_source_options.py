@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from whorl.errors import ParameterError, StoppedError
 from whorl.fingerprint.winnowing import PassageScheme
 from whorl.model import Document
 from whorl.operations import SourcesOperation
-from whorl.search.attribution.find_sources import find_sources, sources_of
+from whorl.search.attribution.find_sources import find_sources
 
 TEXT = " ".join(f"word{number}" for number in range(60))
 
@@ -32,12 +31,12 @@ def test_missing_options_have_their_defaults(engine: EmbeddedEngine) -> None:
     """
     Missing options have their defaults, percentages become fractions, and a document is not its own source.
     """
-    attribution = sources_of(engine, TEXT, "whole", None)
+    attribution = find_sources(engine, TEXT, own_id="whole")
     assert [source.id for source in attribution.sources] == ["half"]
-    assert attribution == sources_of(
-        engine, TEXT, "whole", None, SourcesOperation(recall=95, min_words=8, most_read=300)
+    assert attribution == find_sources(
+        engine, TEXT, SourcesOperation(recall=95, min_words=8, most_read=300), own_id="whole"
     )
-    assert attribution == replace(find_sources(engine, TEXT, own_id="whole"), level="high")
+    assert attribution.level == "high"
 
 
 @pytest.mark.parametrize(
@@ -57,7 +56,7 @@ def test_invalid_options_are_refused(engine: EmbeddedEngine, options: dict[str, 
     Invalid options are refused before any document is read.
     """
     with pytest.raises(ParameterError, match=message):
-        sources_of(engine, TEXT, None, None, SourcesOperation(**options))
+        find_sources(engine, TEXT, SourcesOperation(**options))
 
 
 @pytest.mark.parametrize(
@@ -77,12 +76,12 @@ def test_level_is_that_of_the_largest_threshold_reached(
     """
     Half of the text stands in the other document: 30 of 60 words.
     """
-    attribution = sources_of(engine, TEXT, "whole", None, SourcesOperation(medium=medium, high=high))
+    attribution = find_sources(engine, TEXT, SourcesOperation(medium=medium, high=high), own_id="whole")
     assert (attribution.coverage, attribution.level) == (0.5, level)
 
 
 def test_text_without_sources_has_the_lowest_level(engine: EmbeddedEngine) -> None:
-    assert sources_of(engine, "a text that stands nowhere in the store", None, None).level == "low"
+    assert find_sources(engine, "a text that stands nowhere in the store").level == "low"
 
 
 def test_search_ends_with_its_timeout(engine: EmbeddedEngine) -> None:
@@ -90,7 +89,7 @@ def test_search_ends_with_its_timeout(engine: EmbeddedEngine) -> None:
     A search that takes longer than allowed ends with an error, never with the sources found so far.
     """
     with pytest.raises(StoppedError, match="the time for this is up"):
-        sources_of(engine, TEXT, None, None, SourcesOperation(timeout=1e-9))
+        find_sources(engine, TEXT, SourcesOperation(timeout=1e-9))
 
 
 def test_passages_in_mails_are_covered(tmp_path: Path) -> None:
@@ -117,7 +116,7 @@ def test_passages_in_mails_are_covered(tmp_path: Path) -> None:
                     wanted += words
                     parts += [" ".join(piece), f"between{len(parts)}"]
             planted += wanted
-            attribution = sources_of(engine, "\n".join(parts), None, None, options)
+            attribution = find_sources(engine, "\n".join(parts), options)
             assert (attribution.covered_words, attribution.unread) == (wanted, 0)
             share = wanted / attribution.words
             assert attribution.level == ("high" if share >= 0.5 else "medium" if share >= 0.1 else "low")

@@ -27,7 +27,7 @@ from itertools import groupby, islice, pairwise
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import order_of, ranges_of, run_starts, spread
+from whorl.arrays_and_batches import mask_ranges, order_of, ranges_of, run_starts, spread
 from whorl.engine.protocol import Engine, PassageHolders
 from whorl.fingerprint.compare_texts import TextWords, words_of
 from whorl.fingerprint.shingling import join
@@ -36,7 +36,7 @@ from whorl.fingerprint.winnowing import BROKEN_WORDS, PassageScheme, all_numbers
 from whorl.model import Hit
 from whorl.query.plan.nodes import Bool, BoundNode, BoundPlan, MatchAll, Nothing, PassageNumbers
 from whorl.request_context import report_progress, require_time, trace
-from whorl.search.attribution.cover import NO_RANGES, Numbers, mask_ranges, ranges_by_owner
+from whorl.search.attribution.cover import NO_RANGES, Numbers, ranges_by_owner
 from whorl.search.attribution.results import Promise
 from whorl.search.similar.fetch_query_sources import Sources
 from whorl.search.similar.minhash_plan import MinHashPlan

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import ranges_of, spread
+from whorl.arrays_and_batches import mask_ranges, ranges_of, spread
 from whorl.fingerprint.compiled.kernel import loops_at_hand
 from whorl.request_context import require_time
 
@@ -36,18 +36,7 @@ def merge_ranges(starts: Numbers, ends: Numbers) -> Numbers:
     [[0, 5], [7, 9]]
     """
     order = np.argsort(starts, kind="stable")
-    starts, reach = starts[order], np.maximum.accumulate(ends[order])
-    is_first = np.ones(len(starts), np.bool_)
-    is_first[1:] = starts[1:] > reach[:-1]
-    is_last = np.append(is_first[1:], True)[: len(starts)]
-    return np.stack((starts[is_first], reach[is_last]), axis=1)
-
-
-def mask_ranges(ranges: Numbers, words: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of the words in ranges; bool array of shape (words,)."""
-    edges = np.bincount(ranges[:, 0], minlength=words + 1) - np.bincount(ranges[:, 1], minlength=words + 1)
-    is_marked: npt.NDArray[np.bool_] = np.cumsum(edges[:-1]) > 0
-    return is_marked
+    return ranges_by_owner(np.zeros_like(starts), starts[order], np.maximum.accumulate(ends[order]), 1)[0]
 
 
 def ranges_by_owner(owners: Numbers, starts: Numbers, ends: Numbers, many: int) -> list[Numbers]:
@@ -159,11 +148,3 @@ def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -
             remaining = count_words_in(ranges[near] - first, cumulate_counted(is_open[first:last]))
             np.subtract.at(ranks, owners[near], (counts[near] - remaining) * scale)
             counts[near] = remaining
-
-
-def mask_covered_once(covers: Sequence[Numbers], words: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of the words that exactly one document covers; bool array of shape (words,)."""
-    ranges = concatenate_ranges(covers)
-    edges = np.bincount(ranges[:, 0], minlength=words + 1) - np.bincount(ranges[:, 1], minlength=words + 1)
-    once: npt.NDArray[np.bool_] = np.cumsum(edges[:-1]) == 1
-    return once

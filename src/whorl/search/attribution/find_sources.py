@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from itertools import chain, groupby
 from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import batches, ranges_of
+from whorl.arrays_and_batches import batches, count_covers, mask_ranges, ranges_of
 from whorl.engine.protocol import Engine, MatchCount
 from whorl.errors import ParameterError
 from whorl.fingerprint.compare_texts import TextWords, words_of
@@ -37,8 +36,6 @@ from whorl.search.attribution.cover import (
     count_words_in,
     cumulate_counted,
     greedy_cover,
-    mask_covered_once,
-    mask_ranges,
     owners_of,
     places_of,
 )
@@ -47,11 +44,8 @@ from whorl.search.attribution.read_and_compare import Candidate, CandidateReader
 from whorl.search.attribution.results import Attribution, Common, HashedPassage, Level, Promise, TextSource
 from whorl.search.boilerplate import BoilerplateDetector, Comparer, boilerplate_detector
 
-#: Default minimum length of a passage in words; shorter ones are usually common phrases.
-MIN_WORDS = SourcesOperation.min_words
-#: Maximum number of documents to read for one text: default and largest value of the option.
-DEFAULT_READ, MOST_READ = SourcesOperation.most_read, 10_000
-DEFAULT_RECALL = fraction_of("recall", SourcesOperation.recall)
+#: Largest value of the option for the maximum number of documents to read.
+MOST_READ = 10_000
 #: Maximum number of listed documents that share passages, but add nothing to the sources.
 MOST_ALSO = 300
 #: Maximum number of words broken at line ends to look up for a text; maximum number in one request.
@@ -83,110 +77,62 @@ class SourcesOptions(CommonOptions, total=False):
     timeout: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class SourceCriteria:
-    """Options of a search for sources.
-
-    Args:
-        recall: Wanted chance that a document with a passage becomes a candidate, a fraction in (0, 1].
-        min_words: Minimum length of a passage in words, at least 1; no passage is shorter than a shingle.
-        most_read: Maximum number of documents to read, 1 to 10,000.
-        ignore_common: Ignore the boilerplate in the text.
-        without: Parts of the text to leave out.
-
-    Raises:
-        ParameterError: A number is out of its range.
-    """
-
-    recall: Fraction = DEFAULT_RECALL
-    min_words: int = MIN_WORDS
-    most_read: int = DEFAULT_READ
-    ignore_common: bool = False
-    without: Collection[Exclusion] = ()
-
-    def __post_init__(self) -> None:
-        if self.min_words < 1:
-            raise ParameterError(f"min_words must be at least 1, got {self.min_words}")
-        if not 1 <= self.most_read <= MOST_READ:
-            raise ParameterError(f"most_read must be 1 to {MOST_READ:,}, got {self.most_read}")
-
-
-def sources_of(
+def find_sources(
     engine: Engine,
     text: str,
-    own_id: str | None,
-    excluded: BoundPlan | None,
     options: SourcesOperation = SourcesOperation(),  # noqa: B008 - frozen
+    *,
+    own_id: str | None = None,
+    excluded: BoundPlan | None = None,
 ) -> Attribution:
     """Return the sources of a text: few documents that together contain most of its words.
 
     Args:
+        options: Options of the search, except `exclude`, which `excluded` replaces.
         own_id: Id of the text, if it is a document of the store; the document is not a source of itself.
         excluded: Documents to exclude as sources.
-        options: Options of the search, except `exclude`, which `excluded` replaces.
 
     Raises:
         ParameterError: A number is out of its range, or `ignore_common` is set without a definition of boilerplate.
         StoppedError: The search took longer than `timeout`.
     """
-    criteria = SourceCriteria(
-        recall=fraction_of("recall", options.recall),
-        min_words=options.min_words,
-        most_read=options.most_read,
-        ignore_common=options.ignore_common,
-        without={exclusion_named(part) for part in options.without},
-    )
     medium, high = fraction_of("medium", options.medium), fraction_of("high", options.high)
+    if options.min_words < 1:
+        raise ParameterError(f"min_words must be at least 1, got {options.min_words}")
+    if not 1 <= options.most_read <= MOST_READ:
+        raise ParameterError(f"most_read must be 1 to {MOST_READ:,}, got {options.most_read}")
     if medium > high:
         raise ParameterError(f"medium ({options.medium}) must not be larger than high ({options.high})")
     if options.timeout is not None and not options.timeout > 0:
         raise ParameterError(f"timeout must be more than 0 seconds, got {options.timeout}")
     with nullcontext() if options.timeout is None else deadline(options.timeout):
-        attribution = find_sources(
-            engine,
-            text,
-            criteria,
-            left_out=None if excluded is None else excluded.root,
-            own_id=own_id,
-            detector=boilerplate_detector(
-                engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common
-            ),
-        )
+        attribution = _cover_text(engine, text, options, own_id, None if excluded is None else excluded.root)
     coverage = attribution.coverage
     level: Level = "high" if coverage >= high else "medium" if coverage >= medium else "low"
     warnings = (*(excluded.warnings if excluded else ()), *notes_on(recall=options.recall), *attribution.warnings)
     return replace(attribution, level=level, warnings=tuple(dict.fromkeys(warnings)))
 
 
-def find_sources(
-    engine: Engine,
-    text: str,
-    criteria: SourceCriteria = SourceCriteria(),
-    *,
-    left_out: BoundNode | None = None,
-    own_id: str | None = None,
-    detector: BoilerplateDetector | None = None,
+def _cover_text(
+    engine: Engine, text: str, options: SourcesOperation, own_id: str | None, left_out: BoundNode | None
 ) -> Attribution:
-    """Return the sources of a text: few documents that together contain most of its words.
-
-    Args:
-        left_out: Documents to exclude as sources.
-        own_id: Id of the text, if it is a document of the store; the document is not a source of itself.
-    """
+    """Return the sources of a text, without their level; `left_out` matches the documents to exclude."""
+    recall, ignore_common = fraction_of("recall", options.recall), options.ignore_common
+    detector = boilerplate_detector(engine, options.common_above, options.boilerplate, ignore_common=ignore_common)
     count_search(engine.scheme, LOOPS_GAIN)
     warnings, shingle_size = list[str](), engine.scheme.shingle_size
-    min_words, ignore_common = max(criteria.min_words, shingle_size), criteria.ignore_common
-    if min_words > criteria.min_words:
+    min_words = max(options.min_words, shingle_size)
+    if min_words > options.min_words:
         warnings.append(
-            f"min_words {criteria.min_words} counts as {min_words}: passages have at least the words of a shingle"
+            f"min_words {options.min_words} counts as {min_words}: passages have at least the words of a shingle"
         )
     of_text = rejoin_words(engine, words_of(text, engine.scheme))
     comparer = Comparer(of_text, engine.scheme, detector)
     is_counted = ~comparer.is_common if ignore_common else np.full(len(of_text.words), True)
-    is_excluded = mask_excluded_words(text, of_text, criteria.without) & is_counted
+    is_excluded = mask_excluded_words(text, of_text, {exclusion_named(part) for part in options.without}) & is_counted
     is_counted &= ~is_excluded
     reader = CandidateReader(
-        engine, of_text, comparer, min_words, is_counted, criteria.most_read, ignore_common=ignore_common
+        engine, of_text, comparer, min_words, is_counted, options.most_read, ignore_common=ignore_common
     )  # fmt: skip
     chooser = _Chooser(engine, reader, of_text.words, is_counted)
     unknown, certain_words, crowded = ranges_of(np.full(len(of_text.words), True)), None, 0
@@ -215,17 +161,18 @@ def find_sources(
         unknown = ranges_of(is_searched)
         unknown = unknown[unknown[:, 1] - unknown[:, 0] >= min_words]
     holders = None if certain_words is None else chooser.find_holders(unknown, own_id)
-    hits = Candidates((), Promise(criteria.recall, None), ())
+    hits = Candidates((), Promise(recall, None), ())
     if holders is None or holders:
-        hits = find_candidates(engine, text, of_text, unknown, criteria.recall, min_words=min_words, left_out=left_out)
+        hits = find_candidates(engine, text, of_text, unknown, recall, min_words=min_words, left_out=left_out)
     if found := [hit.id for hit in hits.found if hit.id != own_id and (holders is None or hit.id in holders)]:
         chooser.add(found, unknown)
         if certain_words is None:
             # The store has no passage hashes, so nothing is known about the shared words: read all candidates.
-            chooser.check_all()
+            for _ in reader.check(chooser.candidates):
+                pass
         chooser.read_until_complete()
     chosen = chooser.compare_sources()
-    is_once = mask_covered_once(chooser.covers(2), len(of_text.words)) & is_counted
+    is_once = (count_covers(concatenate_ranges(chooser.covers(2)), len(of_text.words)) == 1) & is_counted
     also, also_count = chooser.list_others(chosen)
     names = {hit.id: hit.name for hit in hits.found}
     nameless = [name for name in (*(candidate.id for candidate, _ in chosen), *also) if name not in names]
@@ -249,9 +196,7 @@ def find_sources(
         without_text=reader.without_text,
         unread=chooser.count(chooser.select_promising(chooser.mask_uncovered(), chooser.candidates)),
         # Windows inside known passages are not searched, so shorter passages there are not promised.
-        promise=Promise(
-            criteria.recall, max(hits.promise.words or 0, certain_words or 0) or None, certain_words, crowded
-        ),
+        promise=Promise(recall, max(hits.promise.words or 0, certain_words or 0) or None, certain_words, crowded),
         warnings=tuple(dict.fromkeys((*warnings, *hits.warnings))),
         common=None if detector is None else _make_common(detector, comparer.is_common, covers, ignore_common),
         excluded_words=int(np.count_nonzero(is_excluded)),
@@ -367,11 +312,6 @@ class _Chooser:
         """Return a mask of the counted words that no read document shares; bool array of shape (words,)."""
         covers = [candidate.cover for candidate in self.candidates if candidate.is_read]
         return self._is_counted & ~mask_ranges(concatenate_ranges(covers), self._is_counted.size)
-
-    def check_all(self) -> None:
-        """Read all candidates."""
-        for _ in self._reader.check(self.candidates):
-            pass
 
     def read_until_complete(self) -> None:
         """Read candidates until no unread candidate can add a word, or a limit is reached."""

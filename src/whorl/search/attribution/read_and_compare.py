@@ -160,7 +160,7 @@ class CandidateReader:
         """
         # Narrow each candidate only once: uncovered words only become fewer, so narrowing again would hardly help.
         new = (own for own in candidates if not own.is_narrowed and not own.has_broken_words)
-        for portion in chunks(new, _possible_words, _SHINGLES_AT_ONCE, _SKETCHES_AT_ONCE):
+        for portion in chunks(new, lambda own: int(np.diff(own.possible).sum()), _SHINGLES_AT_ONCE, _SKETCHES_AT_ONCE):
             require_time()
             for candidate in portion:
                 candidate.is_narrowed = True
@@ -289,10 +289,6 @@ class CandidateReader:
         candidate.cover = merge_ranges(*ranges[is_long].T)
         if is_counted is not self._is_counted:
             candidate.cover = common_ranges(candidate.cover, ranges_of(is_counted), is_counted.size)
-
-
-def _possible_words(candidate: Candidate) -> int:
-    return int((candidate.possible[:, 1] - candidate.possible[:, 0]).sum())
 
 
 def _is_missing(shingles: npt.NDArray[np.uint64], owners: Numbers, sketches: Sequence[Sketch]) -> npt.NDArray[np.bool_]:
