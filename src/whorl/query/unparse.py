@@ -118,8 +118,10 @@ def _leaf(node: ast.Leaf) -> str:
         case ast.Fuzzy(text=text, similarity=similarity, field=field):
             number = write_number(similarity, "a similarity", MAX_SIMILARITY, is_zero_meant=True)
             return f"{_prefix(field)}{write_word(text)}~{number}"
-        case ast.Range(field=field):
-            return _prefix(field) + write_range(node)
+        case ast.Range(low=low, high=high, field=field):
+            opening = "[" if low is None or low.is_inclusive else "<"
+            closing = "]" if high is None or high.is_inclusive else ">"
+            return f"{_prefix(field)}{opening}{_write_bound(low)} TO {_write_bound(high)}{closing}"
         case ast.Proximity():
             return _proximity(node)
         case ast.Fingerprint():
@@ -285,12 +287,6 @@ def write_slop(value: int) -> str:
     if not 0 <= value <= MAX_SLOP:
         raise ParameterError(f"a slop must be 0 to {MAX_SLOP:,}, got {value}")
     return str(value)
-
-
-def write_range(node: ast.Range) -> str:
-    opening = "[" if node.low is None or node.low.is_inclusive else "<"
-    closing = "]" if node.high is None or node.high.is_inclusive else ">"
-    return f"{opening}{_write_bound(node.low)} TO {_write_bound(node.high)}{closing}"
 
 
 def _write_bound(bound: ast.Bound | None) -> str:

@@ -63,15 +63,12 @@ class PreparedSimilar:
         trace().record_search(f"similar by {page.plan.metric.value}", self._length, page.total)
         if self._detector is None:
             return page
-        if self._ignores_common:
-            return replace(page, found=tuple(replace(hit, separates_boilerplate=True) for hit in page.found))
-        left = compare_without_common(
-            self._engine, self._search.source, [similar.hit.id for similar in page.found], self._detector
-        )
-        hits = tuple(
-            replace(hit, residual=left.by_id.get(hit.hit.id), separates_boilerplate=True) for hit in page.found
-        )
-        return replace(page, found=hits, warnings=(*page.warnings, *left.warnings))
+        residuals, warnings = {hit.hit.id: hit.residual for hit in page.found}, page.warnings
+        if not self._ignores_common:
+            left = compare_without_common(self._engine, self._search.source, list(residuals), self._detector)
+            residuals, warnings = {**left.by_id}, (*warnings, *left.warnings)
+        hits = [replace(hit, residual=residuals.get(hit.hit.id), separates_boilerplate=True) for hit in page.found]
+        return replace(page, found=tuple(hits), warnings=warnings)
 
     def request(self) -> Mapping[str, object]:
         """Return the engine's request for candidates, as JSON values, without running it."""

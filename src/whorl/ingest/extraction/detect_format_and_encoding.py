@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import importlib.util
 import re
 from pathlib import PurePath
 from typing import NamedTuple
@@ -24,11 +23,6 @@ class FileFormat(NamedTuple):
     suffixes: frozenset[str]
     library: str = ""
     member: str = ""
-
-    @property
-    def is_readable(self) -> bool:
-        """Whether the library for the format is installed."""
-        return not self.library or importlib.util.find_spec(self.library) is not None
 
 
 PDF = FileFormat("PDF", frozenset({".pdf"}), "pypdfium2")

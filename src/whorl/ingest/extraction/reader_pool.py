@@ -13,6 +13,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from whorl.errors import DocumentError, StoppedError
 from whorl.ingest.extraction import FileLimits
@@ -57,7 +58,7 @@ class Reader:
             StoppedError: The client has disconnected.
         """
         self.require_size(len(raw))
-        if not form.is_readable:
+        if form.library and find_spec(form.library) is None:
             raise DocumentError(f"reading {form.name} needs more: pip install 'whorl[files]'")
         self._wait_for_slot()
         try:

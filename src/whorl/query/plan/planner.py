@@ -276,14 +276,9 @@ def resolve(
 ) -> tuple[ResolvedPlan, tuple[str, ...]]:
     """Resolve the clauses of a plan by the types of their fields; return the plan, and warnings for the user.
 
-    Args:
-        fields: Fields of the store; None for a plan without clauses.
-        now: Value of NOW in dates.
-        names: Maps field names in queries to field names in the store.
-        empty: Fields that the store may lack. A clause on a missing field matches no document.
-
-    Raises:
-        FieldError: The store has no such field, or its type does not support the clause.
+    `fields` is None for a plan without clauses. `now` is the value of NOW in dates. `names` maps field names in queries
+    to field names in the store. A clause on a missing field matches no document if `empty` has the field; otherwise, or
+    if its type does not support the clause, FieldError is raised.
     """
     resolver = _Resolver(fields or Fields({}), query, now, names or {}, empty)
 

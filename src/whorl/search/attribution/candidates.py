@@ -103,11 +103,8 @@ def find_candidates(
 ) -> Candidates:
     """Find the documents that may have a passage of the searched parts of a text.
 
-    Args:
-        searched: Parts of the text to search, as ranges of words; int64 array of shape (parts, 2). The parts are
-            searched as one text.
-        recall: Required chance that a document with a passage is found, a fraction in (0, 1].
-        min_words: Minimum length of a passage in words.
+    `searched` has the parts to search, as ranges of words; int64 array of shape (parts, 2). They are searched as one
+    text. A document with a passage of `min_words` words or more is found with the chance `recall`, in (0, 1].
     """
     if not searched.size and of_text.words:
         return Candidates((), Promise(recall, None), ())
@@ -289,12 +286,9 @@ def _group_holders(
 ) -> tuple[PassageGroup, ...]:
     """Group documents that have the same hashes of the text, as most near-copies do.
 
-    Args:
-        holders: Documents, with hashes by their index in `numbers`.
-        numbers: Distinct passage hashes of the text.
-        in_order: Passage hash at each position of the text.
-        possible_words: For each position, the range of words that a document with the hash at this position may share.
-        hashed_words: Words of a passage hash.
+    `numbers` has the distinct passage hashes of the text, which `holders` refers to by index. `in_order` has the hash
+    at each position of the text, and `possible_words` the range of words that a document with this hash may share. A
+    passage hash covers `hashed_words` words.
     """
     if not holders.ids:
         return ()

@@ -23,14 +23,9 @@ NO_RANGES: Numbers = np.empty((0, 2), np.int64)
 
 
 def merge_ranges(starts: Numbers, ends: Numbers) -> Numbers:
-    """Merge overlapping and adjacent ranges; return them ascending.
+    """Merge overlapping and adjacent half-open ranges; return them ascending, as int64 array of shape (ranges, 2).
 
-    Args:
-        starts: Starts of the ranges; int64 array of shape (n,).
-        ends: Exclusive ends of the ranges, each above its start; int64 array of the same shape.
-
-    Returns:
-        int64 array of shape (m, 2), half-open ranges, m <= n.
+    `starts` and `ends` are int64 arrays of the same length; each end is above its start.
 
     >>> merge_ranges(np.array([7, 0, 2]), np.array([9, 3, 5])).tolist()
     [[0, 5], [7, 9]]
@@ -93,16 +88,12 @@ def count_words_in(ranges: Numbers, before: Numbers) -> Numbers:
 def greedy_cover(covers: Sequence[Numbers], is_counted: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Return the greedy cover of a text: the document that adds most counted words first.
 
+    `covers` has the ranges that each document covers, as `merge_ranges` returns them. `is_counted` is a mask of the
+    words to cover. The result has indices in `covers`, each with the number of words that the document adds to earlier
+    documents, at least 1. Together they cover every counted word that any document covers.
+
     Ties go to the document that covers more of the text, then to the first document. Choosing a document lowers the
     gains of the documents that share words with it; only these gains are counted again.
-
-    Args:
-        covers: Ranges that each document covers, as `merge_ranges` returns them.
-        is_counted: Mask of the words to cover; bool array of shape (words,).
-
-    Returns:
-        Indices in `covers`, each with the number of words that the document adds to earlier documents, at least 1.
-        Together they cover every counted word that any document covers.
 
     >>> greedy_cover([np.array([[0, 4]]), np.array([[3, 9]]), np.array([[5, 9]])], np.full(10, True))
     [(1, 6), (0, 3)]

@@ -294,10 +294,8 @@ class CandidateReader:
 def _is_missing(shingles: npt.NDArray[np.uint64], owners: Numbers, sketches: Sequence[Sketch]) -> npt.NDArray[np.bool_]:
     """Return a mask of the shingles that the sketch of a document rules out.
 
-    Args:
-        shingles: Hashes of shingles, grouped by document; uint64 array of shape (shingles,).
-        owners: Index in `sketches` of each shingle's document; int64 array of the same shape.
-        sketches: Sketches of the documents, under one scheme.
+    `shingles` has hashes of shingles, grouped by document. `owners` has the index of each shingle's document in
+    `sketches`; an int64 array of the same shape. The sketches have one scheme.
     """
     scheme = sketches[0].scheme
     numbers = shingles >> np.uint64(64 - scheme.bits)

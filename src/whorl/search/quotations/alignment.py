@@ -73,12 +73,10 @@ def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
 def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_], edit_cost: int, omitted: _Numbers) -> _Numbers:
     """Return the next row of costs, for one more word of the quotation.
 
-    Args:
-        row: For each end of a run of the document, the smallest cost for the words of the quotation so far; int64 array
-            of shape (words + 1,).
-        differs: Whether each word of the document differs from the next word of the quotation.
-        edit_cost: Cost of an added or replaced word; an omitted word costs one less.
-        omitted: Cost of 0, 1, 2 … omitted words.
+    `row` has, for each end of a run of the document, the smallest cost for the words of the quotation so far; int64
+    array of shape (words + 1,). `differs` marks the words of the document that differ from the next word of the
+    quotation. `edit_cost` is the cost of an added or replaced word, and `omitted` has the costs of 0, 1, 2 … omitted
+    words.
     """
     following = row + edit_cost
     np.minimum(following[1:], row[:-1] + differs * edit_cost, out=following[1:])
