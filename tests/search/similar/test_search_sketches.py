@@ -124,7 +124,7 @@ def test_candidates_that_lost_their_sketch_are_passed_over(
     whole = made.batch(BoundPlan(root), 0, set())
     assert whole is not None
     assert len(whole.hits) > 1
-    lost, known = whole.hits[0].hit.id, whole.hits[1].hit.id
+    lost, known = (similar.hit.id for similar in whole.hits[:2])
     candidates = engine.candidates(BoundPlan(root), start=0, rows=99)
     assert isinstance(candidates, CandidatePage)
     without = replace(

@@ -8,7 +8,7 @@ from fractions import Fraction
 from heapq import nsmallest
 from itertools import chain, groupby, repeat
 from operator import attrgetter
-from typing import ClassVar, NamedTuple, TypeAlias, overload
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from whorl.engine.protocol import CandidatePage, Candidates
 from whorl.fingerprint.compare_texts import ResidualOverlap
@@ -70,11 +70,8 @@ class HitGroup(NamedTuple):
     def estimate(self) -> Estimate:
         return self.estimates[self.number]
 
-    def make_hit(self, hit: Hit) -> SimilarHit:
-        return SimilarHit(replace(hit, score=-self.rank[2]), self.estimate, self.residual)
 
-
-class RankedHits(Sequence[SimilarHit]):
+class RankedHits:
     """Hits, best first by `order_of(metric)`; ties by Jaccard, score and id.
 
     A page shows only a few of the hits. So ids are read only to order equal hits around a page, and `SimilarHit`
@@ -101,31 +98,16 @@ class RankedHits(Sequence[SimilarHit]):
     def from_hits(cls, hits: Sequence[SimilarHit], metric: Metric) -> RankedHits:
         candidates = CandidatePage(len(hits), tuple((similar.hit, None) for similar in hits))
         return cls(
-            HitGroup(
-                _rank_of(similar, metric),
-                similar.estimate.low.by(metric),
-                candidates,
-                (position,),
-                (similar.estimate,),
-                0,
-                similar.residual,
-            )
-            for position, similar in enumerate(hits)
+            HitGroup(_rank_of(hit, metric), estimate.low.by(metric), candidates, (at,), (estimate,), 0, hit.residual)
+            for at, (hit, estimate) in enumerate((hit, hit.estimate) for hit in hits)
         )
 
     def __len__(self) -> int:
         return self._count
 
-    @overload
-    def __getitem__(self, index: int) -> SimilarHit: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[SimilarHit, ...]: ...
-    def __getitem__(self, index: int | slice) -> SimilarHit | tuple[SimilarHit, ...]:
-        if isinstance(index, slice):
-            start, stop, _ = index.indices(self._count)
-            return tuple(self._slice(start, stop))
-        at = range(self._count)[index]
-        return self[at : at + 1][0]
+    def __getitem__(self, index: slice) -> tuple[SimilarHit, ...]:
+        start, stop, _ = index.indices(self._count)
+        return tuple(self._slice(start, stop))
 
     def __iter__(self) -> Iterator[SimilarHit]:
         return self._slice(0, self._count)
@@ -148,7 +130,7 @@ class RankedHits(Sequence[SimilarHit]):
         }
         for group, position in chosen:
             if hit := hits[id(group.candidates)].get(position):
-                yield group.make_hit(hit)
+                yield SimilarHit(replace(hit, score=-group.rank[2]), group.estimate, group.residual)
 
     def split(self, threshold: Fraction) -> tuple[RankedHits, RankedHits]:
         """Split the hits: decided hits (exact, or their whole interval reaches the threshold) and undecided hits."""

@@ -11,7 +11,7 @@ overlap first. So all numbers of hits are exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Set
 from fractions import Fraction
 from functools import lru_cache
 from itertools import compress, pairwise
@@ -455,11 +455,10 @@ def find_similar(
     verified = verify(search, only.root)
     warnings = [*only.warnings, *search.criteria.notes, *verified.warnings]
     total = verified.projected
-    hits: Sequence[SimilarHit] = verified.hits
+    hits: RankedHits | tuple[SimilarHit, ...] = verified.hits
     if exact:
-        hits, more = TextVerifier(search.engine, search.source, search.criteria).compare_best(
-            verified.hits, start + rows
-        )
+        verifier = TextVerifier(search.engine, search.source, search.criteria)
+        hits, more = verifier.compare_best(verified.hits, start + rows)
         total -= len(verified.hits) - len(hits)
         warnings += more
     if not verified.is_whole:

@@ -89,7 +89,7 @@ class TextVerifier:
 
     # Exact numbers for the hits of a page.
 
-    def compare_best(self, hits: RankedHits, end: int) -> tuple[Sequence[SimilarHit], list[str]]:
+    def compare_best(self, hits: RankedHits, end: int) -> tuple[RankedHits | tuple[SimilarHit, ...], list[str]]:
         """Compare the texts of the best hits until the first `end` hits have exact numbers; return hits and warnings.
 
         A hit is read if the upper end of its interval may put it among the first `end` hits. The result has only hits
