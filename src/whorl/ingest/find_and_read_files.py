@@ -362,8 +362,7 @@ class StandardInput:
     def as_posix(self) -> str:
         return "-"
 
-    def __str__(self) -> str:
-        return "-"
+    __str__ = as_posix
 
     def open(self, mode: str) -> IO[bytes]:
         self._copy.seek(0)

@@ -39,8 +39,7 @@ class RemoteFile:
         """Return the address without login and signature, as the document's id."""
         return public_address(self.address)
 
-    def __str__(self) -> str:
-        return self.as_posix()
+    __str__ = as_posix
 
     def open(self, mode: str) -> IO[bytes]:
         """Open the file; copy it first if it is not seekable."""

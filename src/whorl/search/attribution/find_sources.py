@@ -172,7 +172,9 @@ def _cover_text(
                 pass
         chooser.read_until_complete()
     chosen = chooser.compare_sources()
-    is_once = (count_covers(concatenate_ranges(chooser.covers(2)), len(of_text.words)) == 1) & is_counted
+    # If a candidate has several documents, its words are in at least two of them.
+    doubled = (candidate.cover for candidate in chooser.candidates for _ in candidate.ids[:2])
+    is_once = (count_covers(concatenate_ranges(doubled), len(of_text.words)) == 1) & is_counted
     also, also_count = chooser.list_others(chosen)
     names = {hit.id: hit.name for hit in hits.found}
     nameless = [name for name in (*(candidate.id for candidate, _ in chosen), *also) if name not in names]
@@ -283,10 +285,6 @@ class _Chooser:
     def count(candidates: Iterable[Candidate]) -> int:
         return sum(len(candidate.ids) for candidate in candidates)
 
-    def covers(self, most: int = 1) -> list[Numbers]:
-        """Return the ranges of words that each document is known to share, for up to `most` documents per candidate."""
-        return [candidate.cover for candidate in self.candidates for _ in candidate.ids[:most]]
-
     def choose_sources(self) -> list[tuple[Candidate, int]]:
         """Return the greedy cover by the documents that were read, with the number of words that each adds."""
         read = [candidate for candidate in self.candidates if candidate.is_read]
@@ -298,10 +296,10 @@ class _Chooser:
 
         At most `MOST_ALSO` ids are returned, the largest overlap first.
         """
-        is_chosen = {candidate.id for candidate, _ in chosen}
+        chosen_ids = {candidate.id for candidate, _ in chosen}
         words = self._count_words([candidate.cover for candidate in self.candidates], self._is_counted).tolist()
         others = [(-own, candidate) for own, candidate in zip(words, self.candidates, strict=True)
-                  if own and candidate.id not in is_chosen]  # fmt: skip
+                  if own and candidate.id not in chosen_ids]  # fmt: skip
         ids = list[str]()
         for _, group in groupby(sorted(others, key=itemgetter(0)), itemgetter(0)):
             if len(ids) < MOST_ALSO:

@@ -188,8 +188,7 @@ class _Documents:
 
     def name(self, document_id: str) -> str:
         if document_id not in self._names:
-            stored = self._engine.documents([document_id]).get(document_id)
-            self._names[document_id] = "" if stored is None else stored.name
+            self._names[document_id] = self._engine.names([document_id]).get(document_id, "")
         return self._names[document_id]
 
 

@@ -13,6 +13,7 @@ The true distribution is slightly narrower, so the true recall is slightly highe
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -76,13 +77,7 @@ def make_minhash_plan(
     *,
     source_size: int | None = None,
 ) -> MinHashPlan:
-    """Return the plan of a search with stock MinHash tokens.
-
-    Args:
-        threshold: Fraction in (0, 1].
-        recall: Wanted probability that a document just at the threshold is found, a fraction in (0, 1].
-        source_size: Distinct shingles of the source, if known.
-    """
+    """Return the plan of a search with stock MinHash tokens; `source_size` counts distinct shingles, if it is known."""
     require_fraction("threshold", threshold)
     require_fraction("recall", recall)
     filled = np.flatnonzero(source.is_filled)
@@ -101,15 +96,14 @@ def make_minhash_plan(
         np.append(np.geomspace(smallest, largest, _GRID).round().astype(np.int64), [smallest, middle, largest])
     )
     grid = grid[(grid >= smallest) & (grid <= largest)]
-    tokens_at_threshold = _TokensAtThreshold(source, buckets, metric, threshold, size, grid)
+    recalls_for = _recall_function(source, buckets, metric, threshold, size, grid)
     wanted = float(first)
     least = 1
     if metric is Metric.JACCARD:
         # The more tokens must match, the lower is the recall. So bisect for the largest number that reaches it.
         counts = range(1, len(buckets) + 1)
-        reached = bisect_left(counts, 1, key=lambda count: int((tokens_at_threshold.recalls_for(count) < wanted).any()))
-        least = max(1, reached)
-    recalls = tokens_at_threshold.recalls_for(least) if len(buckets) else np.zeros(len(grid))
+        least = max(1, bisect_left(counts, 1, key=lambda count: int((recalls_for(count) < wanted).any())))
+    recalls = recalls_for(least) if len(buckets) else np.zeros(len(grid))
     longest = max(ranges_of(recalls >= wanted).tolist(), key=lambda ends: ends[1] - ends[0], default=None)
     at = np.searchsorted(grid, middle)
     return MinHashPlan(
@@ -126,22 +120,24 @@ def make_minhash_plan(
     )
 
 
-class _TokensAtThreshold:
-    """Distribution of the number of looked-up tokens in a document just at the threshold, for each document size."""
+def _recall_function(
+    source: Buckets, buckets: Counts, metric: Metric, threshold: Fraction, size: int, grid: Counts
+) -> Callable[[int], Floats]:
+    """Return a function of the number of tokens that must match.
 
-    def __init__(
-        self, source: Buckets, buckets: Counts, metric: Metric, threshold: Fraction, size: int, grid: Counts
-    ) -> None:
-        needed = [min(size, other, least_overlap(metric, threshold, size, other)) for other in grid.tolist()]
-        overlaps = np.array(needed, dtype=np.int64)
-        lost = np.log1p(-source.places[buckets] / source.places.size)
-        survival = np.exp((grid - overlaps)[:, None] * lost).mean(axis=1) if buckets.size else np.zeros(grid.size)
-        tails = upper_tail(size, overlaps[:, None], buckets.size, np.arange(buckets.size + 2))
-        probabilities = tails[:, :-1] - tails[:, 1:]
-        self._sizes, self._drawn = np.nonzero(probabilities > _NEGLIGIBLE)
-        self._probabilities = probabilities[self._sizes, self._drawn]
-        self._surviving = np.rint(np.minimum(survival, 1.0) * LARGEST).astype(np.int64)[self._sizes]
+    It returns the probability that a document just at the threshold has these tokens, for each document size in `grid`.
+    """
+    needed = [min(size, other, least_overlap(metric, threshold, size, other)) for other in grid.tolist()]
+    overlaps = np.array(needed, dtype=np.int64)
+    lost = np.log1p(-source.places[buckets] / source.places.size)
+    survival = np.exp((grid - overlaps)[:, None] * lost).mean(axis=1) if buckets.size else np.zeros(grid.size)
+    tails = upper_tail(size, overlaps[:, None], buckets.size, np.arange(buckets.size + 2))
+    probabilities = tails[:, :-1] - tails[:, 1:]
+    sizes, drawn = np.nonzero(probabilities > _NEGLIGIBLE)
+    surviving = np.rint(np.minimum(survival, 1.0) * LARGEST).astype(np.int64)[sizes]
+    likely = probabilities[sizes, drawn]
 
-    def recalls_for(self, count: int) -> Floats:
-        tails = upper_tail(LARGEST, self._surviving, self._drawn, count)
-        return np.asarray(np.bincount(self._sizes, self._probabilities * tails), np.float64)
+    def recalls_for(count: int) -> Floats:
+        return np.asarray(np.bincount(sizes, likely * upper_tail(LARGEST, surviving, drawn, count)), np.float64)
+
+    return recalls_for
