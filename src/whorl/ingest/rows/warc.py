@@ -143,14 +143,8 @@ class _HeaderParser(StatusAndHeadersParser):  # type: ignore[misc]
     """warcio's header parser, with a limit on the total length of a header."""
 
     def parse(self, stream: Any, full_statusline: Any = None) -> Any:
-        return super().parse(_HeaderLines(stream), full_statusline)
-
-
-class _HeaderLines:
-    """Reads the lines of a header, up to a total length."""
-
-    def __init__(self, stream: Any) -> None:
         self._stream, self._left = stream, _MOST_HEADER
+        return super().parse(self, full_statusline)
 
     def readline(self) -> bytes:
         line: bytes = self._stream.readline()

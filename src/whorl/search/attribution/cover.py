@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import mask_ranges, ranges_of, spread
+from whorl.arrays_and_batches import spread
 from whorl.fingerprint.compiled.kernel import loops_at_hand
 from whorl.request_context import require_time
 
@@ -64,11 +64,6 @@ def places_of(ranges: Numbers) -> Numbers:
 def owners_of(ranges: Sequence[Numbers]) -> Numbers:
     """Return for each range, in the order of the concatenated lists, the index of the list that it comes from."""
     return np.repeat(np.arange(len(ranges)), np.fromiter(map(len, ranges), np.int64, len(ranges)))
-
-
-def common_ranges(one: Numbers, other: Numbers, words: int) -> Numbers:
-    """Return the intersection of two lists of ranges; the ranges of each list must not overlap."""
-    return ranges_of(mask_ranges(one, words) & mask_ranges(other, words))
 
 
 def cumulate_counted(is_counted: npt.NDArray[np.bool_]) -> Numbers:

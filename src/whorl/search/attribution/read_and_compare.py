@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from whorl.arrays_and_batches import batches, chunks, ranges_of, run_starts, sort_distinct, spread
+from whorl.arrays_and_batches import batches, chunks, mask_ranges, ranges_of, run_starts, sort_distinct, spread
 from whorl.engine.protocol import Engine
 from whorl.fingerprint.compare_texts import Comparison, Passage, Passages, TextWords, words_of
 from whorl.fingerprint.fingerprint_texts import hashes_of_words
@@ -25,7 +25,6 @@ from whorl.request_context import report_progress, require_time
 from whorl.search.attribution.cover import (
     NO_RANGES,
     Numbers,
-    common_ranges,
     count_words_in,
     cumulate_counted,
     merge_ranges,
@@ -234,9 +233,9 @@ class CandidateReader:
         require_time()
         left = self._most - self.read - self.without_text if self._characters < MOST_CHARACTERS else 0
         new = [candidate for candidate in candidates if not candidate.is_read]
-        for candidate in new[max(left, 0) :]:
+        for candidate in new[left:]:
             candidate.cover = NO_RANGES
-        wanted = [candidate for candidate in candidates if candidate.is_read] + new[: max(left, 0)]
+        wanted = [candidate for candidate in candidates if candidate.is_read] + new[:left]
         texts = dict(self._engine.texts([candidate.id for candidate in wanted])) if wanted else {}
         for candidate in wanted:
             if candidate.id not in texts:
@@ -288,7 +287,7 @@ class CandidateReader:
         candidate.passages = Passages(numbers[is_long])
         candidate.cover = merge_ranges(*ranges[is_long].T)
         if is_counted is not self._is_counted:
-            candidate.cover = common_ranges(candidate.cover, ranges_of(is_counted), is_counted.size)
+            candidate.cover = ranges_of(mask_ranges(candidate.cover, is_counted.size) & is_counted)
 
 
 def _is_missing(shingles: npt.NDArray[np.uint64], owners: Numbers, sketches: Sequence[Sketch]) -> npt.NDArray[np.bool_]:
