@@ -61,8 +61,6 @@ class Problems(Collection[Problem]):
     kept problems.
     """
 
-    __slots__ = ("_count", "_kept", "_rows_kept", "lost", "whole_files")
-
     def __init__(self, problems: Iterable[Problem] = ()) -> None:
         self._kept: list[Problem] = []
         self._count = self._rows_kept = 0

@@ -122,8 +122,11 @@ def _leaf(node: ast.Leaf) -> str:
             opening = "[" if low is None or low.is_inclusive else "<"
             closing = "]" if high is None or high.is_inclusive else ">"
             return f"{_prefix(field)}{opening}{_write_bound(low)} TO {_write_bound(high)}{closing}"
-        case ast.Proximity():
-            return _proximity(node)
+        case ast.Proximity(words=words, slop=slop, field=field):
+            if len(words) < 2:
+                raise ParameterError(f"a proximity search has two words or more, got {len(words)}")
+            star = "*" if slop == DEFAULT_SLOP else f"*({write_slop(slop)})"
+            return _prefix(field) + f" {star} ".join(map(write_word, words))
         case ast.Fingerprint():
             return write_fingerprint(node)
         case ast.Everything():
@@ -156,13 +159,6 @@ def _wildcard(node: ast.Wildcard) -> str:
 
 def _quote_piece(piece: str | WildcardCharacter) -> str:
     return piece.value if isinstance(piece, WildcardCharacter) else write_quoted(piece)[1:-1]
-
-
-def _proximity(node: ast.Proximity) -> str:
-    if len(node.words) < 2:
-        raise ParameterError(f"a proximity search has two words or more, got {len(node.words)}")
-    star = "*" if node.slop == DEFAULT_SLOP else f"*({write_slop(node.slop)})"
-    return _prefix(node.field) + f" {star} ".join(write_word(word) for word in node.words)
 
 
 def _prefix(field: str | None) -> str:

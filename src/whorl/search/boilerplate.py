@@ -101,12 +101,9 @@ class Comparer:
     """Compares a text (A) with other texts (B). If a detector is given, it also compares them without common text."""
 
     def __init__(self, text: TextWords, scheme: Scheme, detector: BoilerplateDetector | None) -> None:
-        self._index, self._scheme, self._detector = ShingleIndex(text, scheme), scheme, detector
+        self._index, self._detector = ShingleIndex(text, scheme), detector
         self.is_common = np.zeros(len(text.words), np.bool_) if detector is None else detector.words(text)
-
-    @property
-    def edge(self) -> int:
-        return self._detector.edge if self._detector else 0
+        self.edge = detector.edge if detector else 0
 
     def rejoin_halves(self, words: TextWords) -> TextWords:
         """Join the halves of a word broken at a line end, if A contains the whole word but not the halves.
@@ -122,7 +119,7 @@ class Comparer:
     def compare(self, words: TextWords, min_words: int = 0) -> Comparison:
         """Compare with the words of another text, as B; `compare_words` explains `min_words`."""
         words, detector = self.rejoin_halves(words), self._detector
-        common = None if detector is None else CommonWords(self.is_common, detector.words(words), detector.edge)
+        common = None if detector is None else CommonWords(self.is_common, detector.words(words), self.edge)
         return self._index.compare(words, common, min_words)
 
 

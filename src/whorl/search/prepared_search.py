@@ -186,9 +186,6 @@ class QueryReader:
                 names = " and ".join(kind.value for kind in others)
                 yield f"sort: {key.field!r:.80} also has {names}; documents that have only that come last"
 
-    def content_places(self) -> Collection[str]:
-        return set((self._engine.fields().resolve_name("TEXT", self.names) or {}).values())
-
     def require_page(self, start: int, rows: int) -> None:
         if not 0 <= start <= MAX_START:
             raise ParameterError(f"start must be 0 to {MAX_START:,}, got {start}")
@@ -334,7 +331,8 @@ class PreparedQuery:
         from whorl.search.highlight_and_spelling import snippet, word_clauses
         from whorl.search.similar.verify import MOST_PAGE_CHARACTERS
 
-        clauses = word_clauses(self._plan, self.reader.content_places())
+        contents = self.engine.fields().resolve_name("TEXT", self.reader.names) or {}
+        clauses = word_clauses(self._plan, set(contents.values()))
         characters, profile = 0, self.engine.scheme.profile
         for batch in batches(dict.fromkeys(ids) if clauses else (), _TEXTS_AT_ONCE):
             if characters >= MOST_PAGE_CHARACTERS:

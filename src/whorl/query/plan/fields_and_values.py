@@ -156,7 +156,7 @@ class Fields:
 
 
 def split_name(name: str) -> str:
-    """Replace `_` and `.`, which separate the words of file names, with blanks.
+    """Replace `_` and `.`, which separate the words of file names, by blanks.
 
     >>> split_name("lease_2024.txt")
     'lease 2024 txt'

@@ -644,8 +644,7 @@ def edits_of(similarity: Decimal, length: int) -> int:
     if similarity == 0:
         return 0
     as_float = float(struct.unpack("f", struct.pack("f", float(similarity)))[0])
-    edits = int((1.0 - as_float) * length)
-    return min(edits, MOST_EDITS)
+    return min(int((1.0 - as_float) * length), MOST_EDITS)
 
 
 def edit_distance(one: str, other: str) -> int:

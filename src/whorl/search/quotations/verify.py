@@ -627,8 +627,7 @@ def _characters_of(text: CanonicalText, words: tuple[int, int]) -> tuple[int, in
 
 def _phrase(text: CanonicalText, start: int, end: int) -> str:
     """Return the original text of a range of words, on one line."""
-    raw = text.text[slice(*text.place(start, end))]
-    return " ".join(raw.split())
+    return " ".join(text.text[slice(*text.place(start, end))].split())
 
 
 def _spellings(phrase: str) -> Iterator[str]:

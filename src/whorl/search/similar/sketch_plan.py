@@ -237,8 +237,7 @@ def make_plan(
         return plan
     # Branches depend only on the size of the source, so cache them by size.
     any_source = Sketch(source.scheme, source.size, _NO_HASHES)
-    branches = _branches(SketchPlan(metric, threshold, recall, first, second, any_source, ()), size_ranges, costs)
-    return SketchPlan(metric, threshold, recall, first, second, source, branches)
+    return replace(plan, branches=_branches(replace(plan, source=any_source), size_ranges, costs))
 
 
 def with_phrases(plan: SketchPlan) -> SketchPlan:
@@ -278,24 +277,24 @@ class _SizeRange(NamedTuple):
     token_count: int
 
 
-def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> Iterator[_SizeRange]:
-    """Yield ranges of the sizes of possible hits. A range ends where larger documents have fewer tokens to look up."""
+def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> list[_SizeRange]:
+    """Return ranges of the sizes of possible hits. A range ends where larger documents have fewer tokens to look up."""
     if plan.metric is Metric.CONTAINMENT:
         # Containment is the share of the smaller text. So search for documents that are smaller than the source by
         # B_IN_A, and for all other documents by A_IN_B.
         below = plan.source_size - 1 if largest_size is None else min(plan.source_size - 1, largest_size)
-        yield from _size_ranges(replace(plan, metric=Metric.B_IN_A), budget, below)
+        ranges = _size_ranges(replace(plan, metric=Metric.B_IN_A), budget, below)
         for size_range in _size_ranges(replace(plan, metric=Metric.A_IN_B), budget, largest_size):
             if size_range.largest is None or size_range.largest >= plan.source_size:
-                yield size_range._replace(smallest=max(size_range.smallest, plan.source_size))
-        return
+                ranges.append(size_range._replace(smallest=max(size_range.smallest, plan.source_size)))
+        return ranges
     source, scheme = plan.source, plan.source.scheme
     smallest, largest = sizes_for(plan.metric, plan.threshold, plan.source_size)
     if largest_size is not None:
         largest = largest_size if largest is None else min(largest, largest_size)
     most = _MOST_BUDGETS * budget
     budget = max(budget, draws_to_meet(plan.source_size, plan.overlap_at(smallest), plan.first_recall, most))
-    pending: _SizeRange | None = None
+    ranges = []
     level = scheme.lookup_level(smallest)
     while largest is None or smallest <= largest:
         common = max(level, source.level)
@@ -304,17 +303,14 @@ def _size_ranges(plan: SketchPlan, budget: int, largest_size: int | None) -> Ite
         # If no tokens are looked up, the level does not matter, so one range has all remaining sizes.
         stop = None if not count else scheme.largest_at(level)
         last = stop if largest is None else largest if stop is None else min(stop, largest)
-        if pending and pending.token_count == count:
-            pending = pending._replace(largest=last, level=common)
+        if ranges and ranges[-1].token_count == count:
+            ranges[-1] = ranges[-1]._replace(largest=last, level=common)
         else:
-            if pending:
-                yield pending
-            pending = _SizeRange(smallest, last, common, count)
+            ranges.append(_SizeRange(smallest, last, common, count))
         if last is None:
             break
         smallest, level = last + 1, level + 1
-    if pending:
-        yield pending
+    return ranges
 
 
 @lru_cache(1024)
