@@ -191,7 +191,7 @@ PREFIX = "FINGERPRINT:"
 
 
 class Typed(NamedTuple):
-    """A piece of the query's text, and its start as a position in the query."""
+    """A piece of a query, and its position there."""
 
     text: str
     start: int

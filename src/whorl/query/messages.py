@@ -143,9 +143,8 @@ def unfinished_query_error(query: str, before: Sequence[Token]) -> Mistake:
         return form_error(previous, span)
     if previous.type in OPERATORS:
         return _missing_operand_error(previous, span)
-    return Mistake(
-        "this parenthesis is never closed", span_of(_find_open_parentheses(before)[-1]), "Close it, or remove it."
-    )
+    opening = _find_open_parentheses(before)[-1]
+    return Mistake("this parenthesis is never closed", span_of(opening), "Close it, or remove it.")
 
 
 def misplaced_token_error(query: str, got: Token, before: Sequence[Token]) -> Mistake:

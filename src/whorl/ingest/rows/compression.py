@@ -1,4 +1,4 @@
-"""Reads and writes files packed by gzip, bzip2, xz or Zstandard, and limits the unpacked size."""
+"""Reads and writes compressed files (gzip, bzip2, xz, Zstandard), and limits the time and memory for unpacking them."""
 
 from __future__ import annotations
 

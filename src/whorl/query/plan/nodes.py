@@ -96,7 +96,7 @@ class WildcardValue:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Documents with a whole value in a range (None: no bound). Texts are ordered by code point."""
+    """Documents with a whole value in a range. An open range has no bound (None). Texts are ordered by code point."""
 
     field: str
     kind: Kind

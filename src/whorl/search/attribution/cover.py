@@ -1,4 +1,4 @@
-"""Covers a text with as few documents as possible (greedy set cover).
+"""Chooses few documents that together cover a text (greedy set cover).
 
 The greedy cover is at most 1 + ln(n) times as large as the smallest cover of the same n words (the classical bound of
 greedy set cover: Johnson 1974, Lovász 1975, Chvátal 1979); finding the smallest is NP-hard.
@@ -62,7 +62,7 @@ def places_of(ranges: Numbers) -> Numbers:
 
 
 def owners_of(ranges: Sequence[Numbers]) -> Numbers:
-    """Return for each range, in the order of the concatenated lists, the index of the list that it comes from."""
+    """Return the owner of each range in the concatenated lists: the index of the list that has the range."""
     return np.repeat(np.arange(len(ranges)), np.fromiter(map(len, ranges), np.int64, len(ranges)))
 
 

@@ -77,7 +77,7 @@ def make_minhash_plan(
     *,
     source_size: int | None = None,
 ) -> MinHashPlan:
-    """Return the plan of a search with stock MinHash tokens; `source_size` counts distinct shingles, if it is known."""
+    """Return the plan of a search with stock MinHash tokens; `source_size` is the number of shingles, if known."""
     require_fraction("threshold", threshold)
     require_fraction("recall", recall)
     filled = np.flatnonzero(source.is_filled)
@@ -123,9 +123,10 @@ def make_minhash_plan(
 def _recall_function(
     source: Buckets, buckets: Counts, metric: Metric, threshold: Fraction, size: int, grid: Counts
 ) -> Callable[[int], Floats]:
-    """Return a function of the number of tokens that must match.
+    """Return a function from the number of tokens that must match to recalls.
 
-    It returns the probability that a document just at the threshold has these tokens, for each document size in `grid`.
+    A recall is the probability that a document just at the threshold has these tokens; there is one for each document
+    size in `grid`.
     """
     needed = [min(size, other, least_overlap(metric, threshold, size, other)) for other in grid.tolist()]
     overlaps = np.array(needed, dtype=np.int64)

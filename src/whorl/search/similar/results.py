@@ -133,7 +133,7 @@ class RankedHits:
                 yield SimilarHit(replace(hit, score=-group.rank[2]), group.estimate, group.residual)
 
     def split(self, threshold: Fraction) -> tuple[RankedHits, RankedHits]:
-        """Split the hits: decided hits (exact, or their whole interval reaches the threshold) and undecided hits."""
+        """Split the hits: decided hits (exact, or their whole interval is above the threshold), and undecided hits."""
         parts: tuple[list[HitGroup], list[HitGroup]] = [], []
         for group in self.groups:
             # The acceptance test is wider than the interval, so the whole interval may be below the threshold.

@@ -1,4 +1,4 @@
-"""Searches for documents that share content with a source, and states the share of them that it finds (recall).
+"""Searches for documents that share content with a source, and states its recall (the share of them that it finds).
 
 The source is a document or a text. The plan lists tokens of the source's sketch to look up, and the minimum number of
 matches. The engine returns candidates, which are verified on their sketches, or on their texts if sketches cannot
