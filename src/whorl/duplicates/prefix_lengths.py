@@ -117,7 +117,7 @@ class Round:
         return PrefixLengths(counts, indexable, min_indexable_shared, least)
 
     def _min_shared(self, sizes: Numbers, counts: Numbers, share: Fraction) -> Numbers:
-        """Return, for each document, the number of its hashes that a partner has at least, with probability `recall`.
+        """Return the minimum number of each document's hashes that a partner has, with probability `recall`.
 
         `counts` has the number of each document's hashes. The partner contains `share` of the document's shingles.
         """

@@ -279,7 +279,7 @@ class Duplicates:
             yield np.minimum(one, other), np.maximum(one, other), rows
 
     def _copy(self, indices: Numbers, which: Numbers) -> Numbers:
-        """Return one exact copy of each document. The copies of a document are numbered from 0; `which` has numbers."""
+        """Return one exact copy of each document; `which` has the number of the copy, from 0 for each document."""
         begins, counts = self._copies_of(indices)
         copies = indices.copy()
         copied = np.flatnonzero(counts > 1)

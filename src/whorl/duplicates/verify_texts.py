@@ -1,4 +1,4 @@
-"""Compares the full texts of a pair if their sketches are too incomplete to decide whether it is a duplicate."""
+"""Compares the full texts of a candidate pair if the sketches are too incomplete to decide about the pair."""
 
 from __future__ import annotations
 

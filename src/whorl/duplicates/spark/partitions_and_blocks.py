@@ -365,15 +365,9 @@ class BlockMembers:
 
     def select(self, indices: Numbers) -> BlockMembers:
         at = indices.tolist()
-        return BlockMembers(
-            self.keys[indices],
-            self.identities[indices],
-            [self.ids[index] for index in at],
-            [self.names[index] for index in at],
-            self.worths[indices],
-            self.runs[indices],
-            self.digests[indices],
-        )
+        ids, names = ([texts[index] for index in at] for texts in (self.ids, self.names))
+        numbers = self.worths[indices], self.runs[indices], self.digests[indices]
+        return BlockMembers(self.keys[indices], self.identities[indices], ids, names, *numbers)
 
 
 def block_rows(block: Block, members: BlockMembers, parts: Partitioning) -> pa.RecordBatch:

@@ -386,7 +386,7 @@ _HEADS = np.dtype(
 _CHECK = struct.Struct("<I")
 _PLANES: Final = tuple((size, np.dtype(f"<u{size}")) for size in (8, 4, 2, 1))
 #: Value of each of the eight bits of a byte, the lowest first.
-_WORTH = np.array([1 << at for at in range(8)], np.uint8)
+_BIT_VALUES = np.array([1 << at for at in range(8)], np.uint8)
 _DEFAULT_SCHEME = SketchScheme()
 
 
@@ -421,11 +421,19 @@ def decode(raw: bytes, scheme: SketchScheme = _DEFAULT_SCHEME) -> Sketch:
         StoreError: The bytes are damaged, or are not a sketch.
         SchemeMismatchError: The sketch has another scheme or version.
     """
-    low_bits, size, count = _head(raw, scheme)
-    try:
-        return Sketch(scheme, size, _hashes(raw, low_bits, count))
-    except ValueError:
-        raise _contradiction(raw) from None
+    if len(raw) < _HEAD.size + _CHECK.size or _CHECK.unpack_from(raw, len(raw) - 4)[0] != crc32(raw[:-4]):
+        raise StoreError(f"a sketch of {len(raw)} bytes is damaged; index its document again")
+    version, bits, level, low_bits, size, count = _HEAD.unpack_from(raw)
+    if (version, bits, level) != (scheme.version, scheme.bits, scheme.level(size)):
+        raise SchemeMismatchError(
+            f"a sketch of version {version}, {bits} bits, level {level} for {size} shingles is not of scheme "
+            f"{scheme.name}; index its document again"
+        )
+    hashes = None if low_bits > max(0, bits - level) else _hashes(raw, low_bits, count)
+    if hashes is None:
+        # The checksum is right, so the bytes have not changed since they were written.
+        raise StoreError(f"a sketch of {len(raw)} bytes contradicts itself; index its document again")
+    return Sketch(scheme, size, hashes)
 
 
 def decode_all(raws: Sequence[bytes], scheme: SketchScheme = _DEFAULT_SCHEME) -> list[Sketch]:
@@ -476,34 +484,17 @@ def decode_texts(texts: Sequence[str | None], scheme: SketchScheme = _DEFAULT_SC
     return [None if text is None else sketches[text] for text in texts]
 
 
-def _head(raw: bytes, scheme: SketchScheme) -> tuple[int, int, int]:
-    """Check the header of an encoded sketch; return three numbers: low bits per hash, distinct shingles, and hashes."""
-    if len(raw) < _HEAD.size + _CHECK.size or _CHECK.unpack_from(raw, len(raw) - 4)[0] != crc32(raw[:-4]):
-        raise StoreError(f"a sketch of {len(raw)} bytes is damaged; index its document again")
-    version, bits, level, low_bits, size, count = _HEAD.unpack_from(raw)
-    if (version, bits, level) != (scheme.version, scheme.bits, scheme.level(size)):
-        raise SchemeMismatchError(
-            f"a sketch of version {version}, {bits} bits, level {level} for {size} shingles is not of scheme "
-            f"{scheme.name}; index its document again"
-        )
-    if low_bits > max(0, bits - level):
-        raise _contradiction(raw)
-    return low_bits, size, count
-
-
-def _contradiction(raw: bytes) -> StoreError:
-    # The checksum is right, so the bytes have not changed since they were written.
-    return StoreError(f"a sketch of {len(raw)} bytes contradicts itself; index its document again")
-
-
-def _hashes(raw: bytes, low_bits: int, count: int) -> npt.NDArray[np.uint64]:
-    """Decode the hashes of one sketch; raise ValueError if the lengths do not match."""
+def _hashes(raw: bytes, low_bits: int, count: int) -> npt.NDArray[np.uint64] | None:
+    """Decode the hashes of one sketch; return None if the lengths of its parts contradict its header."""
     low_length = low_bits // 8 * count + -(-(low_bits % 8) * count // 8)
-    ends = np.frombuffer(raw, np.uint8, len(raw) - 4 - _HEAD.size - low_length, _HEAD.size + low_length)
+    high_length = len(raw) - _HEAD.size - low_length - _CHECK.size
+    if high_length < 0:
+        return None
+    ends = np.frombuffer(raw, np.uint8, high_length, _HEAD.size + low_length)
     # View the bits as booleans, because numpy finds non-zero elements much faster in arrays of booleans.
     ones = np.unpackbits(ends, bitorder="little").view(np.bool_).nonzero()[0]
     if ones.size != count:
-        raise ValueError("a sketch has another number of hashes than it says")
+        return None
     hashes = ones.astype(np.uint64)
     hashes -= np.arange(count, dtype=np.uint64)
     hashes = _shift(hashes, -low_bits)
@@ -528,7 +519,7 @@ def _pack_bits(numbers: npt.NDArray[np.uint64], width: int) -> bytes:
 def _unpack_bits(raw: bytes, at: int, width: int, count: int) -> npt.NDArray[np.uint8]:
     packed = np.frombuffer(raw, np.uint8, -(-width * count // 8), at)
     bits = np.unpackbits(packed, count=width * count, bitorder="little").reshape(count, width)
-    return bits @ _WORTH[:width]
+    return bits @ _BIT_VALUES[:width]
 
 
 def _shift(hashes: npt.NDArray[np.uint64], right: int) -> npt.NDArray[np.uint64]:

@@ -267,7 +267,7 @@ class _Chunks(dict[str, tuple[str, ...]]):
         return chain.from_iterable(map(self.__getitem__, chunks))
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
-        words = tuple(map(self.fold, self.raw_words(chunk)))
+        words = tuple([self.fold(chunk[start:end]) for start, end in self.ranges(chunk)])
         if len(chunk) <= LONGEST_CACHED:
             if len(self) >= _MOST_CACHED:
                 self.clear()
@@ -284,11 +284,8 @@ class _Chunks(dict[str, tuple[str, ...]]):
         placed.counts.extend([len(words) for words, _ in chunks])
         placed.starts.extend(list(accumulate(map(len, parts), initial=offset))[1:-1:2])
 
-    def raw_words(self, chunk: str) -> list[str]:
-        """Return the words of a chunk before folding: segments that the break rules mark as words, and emoji."""
-        return [chunk[start:end] for start, end in self.ranges(chunk)]
-
     def ranges(self, chunk: str) -> list[tuple[int, int]]:
+        """Return the ranges of the words of a chunk: segments that the break rules mark as words, and emoji."""
         emoji = self.emoji
         return [
             (start, end)
