@@ -166,17 +166,13 @@ def parse(
     """
     options = ParseOptions(default_operator, field_operator, strict, limits=limits)
     if templates:
-        trees = _parse_templates(templates, options)
+        inside = replace(options, is_template=True)
+        trees = {name.lower(): _parse(text, inside) for name, text in templates.items()}
+        if len(trees) < len(templates):
+            raise ParameterError(f"two templates have the same name, case aside: {', '.join(sorted(templates))}")
+        trees = expand_templates(trees, limits.clauses)
         options = replace(options, templates=trees, default_template=trees.get(default_field.lower()))
     return _parse(query, options)
-
-
-def _parse_templates(templates: Mapping[str, str], options: ParseOptions) -> dict[str, ast.Node]:
-    inside = replace(options, is_template=True)
-    trees = {name.lower(): _parse(text, inside) for name, text in templates.items()}
-    if len(trees) < len(templates):
-        raise ParameterError(f"two templates have the same name, case aside: {', '.join(sorted(templates))}")
-    return expand_templates(trees, options.limits.clauses)
 
 
 def _parse(query: str, options: ParseOptions) -> ast.Node:

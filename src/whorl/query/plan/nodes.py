@@ -306,11 +306,9 @@ def references(plan: Leaf | Bool[Leaf]) -> dict[str, bool]:
 
     An id maps to True if one of its clauses has a probability: then the order of the document's tokens matters.
     """
-    wanted: dict[str, bool] = {}
-    for leaf in leaves(plan):
-        if isinstance(leaf, FingerprintClause):
-            wanted[leaf.reference] = wanted.get(leaf.reference, False) or leaf.probability is not None
-    return wanted
+    clauses = [leaf for leaf in leaves(plan) if isinstance(leaf, FingerprintClause)]
+    in_order = {clause.reference for clause in clauses if clause.probability is not None}
+    return {clause.reference: clause.reference in in_order for clause in clauses}
 
 
 #: Names of clauses in the log; all others are "clauses".

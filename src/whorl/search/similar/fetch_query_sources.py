@@ -104,9 +104,8 @@ class Sources:
         return self.engine.recall_sketch(reference) if self.recalls and reference not in self.texts else None
 
     def unknown_document_error(self, reference: str) -> UnknownDocumentError:
-        return (
-            self._references.unknown_document_error(reference) if self._references else UnknownDocumentError(reference)
-        )
+        make_error = self._references.unknown_document_error if self._references else UnknownDocumentError
+        return make_error(reference)
 
     def signatures(self, wanted: Mapping[str, bool]) -> Mapping[str, Signature]:
         """Return the signatures of sources by reference; leave out sources without a signature.
