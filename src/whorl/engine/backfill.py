@@ -1,4 +1,4 @@
-"""Adds missing fields to existing documents on Solr and OpenSearch, in batches, and reports progress."""
+"""Adds whorl's fields to existing documents on Solr and OpenSearch, in batches, and reports progress."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from whorl.errors import EngineError, ParameterError
 
-#: Number of documents to fetch and send per request; each has its whole text.
+#: Number of documents to fetch and send per request. It is small, because each document includes its whole text.
 DEFAULT_BATCH = 100
 #: Number of documents between two commits. After an error, the next run continues from the last commit.
 _COMMIT_EVERY = 10_000
@@ -19,10 +19,10 @@ _Batch = TypeVar("_Batch")
 
 @dataclass(frozen=True, slots=True)
 class BackfillReport:
-    """Numbers of documents that a backfill run has processed.
+    """Counts of the documents that a backfill run has processed, by outcome.
 
     Args:
-        total: Documents to process, counted at the beginning.
+        total: Number of documents to process, counted at the beginning.
         sent: Documents that got whorl's fields from their text.
         removed: Documents without a text, whose empty sketch the run has removed.
         kept: Documents that keep their empty sketch, because their text is shorter than a shingle.

@@ -30,7 +30,7 @@ class FieldNames:
 
 
 class TextField(NamedTuple):
-    """A field with readable texts, and the number of documents that have one."""
+    """A field with readable texts, and the number of documents that have a text in it."""
 
     name: str
     documents: int
@@ -41,7 +41,7 @@ class TextField(NamedTuple):
 
 #: Number of texts to read per field, to estimate the amount of text.
 SAMPLED = 10
-#: Maximum number of fields to read texts from: the fields with the most documents.
+#: Maximum number of fields whose texts are read; the fields with the most documents are chosen.
 _FIELDS_SAMPLED = 20
 
 
@@ -60,19 +60,19 @@ def longest_first(fields: Sequence[TextField], sample: Callable[[str], list[str]
 
 
 def listing(texts: Sequence[TextField]) -> str:
-    """Return the first ten fields with their counts as text, for a sentence."""
+    """Return the first ten fields with their document counts, as text for an error message."""
     return format_names([*map(str, texts)], 10)
 
 
 def text_elsewhere(texts: Sequence[TextField], names: FieldNames) -> str | None:
-    """Return the field with the most text other than the name field; None if the configured field has texts."""
+    """Return the field with the most text, except the name field; None if the configured field has texts."""
     if any(field.name == names.content for field in texts):
         return None
     return next((field.name for field in texts if field.name != names.name), None)
 
 
 def likely_name(names: FieldNames, exists: Callable[[str], object]) -> str | None:
-    """Guess the display-name field: an existing field with a usual name; None if the configured field exists."""
+    """Return an existing field with a usual display name; None if the configured name field exists."""
     if exists(names.name):
         return None
     return next((field for field in _USUAL_NAMES if field != names.content and exists(field)), None)
@@ -92,7 +92,10 @@ def init_command(command: str, texts: Sequence[TextField], names: FieldNames, li
 def require_named_text(
     url: str, command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None
 ) -> None:
-    """Raise SchemaError with the right `init` command if only fields other than the configured field have texts."""
+    """Raise SchemaError if only fields other than the configured field have texts.
+
+    The message gives the right `init` command.
+    """
     if text_elsewhere(texts, names) is not None:
         raise SchemaError(
             f"no document of {url} has a text in {names.content!r}; stored texts are in {listing(texts)}. Say which: "

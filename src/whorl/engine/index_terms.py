@@ -1,4 +1,4 @@
-"""Encodes words, values and patterns as terms of an index, the same for all engines.
+"""Encodes words, values and patterns as index terms, in the same way for all engines.
 
 Properties can have any name. So in embedded stores and in OpenSearch, one index field holds the words of all
 properties, and another field holds all whole (not tokenized) values. Each term begins with the name of its property.

@@ -24,7 +24,8 @@ from whorl.query.plan.nodes import BoundNode, BoundPlan, Kind, Value
 
 #: Number of documents per batch of a scan; their sketches take some megabytes.
 SCAN_BATCH_SIZE = 1000
-#: Parts of the index that a search reads: only words and values, also MinHash tokens, or sketches.
+#: Part of the index that a search depends on: "words" (only words and values), "tokens" (also MinHash tokens) or
+#: "sketches".
 LookUp: TypeAlias = Literal["words", "tokens", "sketches"]
 
 
@@ -129,7 +130,10 @@ FacetResult: TypeAlias = int | tuple[ValueCount, ...] | Statistics
 
 
 class Candidates(ABC):
-    """One page of documents that match a plan and may share text with a source. Methods take positions on the page."""
+    """A page of documents that match a plan and may share text with a source.
+
+    Methods identify a document by its position on the page.
+    """
 
     total: int
     warnings: tuple[str, ...]
@@ -447,9 +451,10 @@ class Engine(Protocol):
 
 
 def gap_warnings(engine: Engine, by: LookUp) -> tuple[str, ...]:
-    """Return warnings about documents that a search misses, because the index lacks them or their tokens or sketches.
+    """Return warnings about documents that a search misses.
 
-    Call this before the search, because the call makes the engine try to update its index.
+    The index lacks these documents, their tokens or their sketches. Call this function before the search, because the
+    call makes the engine try to update its index.
     """
     lag = engine.index_lag()
     return (*([f"{lag_message(lag)}; this answer leaves them out"] if lag else []), *engine.gaps(by))
@@ -479,7 +484,7 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def reference_meanings(reference: str) -> tuple[tuple[Role, str], ...]:
-    """Return the possible meanings of a reference. The first meaning that matches a document counts.
+    """Return the possible meanings of a reference; the first meaning that matches a document is used.
 
     As in Alfresco, a number is first read as a DBID and then as an id, because users paste both. Source:
     Solr4QueryParser.createFingerPrintQuery.

@@ -63,7 +63,7 @@ from whorl.request_context import require_time, seconds_left, trace
 
 #: Number of bytes of a request body to send at once. The timeout applies to each block.
 _BLOCK_BYTES = 1 << 16
-#: If a request times out this close to its deadline, the deadline counts as passed.
+#: If a request times out at most this time before its deadline, treat the deadline as passed.
 _SOON_SECONDS = 0.05
 # urllib3 does not know the request's deadline, so `with_retries` retries instead.
 _ONE_ATTEMPT = urllib3.Retry(total=False)
@@ -112,7 +112,8 @@ class _PlainConnection(HTTPConnection):
         self._connect_seconds = connect_seconds
 
     def connect(self) -> None:
-        # urllib3 also uses the connect timeout for sending, but a server may take longer to read a large body.
+        # Use the shorter timeout for connecting only. urllib3 would also use it for sending, but a server may take
+        # longer to read a large body.
         timeout = self.timeout
         self.timeout = min(float(timeout or 0.0), self._connect_seconds)
         try:
@@ -126,7 +127,7 @@ class _PlainConnection(HTTPConnection):
 
     def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]  # as in urllib3's own class
         response = super().getresponse()
-        # After an interim response (1xx), the final response would be read as the answer to the next request.
+        # Refuse an interim response (1xx), because the final response would be read as the answer to the next request.
         if response.status < 200:
             raise ProtocolError(f"interim response {response.status}")
         # Proxies disagree about which header counts (request smuggling; RFC 9112, 6.3).
@@ -422,8 +423,8 @@ def look_up_holders(
 ) -> PassageHolders:
     """Look up passage hashes for `Engine.passage_holders`, with requests of limited size.
 
-    `ask` takes passage hashes, ids of documents (None for all), and a maximum number of documents. It returns the
-    documents with any of the hashes, each with the positions of its hashes in the first argument.
+    `ask` takes passage hashes, ids of documents (None for all), and a maximum number of documents. It returns the ids
+    of documents with any of the hashes, each with the positions of its hashes in the first argument.
     """
     positions = {number: position for position, number in enumerate(counts)}
     rare = [(number, count) for number, count in counts.items() if 0 < count <= most]
@@ -444,7 +445,7 @@ def look_up_holders(
     return PassageHolders(tuple(holders), owners.astype(np.int64), np.array([*chain(*holders.values())], np.int64))
 
 
-#: Cache time in seconds for values that documents of other clients change.
+#: Cache time in seconds for values that change when other clients index documents.
 _CACHE_SECONDS = 30.0
 #: Maximum age of the result of `fields(latest=True)`, in seconds. Every query with a misspelt field name calls this
 #: method.

@@ -58,7 +58,7 @@ def decode_sketches(
     sketches = decode_texts([sketch if own else None for sketch, own in zip(stored, is_ours, strict=True)], schemes[1])
     short = [position for position, own in enumerate(is_ours) if own and stored[position] is None]
     texts = dict(zip(short, read_texts(short), strict=True)) if short else {}
-    # Copies of a text have equal sketches.
+    # Copies of a text have equal sketches, so compute each sketch only once.
     distinct = [text for text in dict.fromkeys(texts.values()) if text is not None]
     made = dict(zip(distinct, text_sketches(distinct, *schemes), strict=True)) if distinct else {}
     for position, text in texts.items():

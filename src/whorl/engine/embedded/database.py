@@ -1,8 +1,8 @@
 """Reads and writes the SQLite database of an embedded store: the documents, and a journal of changes.
 
 The database is the source of truth. One transaction writes documents and their journal entries. The journal lists the
-changes that the index may lack. Every blob ends with a checksum of its content and its label: the part of the document,
-and the document's number and id. So a flipped bit, or a blob in a wrong row, raises an error.
+changes that the index may lack. Every blob ends with a checksum of its content and its label. The label names the part
+of the document, and the document's number and id. So a flipped bit, or a blob in a wrong row, raises an error.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ _SEAL_BYTES = 4
 _MOST_REMEMBERED = 100_000  # number of documents whose ids and names are kept in memory; about 20 MB
 # Size of a page in bytes. Larger pages waste more space after long rows; smaller pages waste more space on short rows.
 _PAGE_BYTES = 2048
-# The inner pages of a million documents take 10 MB. SQLite's default cache of 2 MB would read them again and again.
+# Size of SQLite's cache in KB. The inner pages of a million documents take 10 MB, so with the default cache of 2 MB,
+# SQLite would read them again and again.
 _CACHE_KB = 16_384
 #: Largest file, in bytes, that is checked when it is opened; a gigabyte takes less than a second.
 _MOST_CHECKED = 256 << 20
@@ -162,11 +163,11 @@ class Records:
         self._scheme, self._sketch_scheme = scheme, sketch_scheme
         self._state_at_open = file_state(path) if is_read_only else None
         self._texts = TextCodec(self._dictionary)
-        # The last sketch that was read alone, with its key: the encoded sketch, or the text of a short document.
+        # Result of the last read of a single sketch, with its key: the encoded sketch, or the text of a short document.
         self._last_sketch: tuple[str | bytes, Sketch] | None = None
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
         self._remembered = _Remembered(-1, {}, {})
-        # Change of each field's number of documents in the current transaction.
+        # Change in the number of documents of each field, in the current transaction.
         self._field_changes: Counter[str] = Counter()
         connected = connect_read_only if is_read_only else connect
         with sqlite_errors(path):
@@ -450,7 +451,7 @@ class Records:
 
     def _decode_head(self, number: int, document_id: str, head: object) -> Head:
         raw = self._decompress(_label("head", number, document_id), head)
-        # The JSON contains no line break.
+        # The JSON contains no line break, so the text of a short document begins after the first line break.
         data, is_short, text = raw.partition("\n")
         name, properties, *digest = orjson.loads(data) if data else ("", {})
         return Head(number, document_id, name, properties, "".join(digest), text if is_short else None)

@@ -151,7 +151,8 @@ class EmbeddedEngine(Engine):
             self._lock = WriteLock(folder / LOCK)
             opened.callback(self._lock.close)
             if not has_store:
-                # SQLite does not wait for other processes while it turns the log of a new database on.
+                # While SQLite turns on the log of a new database, it does not wait for other processes, so take the
+                # write lock.
                 self._acquire_lock()
             self._records = Records(
                 self.path / RECORDS,
@@ -229,7 +230,7 @@ class EmbeddedEngine(Engine):
         if self._is_read_only:
             raise StoreError(self._not_writable())
         self._acquire_lock()
-        # The name of the index depends on its tokens, so the index is rebuilt.
+        # The identifier of the index contains the scheme and the bits of its tokens, so the index is rebuilt.
         with self._records.writing():
             self._records.set_option(option, value)
 
@@ -288,7 +289,8 @@ class EmbeddedEngine(Engine):
         # first.
         self._writers.wait_for_current()
         with self._writing:
-            # If another writer has begun since, it will make the documents searchable and release the lock.
+            # If another writer has begun after `wait_for_current`, it will make the documents searchable and release
+            # the lock.
             is_idle = self._writer is not None and self._finished_at == self._records.last_change()
             if self._finished_at < wanted or is_idle:
                 self._make_searchable()
@@ -335,7 +337,7 @@ class EmbeddedEngine(Engine):
             except IndexBrokenError as error:
                 self._rebuild(error)
             except DocumentError:
-                # This call has written nothing, so keep a writer that has uncommitted changes of earlier calls.
+                # This call has written nothing. If the writer has uncommitted changes of earlier calls, keep it.
                 if not writer.pending:
                     self._release()
                 raise
@@ -687,7 +689,7 @@ class EmbeddedEngine(Engine):
     @property
     def labels(self) -> EmbeddedLabels:
         ids = lambda plan: self._with_repair(lambda: self._runner.ids(self._require_tokens(plan)))  # noqa: E731
-        # Writing a label rewrites the whole document.
+        # Writing a label rewrites the whole document, so it needs the stored text.
         require_writable = self._require_writable if self.keeps_texts else self._require_texts
         return EmbeddedLabels(self._records, ids, partial(self.index, is_again=True), require_writable)
 
@@ -799,7 +801,7 @@ class WriterRegister:
 
 
 class IndexLag:
-    """Counts the changes that the index lacks after a crash or on a full disk, and tries to apply them.
+    """Counts changes that the index lacks after a crash or on a full disk, and tries to apply them.
 
     `catch_up` applies the journal to the index unless a writer is active. It raises StoreError if this fails.
     """
@@ -826,7 +828,7 @@ class IndexLag:
             return 0
         reached = self._index.read_applied_numbers()
         changed = self._records.find_changed_since(reached[0]) if reached else None
-        # If journal entries are missing, the whole index must be rebuilt.
+        # If journal entries are missing, the whole index must be rebuilt, so count all documents.
         return self._records.count() if changed is None else len(changed)
 
     def _is_current(self) -> bool:

@@ -1,4 +1,4 @@
-"""Checks and locks an embedded store's folder, opens its SQLite database, and explains errors of the disk."""
+"""Checks and locks an embedded store's folder, opens its SQLite database, and explains disk errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEAP_BYTES = 100_000_000
 
 
 class IndexBrokenError(Exception):
-    """The index cannot be read or written. If the disk is full (`is_full`), a rebuild would also fail."""
+    """The index cannot be read or written. A rebuild repairs it, except on a full disk (`is_full`)."""
 
     def __init__(self, message: str, *, is_full: bool = False) -> None:
         super().__init__(message)
@@ -229,7 +229,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         raise StoreError(_error_message(path, error)) from error
     except UnicodeDecodeError as error:
-        # sqlite3 raises this if SQLite's message quotes a damaged name with bytes that are not UTF-8.
+        # sqlite3 raises UnicodeDecodeError if SQLite's message quotes a damaged name with bytes that are not UTF-8.
         raise StoreError(damaged_message(path, str(error))) from error
 
 

@@ -106,7 +106,10 @@ class PlanRunner:
         page: tuple[int, int],
         changed: Mapping[int, str],
     ) -> StoredCandidates:
-        """Return a page of candidates for comparison by the token index, without documents deleted since `snapshot`."""
+        """Return a page of candidates without documents deleted since `snapshot`.
+
+        The token index can compare these candidates with the source.
+        """
         scored, total, (start, rows) = matches, matches.numbers.size, page
         if start or rows < total:
             numbers = [hit.number for hit in best_page(matches, start, rows, self._records.ids)]
@@ -140,7 +143,7 @@ class PlanRunner:
     def holders(
         self, counts: Mapping[int, int], most: int, among: Collection[str], left_out: BoundPlan | None
     ) -> PassageHolders:
-        """Return the documents with passage hashes; see `Engine.passage_holders`."""
+        """Return the documents that contain the given passage hashes; see `Engine.passage_holders`."""
         wanted = np.array(list(counts), np.int64)
         numbers, documents = token_holders(self._index.tokens(), PASSAGES, wanted)
         is_rare = np.array(list(counts.values()), np.int64) <= most
@@ -161,7 +164,7 @@ class PlanRunner:
 
     def phrase_holders(self, phrases: Collection[tuple[str, ...]]) -> set[str]:
         queries = [phrase_query("content", phrase) for phrase in phrases]
-        # Most phrases occur in no document, so look for each phrase alone first. This takes less time than a query for
+        # Most phrases occur in no document, so look up each phrase alone first. This takes less time than a query for
         # many phrases.
         known = compress(queries, self._index.text_index.are_known(queries))
         holders = (self._index.text_index.ids(any_of(batch)) for batch in batches(known, _PHRASES_AT_ONCE))
@@ -284,7 +287,7 @@ class PlanRunner:
         return None
 
     def require_deleted(self, missing: Sequence[str] | Sequence[int]) -> None:
-        """Raise StoreError if the database lacks documents of the index that the journal does not list as deleted."""
+        """Raise StoreError if the index has a missing document, unless the journal lists its change."""
         reached = self._index.read_applied_numbers() if missing else None
         changed = None if reached is None else self._records.find_changed_since(reached[0])
         if changed is None:

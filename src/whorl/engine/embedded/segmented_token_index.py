@@ -133,7 +133,8 @@ class TokenIndex:
                 try:
                     snapshot = self._open_manifest(raw)
                 except FileNotFoundError as error:
-                    # If a merge has just deleted the segment, the manifest has changed, so read it again.
+                    # If the manifest is unchanged, the segment is missing. Otherwise, a merge has just deleted the
+                    # segment, so read the new manifest.
                     if raw == self._read_manifest():
                         raise IndexBrokenError(str(error)) from error
                 else:
@@ -197,7 +198,7 @@ class TokenIndex:
         """Add, replace or delete (None) documents by number; readers see the changes after `commit`."""
         self._buffered.update(documents)
         self._documents_written += len(documents)
-        # A document that is replaced twice is counted twice, because the sum need not be exact.
+        # The sum need not be exact: a document that is replaced twice is counted twice.
         self._tokens_buffered += sum(own.size for document in documents.values() if document for own in document.kinds)
         if self._tokens_buffered > MOST_BUFFERED:
             self._flush()

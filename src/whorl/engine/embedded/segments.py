@@ -130,8 +130,8 @@ Tokens = npt.NDArray[np.uint64]
 MINHASH, SKETCH, PASSAGES = 0, 1, 2
 _MAGIC = b"whorlrun"
 _HEAD_BYTES = 1024
-#: Minimum average number of postings per bucket. With fewer, the counts of the buckets would take more space; with
-#: more, the postings would.
+#: Minimum average number of postings per bucket. Smaller buckets would need more space for their counts, larger buckets
+#: more space for their postings.
 _LEAST_IN_BUCKET = 4
 #: A skip block has 2**_SKIP_BITS buckets. Offsets up to `_LARGEST_OFFSET` within a skip block fit into one byte.
 _SKIP_BITS, _LARGEST_OFFSET = 4, 255
@@ -315,7 +315,10 @@ class Segment:
         return _join_small(self._look_up_originals(kind, tokens))
 
     def with_copies(self, values: Numbers, ordinals: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
-        """Yield pairs of a value (such as a token index) and a document, then the values with the documents' copies."""
+        """Yield the given pairs, then the same values paired with the copies of the documents.
+
+        A pair has a value, such as the index of a token, and the ordinal of a document.
+        """
         yield values, ordinals
         is_copied = self._is_copied[ordinals]
         if is_copied.any():
@@ -460,7 +463,7 @@ class PostingsReader:
         return positions
 
     def _require_sound(self, first_bucket: Numbers, last_bucket: Numbers, start: Numbers, end: Numbers) -> None:
-        """Verify the blocks with the given ranges of buckets, and with the postings from each start to each end."""
+        """Verify the blocks that contain the given ranges of buckets, and the given ranges of postings."""
         width, is_any = self._layout.width, end > start
         if not is_any.all():
             start, end = start[is_any], end[is_any]
@@ -547,7 +550,7 @@ def _write_postings(file: BinaryIO, at: int, layout: _BitLayout, postings: Itera
     file.seek(at)
     skip_blocks = in_buckets.reshape(-1, _SKIP_BUCKETS)
     starts = np.cumsum(skip_blocks.sum(axis=1, dtype=np.int64))
-    # The end of the last bucket is the start of one more skip block.
+    # Begin with 0, so that the last element is the end of the last skip block.
     starts = np.concatenate([[0], starts])
     # A large merge has millions of buckets, so compute in place, with 32 bits.
     before = np.cumsum(skip_blocks, axis=1, dtype=np.uint32)
@@ -599,7 +602,7 @@ def sort_postings(tokens: Tokens, ordinals: Numbers) -> Postings:
 
 
 class _TokensOfDocuments(NamedTuple):
-    """One kind of tokens of several documents, concatenated; ascending and distinct within a document."""
+    """Tokens of one kind in several documents, concatenated; ascending and distinct within a document."""
 
     tokens: Tokens
     counts: Numbers
@@ -630,7 +633,7 @@ def _without_shared(
     shared_bits = np.zeros(counts.size, np.int64)
     if dropped_bits < 0 or bits + counts.size.bit_length() > 64 or not has_any.any():
         return hashes, shared_bits
-    # The exponent of a float is the bit length.
+    # `frexp` returns the binary exponent of a float, which is the bit length of the hash.
     shared_bits[has_any] = np.frexp(hashes.tokens[np.cumsum(counts)[has_any] - 1])[1]
     owners, upper = minhash.owners(), minhash.tokens >> np.uint64(dropped_bits)
     is_low = upper < _BOUNDS[shared_bits[owners]]
@@ -693,7 +696,8 @@ def merge_segments(
     keys = [segment.token_keys() for segment in segments]
     retained_keys: Tokens = select_retained(keys)
     distinct, first, inverse = np.unique(retained_keys, return_index=True, return_inverse=True)
-    # The first document with a key gets the postings of all documents with this key.
+    # Documents with the same key have the same tokens, so only the first of them gets postings. `is_missing` marks keys
+    # whose postings no segment has given yet.
     is_missing = np.ones(distinct.size, np.bool_)
     shared_bits = np.zeros(numbers.size, np.int64)
     counts = [np.zeros(numbers.size, np.int64) for _ in segments[0].kinds]

@@ -71,7 +71,10 @@ _COUNTABLE = SharedTokens | SharedBands | SketchTokens | PassageNumbers | Nothin
 
 
 def has_only_tokens(plan: BoundNode) -> bool:
-    """Check whether the token index alone can run a plan, because all clauses look up fingerprint tokens."""
+    """Check whether all clauses of a plan look up fingerprint tokens.
+
+    If they do, the token index alone can run the plan.
+    """
     if isinstance(plan, Bool):
         return all(map(has_only_tokens, chain(plan.must, plan.should, plan.must_not)))
     return isinstance(plan, _COUNTABLE)
@@ -163,7 +166,10 @@ def _match_all(plans: Sequence[BoundNode], snapshot: TokenSnapshot) -> Sequence[
 
 
 def document_frequencies(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> Numbers:
-    """Return the number of documents with each distinct token; int64 arrays of shape (n,)."""
+    """Return the number of documents that have each token.
+
+    `wanted` has distinct tokens; it and the result are arrays of shape (n,).
+    """
     counts = np.zeros(wanted.size, np.int64)
     for segment, alive in zip(snapshot.segments, snapshot.alive, strict=True):
         for token_indices, ordinals in segment.look_up(kind, wanted.view(np.uint64)):
@@ -199,7 +205,10 @@ def token_holders(snapshot: TokenSnapshot, kind: int, wanted: Numbers) -> tuple[
 
 
 class _TokenQuery(NamedTuple):
-    """Tokens to look up, and the minimum number of these tokens in a hit. A repeated token counts repeatedly."""
+    """Tokens to look up, and the minimum number of these tokens in a hit.
+
+    A token that occurs several times in the query counts several times.
+    """
 
     tokens: Sequence[int]
     minimum: int = 1

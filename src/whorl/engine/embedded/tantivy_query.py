@@ -110,7 +110,7 @@ def translate(plan: BoundPlan, profile: str, reader: IndexReader | None) -> Tant
 
 
 class _NodeTranslator:
-    """Translates the nodes of a plan. If the reader is None, it only describes them."""
+    """Translates the nodes of a plan into queries; if the reader is None, only describes the nodes."""
 
     def __init__(self, profile: str, reader: IndexReader | None) -> None:
         self.warnings: list[str] = []
@@ -243,11 +243,10 @@ MOST_TERMS = 100_000
 #: Maximum length of a regular expression for tantivy. A longer expression would compile slowly and exceed tantivy's
 #: limit.
 _LONGEST_EXPRESSION = 4000
-#: The estimated size of a pattern is its length times 2**`state_doublings`, with at most this exponent. A larger
+#: Maximum exponent for the estimated size of a pattern, which is its length times 2**`state_doublings`. A larger
 #: automaton usually exceeds tantivy's limit.
 _MOST_DOUBLINGS = 4
-#: Number of look-ups that need no trial run (`IndexReader.rehearse`), because they take at most some tenths of a
-#: second.
+#: Number of look-ups without a trial run (`IndexReader.rehearse`). Together they take at most a few tenths of a second.
 _FEW_LOOK_UPS = 4
 
 
@@ -318,7 +317,7 @@ class ClauseQueries:
                 return {"present": field, "weight": weight}
 
     def _words(self, text: str) -> list[str]:
-        """Return the words of a text, cached: a query needs them, and then its description."""
+        """Return the words of a text; cache them, because both the query and its description need them."""
         if text not in self._words_of:
             self._words_of[text] = tokens(well_formed(text), self._profile)
         return self._words_of[text]
@@ -363,7 +362,8 @@ class ClauseQueries:
 
         query = any_of(map(fuzzy_query, fields))
         names = set() if self._reader is None else self._reader.field_names()
-        # tantivy may also edit the field name that begins a term, and so match a term of another field.
+        # In a shared field, each term begins with the name of its field. A fuzzy search may also edit this name, and so
+        # match a term of another field.
         shared = [field for field in fields if field not in OWN_FIELDS]
         others = names - {*fields, *OWN_FIELDS}
         if not any(_is_close(field, other) for field in shared for other in others):

@@ -81,7 +81,10 @@ class TextIndex:
         self._cached: tuple[tuple[bytes, bytes], TextSnapshot] | None = None
 
     def read_applied_number(self) -> int | None:
-        """Return the number of the last journal entry in the index; None if it is damaged or of another store."""
+        """Return the number of the last journal entry in the index.
+
+        Return None if the index is damaged or belongs to another store.
+        """
         for _ in range(2):
             with suppress(IndexBrokenError):
                 return self._snapshot().applied
@@ -215,7 +218,7 @@ class TextIndex:
             return [*(own for own in main if own not in snapshot.changed), *_all_ids(snapshot.recent, query, {})]
 
     def are_known(self, queries: Iterable[Query]) -> list[bool]:
-        """Check for each query whether any document matches it, or matched it before its last change."""
+        """Return for each query whether it matches a current or overwritten version of any document."""
         with index_errors(self._folder):
             snapshot = self._snapshot()
             parts = [part for part in (snapshot.main, snapshot.recent) if part is not None]
@@ -337,7 +340,10 @@ class TextIndexWriter:
 
     @property
     def _part(self) -> str:
-        """Name of the part to write to: after the first write to the main part, always the main part."""
+        """Name of the part to write to: the small part, or the main part.
+
+        The main part is used in a new index, and by a writer that has already written to the main part.
+        """
         return _MAIN if self._is_new or _MAIN in self._writers else _RECENT
 
     def replace(self, changes: Sequence[Change]) -> None:
@@ -407,7 +413,7 @@ class TextIndexWriter:
 
     def abandon(self) -> None:
         """Discard uncommitted changes and release the folder."""
-        # End the writers here, because the traceback of an error keeps references to them, and so their locks.
+        # Close the writers here: the traceback of an error would keep them alive, and with them their locks.
         for writer in self._writers.values():
             for end in (writer.rollback, writer.wait_merging_threads):
                 with suppress(IndexBrokenError), index_errors(self._folder):
@@ -431,7 +437,7 @@ class TextIndexWriter:
 
 
 def _open(folder: Path) -> tantivy.Index:
-    # This raises an error if the folder has another schema.
+    # tantivy raises an error if the folder has another schema.
     index = tantivy.Index(SCHEMA, str(folder))
     # Without this setting, a thread would poll for commits. whorl reloads at each search.
     index.config_reader("manual")
@@ -471,7 +477,8 @@ class SegmentFiles:
                         require_sound(path)
                     sound.add(key)
             except FileNotFoundError:
-                # If a merge has just deleted the file, meta.json has changed, so read it again.
+                # If meta.json is unchanged, the file is missing. Otherwise, a merge has just deleted the file, so read
+                # the new meta.json.
                 if meta == _state(self._folder / META):
                     raise
             else:

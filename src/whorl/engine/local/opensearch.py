@@ -100,7 +100,7 @@ def start_cluster(
         try:
             return _wait_for_nodes(server, command, directory, _PUBLISHED, nodes, deadline_seconds)
         except EngineUnavailableError as error:
-            # Another process may have taken the port since the check.
+            # Retry only if another process has taken the port since the check.
             if not attempts or _TAKEN not in str(error):
                 raise
 
@@ -157,8 +157,8 @@ def _elasticsearch_command(directory: Path, server: Server, port: int, heap: str
     ]
 
 
-#: Python program (watcher) that runs a command, and stops it when its standard input ends: at the latest with the
-#: parent process.
+#: Python program (watcher) that runs a command, and stops it when its own standard input ends. This happens at the
+#: latest when the parent process ends.
 _WATCH = """
 import os, subprocess, sys, threading
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)

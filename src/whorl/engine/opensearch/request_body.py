@@ -76,7 +76,7 @@ from whorl.query.plan.nodes import (
     Words,
 )
 
-#: Number of leaf clauses of a fingerprint after its move into functions: a terms query and two filters.
+#: Number of leaf clauses that a fingerprint needs as a function: a terms query and two filters.
 _LEAVES_APART = 3
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens)
 _NO_DOCUMENT: Json = {"match_none": {}}
@@ -234,7 +234,7 @@ class _Translator:
     def _count_query(self, field: str, terms: Sequence[str], minimum: int, weight: float) -> Json:
         """Return the query for documents with at least `minimum` of the terms.
 
-        A repeated term counts repeatedly, also in the score.
+        A term that occurs several times in `terms` counts several times, also in the score.
         """
         if self._tokens:
             return _minimum_match([_constant(_term(field, term), weight) for term in terms], minimum)

@@ -196,13 +196,14 @@ def _schema_steps(schema: Schema, wanted: FieldNames, fields: list[Json], types:
         if name in needed and name not in schema.types:
             yield "schema", "add-field-type", field_type
     for field in missing:
-        # If a dynamic field has the names or texts, add no field: it would not have the values that are stored already.
+        # If a dynamic field already stores the names or texts, do not add a field, because the new field would lack the
+        # existing values.
         if field["name"] not in (wanted.name, wanted.content) or not schema.describe(field["name"]):
             yield "schema", "add-field", field
     for field in dynamic_definitions():
         if field["name"] not in schema.dynamic:
             yield "schema", "add-dynamic-field", field
-    # If Alfresco or another copyField fills the token field, leave it unchanged.
+    # If Alfresco or a copyField fills the token field, leave it unchanged.
     minhash = _merge_fields(fields, schema).get(wanted.minhash)
     if minhash and minhash["type"] == "text_min_hash" and not schema.sources(wanted.minhash):
         yield "schema", "add-copy-field", {"source": wanted.content, "dest": wanted.minhash}

@@ -80,7 +80,8 @@ def prepare(client: SolrClient, wanted: FieldNames, *, repair: bool = False) -> 
         )
     _require_text(client, collection, wanted, repair=repair)
     require_safe(client, collection)
-    # Count with the separate queries of `backfill`. A combined query would be slow for each page.
+    # Count the hits of each query, because `backfill` also runs the queries one by one. A combined query would slow
+    # down every page.
     return collection, sum(map(client.count, _queries(collection, repair=repair)))
 
 
@@ -169,7 +170,10 @@ def _fill(client: SolrClient, collection: Collection, documents: list[SolrRespon
 
 
 def _pages(client: SolrClient, collection: Collection, batch: int, *, repair: bool) -> Iterator[list[SolrResponse]]:
-    """Yield batches of the documents to process, with their texts, sizes and versions, roughly ordered by id."""
+    """Yield batches of the documents to process, roughly ordered by id.
+
+    Each document has its text, the size of its sketch, and its version.
+    """
     key = collection.names.key
     fields = escape_field_names([*filter(None, (key, collection.content)), SIZE, SCHEME, "_version_"])
     for query in _queries(collection, repair=repair):
@@ -185,7 +189,7 @@ def _queries(collection: Collection, *, repair: bool) -> list[dict[str, Any]]:
     name = scheme_value(collection.scheme, SketchScheme())
     queries = [without_sketch(name, collection.searchable_text), lost_sketches(name)]
     if scheme := collection.schema.passage_scheme:
-        # Match only documents with a sketch and its tokens, because the other queries find the rest.
+        # Match only documents with a sketch and its tokens, because the other queries find all other documents.
         lacking = lacks_passages(scheme, None)
         queries.append({"bool": {"filter": [lacking, {"term": {"f": SCHEME, "query": name}}, exists(SAMPLE)]}})
     return [*queries, *([empty_sketches(name)] if repair else [])]
@@ -244,9 +248,9 @@ _MOST_SUSPECTS = 1000
 
 
 def require_safe(client: SolrClient, collection: Collection) -> None:
-    """Raise SchemaError if the schema has no `_version_`, or if an atomic update of any document would lose fields.
+    """Raise SchemaError if atomic updates would lose fields, or if the schema has no `_version_`.
 
-    The check has a gap: a copyField destination may have other values in addition to the copied values.
+    The check can miss one loss: a copyField destination may have other values in addition to the copied values.
     """
     if "_version_" not in collection.schema.fields:
         raise SchemaError(
@@ -262,7 +266,7 @@ def require_safe(client: SolrClient, collection: Collection) -> None:
 
 
 class _Losses:
-    """Describes for error messages the fields of a collection whose values an atomic update would lose."""
+    """Describes, for error messages, the fields of a collection whose values an atomic update would lose."""
 
     def __init__(self, client: SolrClient, collection: Collection) -> None:
         self._client, self._schema, self._key = client, collection.schema, collection.names.key
@@ -296,7 +300,8 @@ class _Losses:
         sources = self._source_fields(destination)
         unreadable = [name for name in sources if not self._is_readable(self._schema.describe(name) or {})]
         if not _has_values(field) or "*" in destination:
-            # No query can count values that were not copied, so check the sources.
+            # No query can count the values of this field that were not copied, so only check whether the sources are
+            # stored.
             if unreadable:
                 yield f"{destination!r} is copied from {unreadable[0]!r}, which is not stored"
         elif unreadable:
@@ -319,7 +324,7 @@ class _Losses:
             "fields": escape_field_names([self._key, *sources]),
         }
         suspects = self._client.select(body)
-        # `exists` misses a source value without words, but the response contains it.
+        # The query misses a document whose source value contains no words. The response contains this value.
         false_suspects = sum(any(name in document for name in sources) for document in suspects.documents)
         return _format_count(suspects.total - false_suspects)
 

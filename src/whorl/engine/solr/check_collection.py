@@ -353,7 +353,7 @@ def _without_fingerprint(client: SolrClient, collection: Collection) -> Iterator
         return
     remedy = "index those again (whorl index --all)"
     if collection.schema.has_sketches and collection.content:
-        # A backfill also fills the token field, and gives a sketch to every document with a text.
+        # A backfill gives a sketch and tokens to every document with a text, so recommend it if documents lack both.
         name = scheme_value(collection.scheme, SketchScheme())
         lacking = {"bool": {"filter": [bare, without_sketch(name, collection.searchable_text)]}}
         if client.count(lacking):

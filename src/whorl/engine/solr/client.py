@@ -46,7 +46,10 @@ Json = dict[str, Any]
 
 
 class SolrResponse(Json):
-    """JSON object of a response; reading a missing member, or one of a wrong type, raises EngineResponseError."""
+    """JSON object of a response.
+
+    Reading a missing member, or a member of a wrong type, raises EngineResponseError.
+    """
 
     def __init__(self, url: str, parts: Json) -> None:
         super().__init__(parts)
@@ -292,7 +295,7 @@ def _address(url: str) -> SplitResult:
 def _response_error(url: str, response: urllib3.BaseHTTPResponse) -> EngineError:
     status, detail = response.status, _detail(response.data)
     if "lookupLog" in detail:
-        # Solr 9.9 fails in this way if a document changes before it is replayed from the log.
+        # Solr 9.9 fails with this message if a document is changed before Solr has replayed it from its log.
         return EngineUnavailableError(
             f"Solr at {url} is still reading its log again, as it does after it was killed; try again in a minute",
             is_temporary=True,

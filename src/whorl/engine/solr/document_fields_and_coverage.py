@@ -66,20 +66,25 @@ def kind_of(field: Json, types: Mapping[str, Json]) -> Kind | None:
 
 
 def find_used_names(client: SolrClient, schema: Schema) -> set[str] | None:
-    """Return the names of all fields in use; None if Solr refuses the request and dynamic fields match all names."""
+    """Return the names of all fields in use; None if Solr refuses the request.
+
+    Raises:
+        EngineResponseError: Solr refuses the request, and dynamic fields match all names.
+    """
     if not schema.dynamic:
         return set()
     try:
         return names_in_use(client)
     except EngineResponseError:
-        # The user may have no right to this request. Continue without the names, unless dynamic fields match all names.
+        # The user may lack the right to this request. Continue without the names, unless dynamic fields match all
+        # names.
         if schema.dynamic.keys() & {"*", *(f"{beginning}*" for beginning in WHOLE_PREFIXES.values())}:
             raise
         return None
 
 
 def fields_of(collection: Collection, wanted: FieldNames, used: Sized[str] | None) -> Fields:
-    """Return a collection's fields. If `used` is None, every name that matches a dynamic field counts as a field."""
+    """Return a collection's fields; if `used` is None, also all names that match a dynamic field."""
     known: dict[str, dict[Kind, str]] = {}
     patterns = {}
     for pattern, field in collection.schema.dynamic.items():
@@ -281,7 +286,7 @@ def token_warnings(
     try:
         documents, with_tokens, deleted = field_use(client, name)
     except EngineResponseError:
-        # The user may have no right to this request.
+        # The user may lack the right to this request.
         documents, with_tokens, deleted = (covered.documents if covered else 0), 1, 1
     if not with_tokens:
         lacking = documents if covered is None else bare + filled

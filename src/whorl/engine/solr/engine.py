@@ -1,7 +1,7 @@
 """Engine for Solr: a standalone core or a SolrCloud collection.
 
-Both work in the same way: references are resolved by queries, and Solr merges the hits, stored fields and term vectors
-of the shards.
+A core and a collection work in the same way: references are resolved by queries, and Solr merges the hits, stored
+fields and term vectors of the shards.
 """
 
 from __future__ import annotations
@@ -356,7 +356,7 @@ class SolrEngine(ServerEngine):
         return SchemaError(f"{url} has no field for passages; 'whorl solr init {url} --passages' adds it")
 
     def _count_terms(self, terms: Sequence[str]) -> list[int]:
-        # These queries would displace useful entries of the filter cache, so do not cache them.
+        # Do not cache these queries, because they would displace useful entries of the filter cache.
         facets = {
             f"n{position}": {"type": "query", "q": f"{{!term f={PASSAGES} cache=false v={term}}}"}
             for position, term in enumerate(terms)
@@ -427,7 +427,8 @@ class SolrEngine(ServerEngine):
         prepared, names, covered = self._prepare_plan(plan), self.collection.names, self._coverage()
         request = search_request(prepared, names, start=start, rows=rows, only_scheme=covered.only_scheme)
         is_counted = self.reads_candidates_later(plan)
-        # The comparison needs only scores, so do not request sketches and texts.
+        # If the scores count the shared hashes, the comparison needs neither sketches nor texts, so do not request
+        # them.
         request["fields"] += [SIZE if is_counted else SKETCH, SCHEME, *([VERSION] if rows <= _VERSIONED else [])]
         if not is_counted and self.collection.content and finds_only_short(plan, self.collection.scheme):
             request["fields"] += escape_field_names([self.collection.content])

@@ -19,8 +19,8 @@ from whorl.query.plan.nodes import Kind
 #: The four fields of a sketch: number of distinct shingles, look-up tokens (the indexed hashes of the sketch), encoded
 #: sketch, and name of the schemes.
 SIZE, SAMPLE, SKETCH, SCHEME = "whorl_size", "whorl_sample", "whorl_sketch", "whorl_scheme"
-#: First look-up token of every sketch. Atomic updates by other programs lose all look-up tokens, so documents without
-#: this token are quickly counted. No other token has a dot.
+#: First look-up token of every sketch. Atomic updates by other programs lose all look-up tokens, and a query for
+#: documents without this token counts them quickly. No other token has a dot.
 SAMPLED = "sampled."
 #: Schema properties that the fields of a sketch must have.
 NEEDED: Mapping[str, tuple[str, ...]] = {

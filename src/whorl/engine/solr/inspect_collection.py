@@ -90,7 +90,10 @@ class Schema:
 
     @property
     def passage_scheme(self) -> PassageScheme | None:
-        """Scheme of the passage field; None if there is no field. If there is, some documents may still lack hashes."""
+        """Scheme of the passage field; None if the collection has no such field.
+
+        Even with such a field, some documents may lack passage hashes.
+        """
         return passage_scheme(self.fields.get(PASSAGES, {}))
 
     def shingle_size(self, minhash: str) -> int:
@@ -431,7 +434,7 @@ def _spelling(chain: list[Json]) -> Spelling:
 
 
 def _detect_spelling(client: SolrClient, field: str) -> Spelling:
-    """Detect the encoding of the tokens in a field that another program fills, from one document."""
+    """Detect from one document how another program encodes the tokens of a field."""
     any_document = {"query": {"prefix": {"f": field, "query": ""}}, "limit": 1, "fields": escape_field_names([field])}
     documents = client.select(any_document).documents
     token = first_text(documents[0].get(field)) if documents else ""

@@ -69,8 +69,8 @@ from whorl.query.plan.nodes import (
 
 #: Maximum number of clauses in each part of a split query.
 _PART = 1000
-#: Number of leaf clauses of a fingerprint after its move into functions: one for the score, one for the match, and
-#: filters on the scheme, the sizes (two) and the tokens.
+#: Number of leaf clauses that a fingerprint needs as a function: one for the score, one for the match, and filters on
+#: the scheme, the sizes (two) and the tokens.
 _LEAVES_APART = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
 #: Pattern of the names that Solr always reads as fields in a sort.
@@ -186,7 +186,7 @@ EVERYTHING: Mapping[str, Any] = {"bool": {"must": ["*:*"]}}
 def without_sketch(scheme: str, text: str | None = None) -> Json:
     """Return the query for documents without a sketch of the given scheme.
 
-    If the text field is searchable (`text`), match only documents with a text or another sketch.
+    If `text` names a searchable text field, match only documents with a text or with a sketch of another scheme.
     """
     is_meant = {"filter": [{"bool": {"should": [exists(text), exists(SCHEME)]}}]} if text else {}
     return {"bool": {"must": ["*:*"], "must_not": [{"term": {"f": SCHEME, "query": scheme}}], **is_meant}}
@@ -198,7 +198,10 @@ def without_tokens(field: str) -> dict[str, Any]:
 
 
 def empty_sketches(scheme: str, field: str | None = None) -> Json:
-    """Return the query for documents with an empty sketch; if `field` is given, only those with a value in it."""
+    """Return the query for documents with an empty sketch.
+
+    If `field` is given, match only documents with a value in this field.
+    """
     is_empty = [{"term": {"f": SCHEME, "query": scheme}}, {"lucene": {"query": f"{SIZE}:0"}}]
     return {"bool": {"filter": [*is_empty, *([exists(field)] if field else [])]}}
 
@@ -230,7 +233,7 @@ def lacks_passages(scheme: PassageScheme, text: str | None) -> dict[str, Any]:
 
 
 def one_of(field: str, values: Sequence[str]) -> Json:
-    """Return a query for documents with any of the values. It counts as one clause, and every hit scores 1."""
+    """Return a query for documents with any of the values; it is one clause, and every hit scores 1."""
     return {"terms": {"f": field, "separator": _BETWEEN_IDS, "query": _BETWEEN_IDS.join(values)}}
 
 
@@ -335,7 +338,10 @@ class _Builder:
                 raise TypeError(f"a plan must be bound before it is sent, got {node!r}")
 
     def _minimum_match(self, minimum: int, node: Bool[BoundLeaf]) -> Json:
-        """Return the query for documents that match at least `minimum` clauses; Solr 8.11 ignores `mm`."""
+        """Return the query for documents that match at least `minimum` clauses.
+
+        The query does not use the parameter `mm`, because Solr 8.11 ignores it.
+        """
         if node.must or node.must_not or any(getattr(child, "weight", None) != 1.0 for child in node.should):
             raise ValueError(f"Solr 8.11 cannot require {minimum} of {len(node.should)} clauses of different weights")
         any_of = {"bool": {"should": [self.query(child) for child in node.should]}}
@@ -511,7 +517,7 @@ def _field_query(test: WordClause, field: str) -> Json:
         case InOrder(words=(pattern,)):
             return {"lucene": {"df": field, "query": _pattern(pattern)}}
         case InOrder(words=words, slop=slop):
-            # Solr parses each word of the phrase as a query, so encode the whole phrase once more.
+            # Solr parses each word of the phrase as a query, so encode the whole phrase a second time.
             phrase = _encode_characters(" ".join(map(_pattern, words)))
             return {"complexphrase": {"df": field, "inOrder": "true", "query": f'"{phrase}"~{slop}'}}
         case FuzzyWord(word=word, edits=edits):
