@@ -158,8 +158,8 @@ class Corpus:
                 is_answered[owners] = True
         answers: list[int | None] = [*first.tolist()]
         if not self._zero_is_none:
-            for nothing in np.flatnonzero(~is_answered).tolist():
-                answers[nothing] = None
+            for unanswered in np.flatnonzero(~is_answered).tolist():
+                answers[unanswered] = None
         return answers
 
     def find_all(self, query: int) -> list[int]:

@@ -112,8 +112,8 @@ def index(paths: tuple[str, ...], store: str | None, options: IndexOperation) ->
             print_problems(problems, _NOT_STORED)
             if seen.first_repeated is not None:
                 have = "has the id of an earlier one" if done.repeated == 1 else "have the ids of earlier ones"
-                such = f"{plural(done.repeated, 'document')} {have}, such as {shorten_repr(seen.first_repeated)}"
-                print_notes([f"{such}; only the last document of each id is stored"])
+                repeated = f"{plural(done.repeated, 'document')} {have}, such as {shorten_repr(seen.first_repeated)}"
+                print_notes([f"{repeated}; only the last document of each id is stored"])
     if first and keeps_texts:
         command = f"whorl similar{store_flag(store)} {shlex.quote(first)}"
         click.echo(f"Documents like one of them: {command}", err=True)

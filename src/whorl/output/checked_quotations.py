@@ -10,7 +10,7 @@ from typing import IO, Any, ClassVar
 from whorl.output.compare_documents import LinedRange, Lines, Read
 from whorl.output.formatting import cell, plural
 from whorl.output.json_conversion import values
-from whorl.output.sources import html_in_context, html_name, html_text, lines_named, report_page
+from whorl.output.sources import html_in_context, html_list, html_name, html_text, lines_named, report_page
 from whorl.search.quotations.results import Difference, LookUp, QuotedPlace, Verdict, Verification, VerifiedQuotation
 
 #: Columns of the CSV file: a row has a quotation, its verdict, and the first place in a document where it occurs.
@@ -127,13 +127,12 @@ def difference_text(difference: Difference) -> str:
 
 
 def quotations_report(read: Read, verification: Verification) -> str:
-    warnings = "".join(f"<li>{html_text(item)}</li>" for item in verification.warnings)
     return report_page(
         "Quotations of",
         read.name or "a text",
         [
             f'<p class="total">{html_text(totals_line(verification))}</p>',
-            f"<ul>{warnings}</ul>" if warnings else "",
+            html_list(verification.warnings),
             "</header>",
             "<main>",
             *_table(verification),
@@ -199,11 +198,10 @@ def _article(number: int, quotation: VerifiedQuotation) -> str:
 
 
 def _format_place(place: QuotedPlace) -> str:
-    differences = "".join(f"<li>{html_text(difference_text(difference))}</li>" for difference in place.differences)
     return (
         f"<h3>In {html_name(place.name or place.id)}, {lines_named(Lines(place.content), place.document)}</h3>"
         + html_in_context(place.content, *place.document)
-        + (f"<ul>{differences}</ul>" if differences else "")
+        + html_list(map(difference_text, place.differences))
     )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from whorl.store import Store
 
 #: Maximum number of characters to quote from the longest passage.
-_SAID = 240
+_SHOWN = 240
 
 
 class Read(NamedTuple):
@@ -194,9 +194,9 @@ def document_passages(document_id: str, text: str, comparison: Comparison) -> Do
 
 def _beginning(text: str, place: tuple[int, int]) -> str:
     start, end = place
-    said = " ".join(text[start : min(end, start + _SAID)].split())
+    shown = " ".join(text[start : min(end, start + _SHOWN)].split())
     # If the text has blanks, cut it between words.
-    return f"{said.rpartition(' ')[0] or said} …" if end - start > _SAID else said
+    return f"{shown.rpartition(' ')[0] or shown} …" if end - start > _SHOWN else shown
 
 
 class Lines:

@@ -45,7 +45,7 @@ _CLUSTER_COLUMNS = ("cluster", "documents", "id", "name", "shingles", "is_princi
 _SPAN_COLUMNS = ("a_document", "a_start", "a_end", "b_document", "b_start", "b_end")
 #: Columns with the shares without common text (boilerplate). They come last, and only if the options define common
 #: text.
-_REST_COLUMNS = tuple(f"{name}_without_common" for name in Shares.NAMES)
+_RESIDUAL_COLUMNS = tuple(f"{name}_without_common" for name in Shares.NAMES)
 #: In JSON: maximum number of passages per version, the longest first, and maximum number of characters per passage.
 _PASSAGES, _CHARACTERS = 10, 300
 #: In a table: maximum number of passages per version, and maximum number of characters per passage.
@@ -386,7 +386,7 @@ def _write_parquet(columns: tuple[str, ...], rows: Iterable[list[object]], out: 
     others = {
         **dict.fromkeys(numbers, pa.int64()),
         **dict.fromkeys(("exact", "is_principal"), pa.bool_()),
-        **dict.fromkeys((*Shares.NAMES, *_REST_COLUMNS, "adds", "loses"), pa.float64()),
+        **dict.fromkeys((*Shares.NAMES, *_RESIDUAL_COLUMNS, "adds", "loses"), pa.float64()),
     }
     schema = pa.schema([(name, others.get(name, pa.string())) for name in columns])
     count, left = 0, iter(rows)
@@ -462,7 +462,7 @@ def _share_cells(shares: Shares | None) -> list[object]:
 def _columns(
     columns: tuple[str, ...], *, with_residual: bool, versions: bool = False, with_spans: bool = False
 ) -> tuple[str, ...]:
-    added = (_VERSION_COLUMNS, versions), (_REST_COLUMNS, with_residual), (_SPAN_COLUMNS, with_spans)
+    added = (_VERSION_COLUMNS, versions), (_RESIDUAL_COLUMNS, with_residual), (_SPAN_COLUMNS, with_spans)
     return columns + tuple(name for names, is_added in added if is_added for name in names)
 
 

@@ -129,31 +129,24 @@ def sources_values(
     If `texts` is "passages", the texts of the passages are included.
     """
     lines, with_text, common = Lines(read.text), texts == "passages", attribution.common
-    sources = (
-        LinedSource(source, attribution.counted_words, _passages_with_lines(lines, source, with_text=with_text))
-        for source in attribution.sources
-    )
+
+    def lined(source: TextSource) -> LinedSource:
+        own = Lines(source.content)
+        passages = (
+            SourcePassage(each.words, lines.range(each.a, with_text), each.b and own.range(each.b, with_text))
+            for each in timely(source.passages)
+        )
+        return LinedSource(source, attribution.counted_words, tuple(passages))
+
     attributed = AttributedText(
         SearchedText(read.name, read.kind, attribution.words),
         attribution,
         None if common is None else CommonPart(common, attribution.words - common.words),
         notes(attribution),
-        tuple(sources),
+        tuple(map(lined, attribution.sources)),
         tuple(NamedDocument(*pair) for pair in attribution.also),
     )
     return values(attributed)
-
-
-def _passages_with_lines(a: Lines, source: TextSource, *, with_text: bool) -> tuple[SourcePassage, ...]:
-    b = Lines(source.content)
-    return tuple(
-        SourcePassage(
-            passage.words,
-            a.range(passage.a, with_text),
-            None if passage.b is None else b.range(passage.b, with_text),
-        )
-        for passage in timely(source.passages)
-    )
 
 
 def common_line(common: Common, words: int) -> str:
@@ -211,7 +204,6 @@ def recall_line(attribution: Attribution) -> str:
 def report(read: Read, attribution: Attribution) -> str:
     """Return the HTML report on the sources of a text."""
     title = read.name or "a text"
-    warnings = "".join(f"<li>{html_text(note)}</li>" for note in notes(attribution))
     also = ", ".join(html_name(name or document_id) for document_id, name in attribution.also)
     return report_page(
         "Sources of",
@@ -222,7 +214,7 @@ def report(read: Read, attribution: Attribution) -> str:
             f"longest passage has {plural(attribution.longest_passage, 'word')}.</p>",
             *([f"<p>{common_line(attribution.common, attribution.words)}</p>"] if attribution.common else []),
             *([f"<p>{excluded_line(attribution)}</p>"] if attribution.excluded_words else []),
-            f"<ul>{warnings}</ul>" if warnings else "",
+            html_list(notes(attribution)),
             "</header>",
             "<main>",
             *_legend(attribution),
@@ -376,6 +368,12 @@ def lines_named(lines: Lines, place: tuple[int, int]) -> str:
 
 def _colour(number: int) -> str:
     return f"source c{(number - 1) % _COLOURS}"
+
+
+def html_list(items: Iterable[str]) -> str:
+    """Return the HTML of a list; "" if it has no items."""
+    listed = "".join(f"<li>{html_text(item)}</li>" for item in items)
+    return listed and f"<ul>{listed}</ul>"
 
 
 def html_name(text: str) -> str:

@@ -442,11 +442,7 @@ class _RequestedFacets:
                 {"label": facet.name, "buckets": [_plain(bucket) for bucket in buckets]} for facet, buckets in fields
             ]
         facets += [
-            _facet(
-                "interval",
-                interval.name,
-                [_interval_bucket(interval, part, remaining) for part in sets],
-            )
+            _facet("interval", interval.name, [_interval_bucket(interval, part, remaining) for part in sets])
             for interval, sets in self._intervals
         ]
         facets += [
@@ -468,11 +464,11 @@ class _RequestedFacets:
 
     def _pivot_question(self, keys: Sequence[str]) -> FieldValueCounts:
         first, *inner = keys
-        within: tuple[FacetRequest, ...] = ()
-        if inner:
-            is_field = inner[0] in self._fields
-            within = (self._pivot_question(inner) if is_field else FieldNumbers(self._stats[inner[0]].field),)
-        return FieldValueCounts(self._fields[first], within)
+        if not inner:
+            return FieldValueCounts(self._fields[first])
+        is_field = inner[0] in self._fields
+        within = self._pivot_question(inner) if is_field else FieldNumbers(self._stats[inner[0]].field)
+        return FieldValueCounts(self._fields[first], (within,))
 
     def _pivot(self, keys: Sequence[str], buckets: Sequence[Bucket]) -> _Json:
         first, *inner = keys

@@ -456,9 +456,9 @@ class SearchRequest(AlfrescoModel):
     def _references_exist(self) -> Self:
         tags = {tag for filter_query in self.filter_queries for tag in filter_query.tags}
         facets: list[FacetField | FacetRange | Stats] = [*self.facet_fields.facets, *self.ranges, *self.stats]
-        strange = next((tag for facet in facets for tag in facet.exclude_filters if tag not in tags), None)
-        if strange is not None:
-            raise ValueError(f"no filter has the tag {strange!r:.60} that excludeFilters names")
+        unknown = next((tag for facet in facets for tag in facet.exclude_filters if tag not in tags), None)
+        if unknown is not None:
+            raise ValueError(f"no filter has the tag {unknown!r:.60} that excludeFilters names")
         fields, stats = {facet.name for facet in self.facet_fields.facets}, {facet.name for facet in self.stats}
         for *outer, last in (pivot.keys for pivot in self.pivots):
             if missing := next((key for key in [*outer, last] if key not in fields and key not in stats), None):

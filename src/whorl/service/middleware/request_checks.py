@@ -121,8 +121,8 @@ def check_host(hosts: Hosts, scope: Scope) -> None:
         return
     origin, site = header(scope, b"origin"), header(scope, b"sec-fetch-site")
     if not hosts.admit_page(host, origin, site):
-        asking = f"a page of another site asked for this ({origin or site:.80})"
-        raise HTTPException(403, f"{asking}; WHORL_ALLOWED_HOSTS may name its host")
+        reason = f"a page of another site asked for this ({origin or site:.80})"
+        raise HTTPException(403, f"{reason}; WHORL_ALLOWED_HOSTS may name its host")
 
 
 def _host_of(origin: str) -> str:

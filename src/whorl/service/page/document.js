@@ -41,15 +41,15 @@ export function start() {
 
 export async function show(parameters) {
   const id = parameters.get("id") ?? "", given = Number(parameters.get("least"));
-  const least = given >= 1 && given <= 100 ? given : LEAST, isRest = parameters.get("common") === "without";
-  const wanted = address(id, least, isRest);
+  const least = given >= 1 && given <= 100 ? given : LEAST, isCommonIgnored = parameters.get("common") === "without";
+  const wanted = address(id, least, isCommonIgnored);
   if (wanted === shown) return;
   shown = wanted;
   // Cancel the requests for the previous document.
   going?.abort();
   current = null;
   byId("least").value = least;
-  byId("document-common").checked = isRest;
+  byId("document-common").checked = isCommonIgnored;
   showValue(byId("least"), byId("least-told"));
   showProblem(byId("document-problem"), null);
   byId("document-title").textContent = id;
@@ -79,10 +79,10 @@ async function withText(id) {
   }
 }
 
-function address(id, least, isRest) {
+function address(id, least, isCommonIgnored) {
   const parameters = new URLSearchParams({ id });
   if (least !== LEAST) parameters.set("least", least);
-  if (isRest) parameters.set("common", "without");
+  if (isCommonIgnored) parameters.set("common", "without");
   return `#document?${parameters}`;
 }
 
@@ -116,12 +116,12 @@ async function findSimilar() {
   warn(byId("document-warnings"), []);
   try {
     await offerCommon(byId("document-common"));
-    const isRest = byId("document-common").checked, common = isRest ? await commonText(true) : {};
+    const isCommonIgnored = byId("document-common").checked, common = isCommonIgnored ? await commonText(true) : {};
     const pages = await Promise.all(METRICS.map((metric) => ask(
       "/similar", { id, metric, threshold: Number(written(least)), rows: MOST, ...common }, signal,
     )));
     if (signal.aborted) return;
-    showSimilar(pages, least, isRest, signal);
+    showSimilar(pages, least, isCommonIgnored, signal);
   } catch (error) {
     if (signal.aborted) return;
     status.textContent = "";
@@ -129,17 +129,17 @@ async function findSimilar() {
   }
 }
 
-function showSimilar(pages, least, isRest, signal) {
+function showSimilar(pages, least, isCommonIgnored, signal) {
   const byBoth = new Map(pages.flatMap((page) => page.hits).map((hit) => [hit.id, hit]));
-  const best = (hit) => Math.max(...METRICS.map((metric) => counting(hit, isRest)[metric]));
+  const best = (hit) => Math.max(...METRICS.map((metric) => counting(hit, isCommonIgnored)[metric]));
   const hits = [...byBoth.values()].sort((a, b) => best(b) - best(a) || (a.id < b.id ? -1 : 1));
   const isAll = pages.every((page) => page.total_is_exact && page.total <= page.hits.length);
   const name = nameOf(current);
   byId("document-similar").textContent = hits.length
     ? `${isAll ? "" : "At least "}${counted(hits.length, "document")} ${hits.length === 1 ? "shares" : "share"} content with it`
-    : `No document shares ${least}% with it${isRest ? ", without common text" : ""}`;
+    : `No document shares ${least}% with it${isCommonIgnored ? ", without common text" : ""}`;
   warn(byId("document-warnings"), [...new Set(pages.flatMap((page) => page.warnings))]);
-  const list = byId("document-hits"), more = byId("document-more"), source = { ...sourceOf({ ...current, name }), isRest };
+  const list = byId("document-hits"), more = byId("document-more"), source = { ...sourceOf({ ...current, name }), isCommonIgnored };
   function next(isAsked) {
     const before = list.children.length;
     const rows = hits.slice(before, before + ROWS).map((hit) => hitRow({ ...hit, measured: hit }, source));

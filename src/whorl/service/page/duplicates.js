@@ -308,7 +308,7 @@ function drawCluster({ documents, members, pairs, versions = [] }, at) {
 
 /** Check that a member is a duplicate of the retained document. A member may be linked only through others. */
 function isDuplicate(member) {
-  const { metric, threshold, ignore_common: isRest } = asked, shares = counting(member, isRest);
+  const { metric, threshold, ignore_common: isCommonIgnored } = asked, shares = counting(member, isCommonIgnored);
   const alike = metric === "containment" ? Math.max(shares.a_in_b, shares.b_in_a) : shares.jaccard;
   return !member.is_principal && alike >= (threshold > 1 ? threshold / 100 : threshold) - 1e-6;
 }

@@ -16,7 +16,7 @@ const AT_ONCE = 8;
  * @property {string} [id] Id of a document.
  * @property {string} [mark] Mark of the user's own text, see texts.js.
  * @property {string} [text] The user's own text.
- * @property {boolean} [isRest] Whether common text is ignored.
+ * @property {boolean} [isCommonIgnored] Whether common text is ignored.
  */
 
 /** Return a document as a source. */
@@ -57,7 +57,7 @@ export function hitRow(hit, source, points = "") {
 }
 
 /** Return the shares of a hit, without common text if they are known. */
-export const counting = (overlap, isRest) => (isRest && overlap.without_common) || overlap;
+export const counting = (overlap, isCommonIgnored) => (isCommonIgnored && overlap.without_common) || overlap;
 
 /** Describe two shares in sentences with bars. Keep the details about their calculation open or closed. */
 function tellShares(place, overlap, source) {
@@ -66,15 +66,15 @@ function tellShares(place, overlap, source) {
   details.open = isOpen;
   fill(
     place,
-    sentence(overlap, "a_in_b", `of ${source.called} is in this document`, "first", source.isRest),
-    sentence(overlap, "b_in_a", `of this document is in ${source.called}`, "second", source.isRest),
+    sentence(overlap, "a_in_b", `of ${source.called} is in this document`, "first", source.isCommonIgnored),
+    sentence(overlap, "b_in_a", `of this document is in ${source.called}`, "second", source.isCommonIgnored),
     details,
   );
   if (hadKeyboard) details.querySelector("summary").focus({ preventScroll: true });
 }
 
-function sentence(overlap, name, words, kind, isRest) {
-  const rest = overlap.without_common, counts = counting(overlap, isRest), share = counts[name];
+function sentence(overlap, name, words, kind, isCommonIgnored) {
+  const rest = overlap.without_common, counts = counting(overlap, isCommonIgnored), share = counts[name];
   const [low, high] = counts.intervals?.[name] ?? [share, share];
   // Show the other share if common text makes a difference.
   const isOther = rest && percent(rest[name]) !== percent(overlap[name]);

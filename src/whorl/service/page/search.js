@@ -174,13 +174,13 @@ async function question(query) {
   return isOwn ? { ...wanted, source: own.text } : wanted;
 }
 
-function addressOf({ plan, metric: by, collapse, ignore_common: isRest }, shown, query = typed) {
+function addressOf({ plan, metric: by, collapse, ignore_common: isCommonIgnored }, shown, query = typed) {
   const parameters = new URLSearchParams({ q: query });
   if (plan !== "calibrated") parameters.set("plan", plan);
   else if (by !== "jaccard") parameters.set("metric", by);
   if (mark !== null) parameters.set("text", mark);
   if (collapse) parameters.set("collapse", "1");
-  if (isRest) parameters.set("common", "without");
+  if (isCommonIgnored) parameters.set("common", "without");
   if (shown > ROWS) parameters.set("rows", shown);
   return `#search?${parameters}`;
 }
@@ -293,11 +293,11 @@ function showFound(page, named = null, links = new Map()) {
 /** Return the source of the hits; null if the query has none or several. */
 async function sourceOfHits({ sources, hits: found }, wanted) {
   if (sources.length !== 1) return null;
-  const [name] = sources, isRest = Boolean(wanted.ignore_common);
-  if (wanted.source !== undefined && name === SOURCE) return { ...ownSource(mark, textOf(mark)), isRest };
+  const [name] = sources, isCommonIgnored = Boolean(wanted.ignore_common);
+  if (wanted.source !== undefined && name === SOURCE) return { ...ownSource(mark, textOf(mark)), isCommonIgnored };
   // Keep the reference of the query for a DBID or a node reference.
   const itself = found.find((hit) => hit.id === name) ?? await ask(pathOf(name)).catch(() => ({ id: name, name: "" }));
-  return { ...sourceOf(itself), isRest };
+  return { ...sourceOf(itself), isCommonIgnored };
 }
 
 /** Return a link for each warning about an unknown document; it searches with the document that was probably meant. */

@@ -62,8 +62,8 @@ class RequestBody(BaseModel):
     def _is_an_object(cls, value: Any) -> Any:
         if not isinstance(value, Mapping | cls):
             form = cls.forms or json.dumps(cls.example, ensure_ascii=False)
-            such = f", such as {form}" if cls.forms or cls.example else ""
-            raise ValueError(f"this must be an object{such}, got {shorten_repr(value)}")
+            instance = f", such as {form}" if cls.forms or cls.example else ""
+            raise ValueError(f"this must be an object{instance}, got {shorten_repr(value)}")
         return value
 
     @field_validator("*", mode="before")

@@ -270,8 +270,8 @@ def _name_query(typed: str, store: Store) -> str:
         words = [(piece,)] if is_whole else words_of((piece,), profile)
         in_name = [_join([_contains_text(word, "name") for word in words], ast.And)] if words and places["name"] else []
         # Ids are case-sensitive, so also try other cases.
-        spelled = dict.fromkeys((piece, piece.lower(), piece.upper(), piece.capitalize()))
-        queries.append(_join([*in_name, *(_contains_text((text,), "id") for text in spelled)], ast.Or))
+        variants = dict.fromkeys((piece, piece.lower(), piece.upper(), piece.capitalize()))
+        queries.append(_join([*in_name, *(_contains_text((text,), "id") for text in variants)], ast.Or))
     return unparse(_join(queries, ast.And))
 
 

@@ -320,8 +320,8 @@ class DuplicateSearches(Jobs[Found]):
         if job.result is None:
             raise HTTPException(409, f"the job is not done but {job.state}; ask again without format")
         out, options = io.StringIO(), job.result.options
-        has_rest = DuplicatesOptions.from_options(options).common is not None
-        write_clusters(job.result.clusters, form, out, versions=options.versions, with_residual=has_rest)
+        has_residual = DuplicatesOptions.from_options(options).common is not None
+        write_clusters(job.result.clusters, form, out, versions=options.versions, with_residual=has_residual)
         # This encoding does not fail, because stored texts and names have no lone surrogates.
         return out.getvalue().encode()
 
