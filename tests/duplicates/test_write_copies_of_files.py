@@ -457,3 +457,51 @@ def test_remaining_documents_are_no_duplicates(tmp_path: Path, *, options: list[
     again = command.copy()
     again[1] = str(tmp_path / "out")
     assert CliRunner().invoke(main, [*again, "--pairs"]).stdout == ""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+@pytest.mark.parametrize("names", [("x", "x"), ("", "")])
+def test_other_columns_of_one_name_are_copied(tmp_path: Path, kind: str, names: tuple[str, str]) -> None:
+    """
+    A copy has all kept rows and columns, although several columns that are not compared have the same name.
+    """
+    columns = [["a", "b", "c"], [PAGE, NEAR, OTHER], [1, 2, 3], [4, 5, 6]]
+    table = pa.Table.from_arrays([pa.array(column) for column in columns], ["id", "text", *names])
+    file, folders = tmp_path / f"rows.{kind}", [tmp_path / "filtered", tmp_path / "annotated"]
+    if kind == "parquet":
+        pq.write_table(table, file)
+    else:
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    options = ["--id-column", "", "--filtered", str(folders[0]), "--annotated", str(folders[1])]
+    done = CliRunner().invoke(main, ["duplicates", str(file), *options])
+    assert done.exit_code == 0
+    assert [line for line in done.stderr.splitlines() if " in " in line] == [
+        "1 cluster with 2 documents, of 3 documents in all",
+        f"2 of 3 documents in {folders[0]}",
+        f"3 of 3 documents in {folders[1]}",
+    ]
+    for folder, rows in zip(folders, ([0, 2], [0, 1, 2]), strict=True):
+        path = folder / file.name
+        copy = pq.ParquetFile(path).read() if kind == "parquet" else pa.ipc.open_file(path.read_bytes()).read_all()
+        assert copy.schema.names[:4] == ["id", "text", *names]
+        assert [column.to_pylist() for column in copy.columns[:4]] == [
+            [column[at] for at in rows] for column in columns
+        ]
+
+
+@pytest.mark.process
+def test_a_column_that_cannot_be_copied_is_reported(tmp_path: Path) -> None:
+    """
+    Damage in a column that is not compared shortens the copy, so the command reports the file and fails.
+    """
+    file = tmp_path / "rows.parquet"
+    table = pa.table({"text": [PAGE, NEAR, OTHER], "other": [f"damaged {at}" * 9 for at in range(3)]})
+    pq.write_table(table, file, compression="NONE", use_dictionary=False, write_statistics=False)
+    raw, at = bytearray(file.read_bytes()), file.read_bytes().index(b"damaged") - 4
+    raw[at : at + 4] = b"\xff\xff\xff\x7f"
+    file.write_bytes(raw)
+    assert CliRunner().invoke(main, ["duplicates", str(file)]).exit_code == 0
+    done = CliRunner().invoke(main, ["duplicates", str(file), "--filtered", str(tmp_path / "filtered")])
+    assert (done.exit_code, "this Parquet cannot be read, or not completely" in done.stderr) == (1, True)

@@ -18,7 +18,7 @@ from whorl.errors import DocumentError, ParameterError
 from whorl.fingerprint.statistics.metric import Metric
 from whorl.ingest.extraction.detect_format_and_encoding import decode
 from whorl.ingest.extraction.detect_format_and_encoding import format_of as format_of_file
-from whorl.ingest.find_and_read_files import Place, file_text, without_metadata
+from whorl.ingest.find_and_read_files import Place, Problem, file_text, without_metadata
 from whorl.ingest.rows.detect_row_format import format_of
 from whorl.ingest.rows.row_format import Added, Row, RowFormat, UnreadRowsError
 
@@ -135,9 +135,12 @@ def write_filtered(
                 continue
             try:
                 writing.write(place, partial / place.inside)
-            except UnreadRowsError:
-                # The reader has reported the error. The copy has the rows before the error.
-                continue
+            except UnreadRowsError as error:
+                # The copy has the rows before the error. The reader has not reported an error in a column that only the
+                # copy needs.
+                problem = Problem(str(place.file), str(error), None)
+                if all(known.where != problem.where for known in reading.problems):
+                    reading.problems.append(problem)
         _write_notes(reading.places, partial, with_columns=with_columns)
         if target.exists():
             target.rmdir()

@@ -256,9 +256,11 @@ def _retain_rows(
         mask = pa.array([decision is not None for decision in decisions], pa.bool_())
         more = [decision for decision in decisions if decision is not None]
         remaining = batch.filter(mask)
+        # Several columns may have the same name, so find the columns by their positions.
+        own = [at for at, name in enumerate(batch.schema.names) if name not in added or name == columns.text]
         arrays = [
-            remaining.column(field.name) if field.name not in added else _change_column(remaining, field, more, columns)
-            for field in schema
+            remaining.column(own[at]) if field.name not in added else _change_column(remaining, field, more, columns)
+            for at, field in enumerate(schema)
         ]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 

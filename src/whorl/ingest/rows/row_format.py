@@ -184,18 +184,19 @@ class RowColumns:
     def select(self, names: Sequence[str]) -> list[str]:
         """Select the columns of a file to read.
 
-        Raise UnreadRowsError if a required column is missing, or several selected columns have the same name.
+        Raise UnreadRowsError if a required column is missing, or several selected columns have the same name. Columns
+        without a name are not selected if there are several.
         """
         try:
             self.require(names)
         except DocumentError as error:
             raise UnreadRowsError(str(error)) from None
         wanted = {*names} if self.further is None else {self.text, self.id_column, self.name, *self.further}
-        selected = [name for name in names if name in wanted]
+        counts = Counter(name for name in names if name in wanted)
         # Empty headings are common, and their cells are usually empty, too.
-        if repeated := [name for name, count in Counter(selected).items() if name and count > 1]:
+        if repeated := [name for name, count in counts.items() if name and count > 1]:
             raise UnreadRowsError(f"several columns are called {repeated[0]!r}; rename all but one")
-        return selected
+        return [name for name, count in counts.items() if count == 1]
 
     def require(self, names: Collection[str]) -> None:
         """Raise DocumentError if the text column, or an explicitly named id column, is missing."""
