@@ -171,6 +171,42 @@ def test_a_list_of_superfluous_documents(lines: Path, tmp_path: Path) -> None:
     assert lines.read_bytes() == before
 
 
+DATES = {"a": "2020-01-01", "b": "30.06.2022", "c": "2022/06/30", "d": None, "e": " "}
+
+
+@pytest.mark.parametrize(
+    ("keep", "options"),
+    [("newest:d", []), ("newest:d", ["--workers", "2"]), ("largest:n", []), ("newest", ["--date", "d"])],
+)
+@pytest.mark.parametrize("kind", ["files", "state", "store"])
+@pytest.mark.process
+def test_dates_and_numbers_that_cannot_be_read_are_noted(
+    tmp_path: Path, kind: str, keep: str, options: list[str]
+) -> None:
+    """
+    A note counts the values that are no date or number, and shows the first one; a missing value is none of them.
+    """
+    numbers = dict(zip(DATES, ["999", "1,000,000", "2 000", None, ""], strict=True))
+    rows = [{"id": key, "text": DOCUMENTS[0].text, "d": day, "n": numbers[key]} for key, day in DATES.items()]
+    if kind == "store":
+        options = [option for option in options if option not in ("--workers", "2")]
+        with open_store(tmp_path / "store") as store:
+            for row in rows:
+                own = {name: value for name in ("d", "n") if (value := row[name]) is not None}
+                store.index([Document(str(row["id"]), DOCUMENTS[0].text, properties=own)])
+        inputs = ["--store", str(tmp_path / "store")]
+    else:
+        (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        inputs = [str(tmp_path / "rows.jsonl"), *(["--state", str(tmp_path / "state")] if kind == "state" else [])]
+    sought, column, first = ("number", "n", "1,000,000") if keep == "largest:n" else ("date", "d", "30.06.2022")
+    start = f"note: 2 documents have no {sought} that can be read in the column {column!r}, such as {first!r}"
+    for _ in range(2):
+        done = run(*inputs, *options, "--keep", keep, "--delete-list", tmp_path / "list")
+        assert done.exit_code == 0, done.stderr
+        notes = [line for line in done.stderr.splitlines() if line.startswith("note")]
+        assert notes == [f"{start}, and count as without a {sought}"]
+
+
 def test_a_threshold_up_to_one_is_a_fraction(lines: Path, tmp_path: Path) -> None:
     """
     0.8 and 80 give the same delete list; 1 means 100 %.

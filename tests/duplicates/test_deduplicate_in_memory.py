@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import re
 import warnings
 from collections.abc import Callable
@@ -200,6 +201,18 @@ def test_a_cluster_without_a_value_to_choose_by(keep: str, sought: str) -> None:
         deduplicate(frame, threshold=100, keep=f"{keep}:year")
     assert deduplicate(frame[:2], threshold=100, keep=f"{keep}:year").clusters == []
     assert deduplicate(frame[:0], keep=f"{keep}:lang").clusters == []
+
+
+def test_values_that_are_no_dates_are_a_warning() -> None:
+    """
+    A warning at the caller's line counts the values of the retention column that cannot be read.
+    """
+    pandas = pytest.importorskip("pandas")
+    days = ["2020-01-01", "30.06.2022", None, math.nan]
+    table = pandas.DataFrame({"text": ["one two three four five six"] * 4, "day": days})
+    with pytest.warns(UserWarning, match="1 text has no date .* 'day', such as '30.06.2022'") as noted:
+        deduplicate(table, keep="newest:day")
+    assert noted[0].filename == __file__
 
 
 def test_an_ambiguous_one_is_a_warning() -> None:

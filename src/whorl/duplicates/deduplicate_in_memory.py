@@ -12,7 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.duplicates.clusters import groups_by_label, labels_around_kept
-from whorl.duplicates.options import DEFAULT_RECALL, DEFAULT_THRESHOLD, DuplicatesOptions, Keep, PairOptions, ask_pairs
+from whorl.duplicates.options import (
+    DEFAULT_RECALL,
+    DEFAULT_THRESHOLD,
+    DuplicatesOptions,
+    Keep,
+    PairOptions,
+    UnreadValues,
+    ask_pairs,
+)
 from whorl.duplicates.results_and_retention import arrays_of
 from whorl.duplicates.run import duplicates_among
 from whorl.duplicates.sketch_arrays import Numbers
@@ -241,6 +249,11 @@ def deduplicate(
         losses = np.where(np.isnan(worths), np.inf, -worths)
         if read and np.isinf(losses).all():
             raise ParameterError(f"the {len(read):,} texts have {_no_rank(policy)}")
+        unread = (value for value, worth in zip(ranks, worths, strict=True) if np.isnan(worth))
+        _warn_of(
+            f"{found.count:,} text{' has' if found.count == 1 else 's have'} no {found.sought} that can be read {found}"
+            for found in UnreadValues.of_column(policy.column, policy.sought, unread)
+        )
     return Deduplication(pair_options, pairs, firsts, policy, losses, sizes, lengths)
 
 

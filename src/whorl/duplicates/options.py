@@ -9,7 +9,8 @@ Two documents with a and b shingles, where a <= b, and I shared shingles are a p
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from fractions import Fraction
@@ -165,6 +166,44 @@ class Keep:
         """
         number = seconds_of(value) if self.is_by_date else _number(value)
         return -number if number is not None and self.by in _DESCENDING else number
+
+
+#: Missing values as text, in lower case: of Python, JSON, numpy and pandas.
+_MISSING = frozenset({"", "none", "null", "nan", "nat", "<na>"})
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadValues:
+    """Values of a column that are not of the type that the search needs: their number and the first one.
+
+    Args:
+        sought: The needed type, "date" or "number".
+    """
+
+    column: str
+    sought: str
+    count: int
+    first: object
+
+    @classmethod
+    def of_column(cls, column: str, sought: str, unread: Iterable[object]) -> list[UnreadValues]:
+        """Return the unread values of a column, without missing ones (None, NaN, blanks); [] if none is left."""
+        present = [value for value in map(_first_of, unread) if str(value).strip().lower() not in _MISSING]
+        return [cls(column, sought, len(present), present[0])] if present else []
+
+    @classmethod
+    def sum(cls, parts: Iterable[UnreadValues]) -> list[UnreadValues]:
+        """Return the unread values of several parts of a collection, summed by column."""
+        sums: dict[tuple[str, str], UnreadValues] = {}
+        for part in parts:
+            before = sums.get((part.column, part.sought))
+            sums[part.column, part.sought] = (
+                part if before is None else replace(before, count=before.count + part.count)
+            )
+        return list(sums.values())
+
+    def __str__(self) -> str:
+        return f"in the column {self.column!r}, such as {self.first!r:.80}"
 
 
 def seconds_of(value: object) -> float | None:

@@ -20,7 +20,7 @@ from whorl.duplicates.clusters import (
     labels_around_earlier,
     labels_around_kept,
 )
-from whorl.duplicates.options import Keep
+from whorl.duplicates.options import Keep, UnreadValues
 from whorl.duplicates.remove_common_shingles import Residual
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.duplicates.sketch_store import SketchStore, StoredSketches
@@ -182,6 +182,8 @@ class Duplicates:
         self.gaps: tuple[str, ...] = ()
         #: Name of the unit that was compared: document, paragraph, line or passage.
         self.kind = "document"
+        #: Returns the values read so far that are no rank or no date; in a store, those of members of clusters.
+        self.find_unread_values: Callable[[], Sequence[UnreadValues]] = tuple
         #: Reads texts by id.
         self.read_texts: ReadTexts = lambda ids: {}
         self.documents = len(stored.sketches)

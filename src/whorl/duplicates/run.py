@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from whorl.arrays_and_batches import batches
 from whorl.duplicates.all_pairs import find_pairs, first_of_equals
-from whorl.duplicates.options import DuplicatesOptions, Granularity, PairOptions, seconds_of
+from whorl.duplicates.options import DuplicatesOptions, Granularity, PairOptions, UnreadValues, seconds_of
 from whorl.duplicates.prefix_lengths import JoinOptions
 from whorl.duplicates.remove_common_shingles import remove_boilerplate
 from whorl.duplicates.results_and_retention import Duplicates, ReadProperties, ReadTexts
@@ -80,13 +80,14 @@ def duplicates_among(
         if isinstance(store, PersistentSketchStore):
             store.begin_partial_scan()
             _set_options(store, options)
-            _load_changed(store, check_documents(documents), sketching, on_repeated)
+            unread = _load_changed(store, check_documents(documents), sketching, on_repeated)
         else:
             load_documents(store, reference, sketching.sketch, options, on_repeated)
             store.mark_as_reference()
-            load_documents(store, documents, sketching.sketch, options, on_repeated)
+            unread = load_documents(store, documents, sketching.sketch, options, on_repeated)
         duplicates = _find_duplicates(store, options, None, spanning_everywhere=options.spanning_only)
         duplicates.read_texts, duplicates.kind = texts, options.level.value
+        duplicates.find_unread_values = lambda: unread
         yield duplicates
         store.end_run()
 
@@ -149,21 +150,32 @@ def duplicates_in(
         def value(document: Stored, field: str) -> object:
             return value_named(field, names or {}, document.properties)
 
+        unread: dict[tuple[str, str], dict[str, object]] = {}
+
         def properties(ids: Sequence[str]) -> Mapping[str, tuple[float | None, float | None]]:
             # Read properties only for members of clusters, and only when they are needed, so that the values are
             # current.
-            return {
-                document_id: (
-                    policy.rank_of(value(document, policy.column)) if policy.column else None,
-                    seconds_of(value(document, date_field)) if date_field else None,
-                )
-                for document_id, document in engine.documents(ids).items()
-            }
+            found: dict[str, tuple[float | None, float | None]] = {}
+            for document_id, document in engine.documents(ids).items():
+                rank = date = None
+                if policy.column:
+                    rank = policy.rank_of(own := value(document, policy.column))
+                    if rank is None:
+                        unread.setdefault((policy.column, policy.sought), {})[document_id] = own
+                if date_field:
+                    date = seconds_of(own := value(document, date_field))
+                    if date is None:
+                        unread.setdefault((date_field, "date"), {})[document_id] = own
+                found[document_id] = rank, date
+            return found
 
         read = None if options.common else partial(_read_hashes, engine)
         duplicates = _find_duplicates(store, options, read, properties if policy.column or date_field else None)
         duplicates.read_texts = partial(_read_texts, engine)
         duplicates.gaps = engine.gaps("words")
+        duplicates.find_unread_values = lambda: [
+            found for key, of_ids in unread.items() for found in UnreadValues.of_column(*key, of_ids.values())
+        ]
         if options.common:
             duplicates.without_text = without
         else:
@@ -251,20 +263,25 @@ def load_documents(
     sketch: MakeSketches,
     options: DuplicatesOptions,
     on_repeated: Callable[[str], None],
-) -> None:
-    """Sketch documents and put them into a temporary store; call `on_repeated` for each repeated id."""
-    documents = check_documents(documents)
+) -> list[UnreadValues]:
+    """Sketch documents and put them into a temporary store; call `on_repeated` for each repeated id.
+
+    Return the values that are no rank or no date.
+    """
+    documents, unread = check_documents(documents), list[UnreadValues]()
     if method := start_method(documents, options.workers):
         sketch_batches = sketch_in_processes(documents, sketch, options.scheme, store, options.workers, method)
     else:
         sketch_batches = (sketched for _, sketched in sketch(batches(documents, AT_ONCE)))
     for sketched in sketch_batches:
         require_time()
+        unread = UnreadValues.sum([*unread, *sketched.unread])
         for document_id in store.add(sketched):
             on_repeated(document_id)
         report_progress("reading", store.count())
     for document_id in store.repeated_ids():
         on_repeated(document_id)
+    return unread
 
 
 def _load_changed(
@@ -272,8 +289,12 @@ def _load_changed(
     documents: Iterable[Document],
     sketching: Sketching,
     on_repeated: Callable[[str], None],
-) -> None:
-    """Sketch and store new and changed documents; mark unchanged documents, so that the store does not delete them."""
+) -> list[UnreadValues]:
+    """Sketch and store new and changed documents; mark unchanged documents, so that the store does not delete them.
+
+    Return the values that are no rank or no date, of all documents.
+    """
+    unread: list[UnreadValues] = []
     ahead: Counter[str] = Counter()
     digests_ahead: deque[list[bytes]] = deque()
     is_empty = not store.count()
@@ -285,11 +306,13 @@ def _load_changed(
             digests = [_digest(document, sketching) for document in batch]
             same: dict[str, bool] = {}
             if not is_empty:
+                ranks_and_dates = [sketching.rank_and_date(document) for document in batch]
+                unread.extend(sketching.unread_values(batch, ranks_and_dates))
                 # The store cannot compare the digests of documents in `ahead`: they are read but not yet stored.
                 same = store.mark_unchanged(
                     [
-                        (document.id, digest, document.name, *sketching.rank_and_date(document))
-                        for document, digest in zip(batch, digests, strict=True)
+                        (document.id, digest, document.name, *rank_and_date)
+                        for document, digest, rank_and_date in zip(batch, digests, ranks_and_dates, strict=True)
                         if document.id not in ahead
                     ]
                 )
@@ -308,6 +331,8 @@ def _load_changed(
 
     seen = store.count()
     for batch, sketched in sketching.sketch(changed_documents()):
+        if is_empty:
+            unread.extend(sketched.unread)
         entries: dict[str, SketchEntry] = {}
         for entry in sketched.entries(store.scheme, digests_ahead.popleft()):
             if entry.id in entries:
@@ -318,6 +343,7 @@ def _load_changed(
         ahead -= Counter(document.id for document in batch)
         seen += len(entries)
         report_progress("reading", seen)
+    return UnreadValues.sum(unread)
 
 
 def _digest(document: Document, sketching: Sketching) -> bytes:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import with_made
-from whorl.duplicates.options import Keep, seconds_of
+from whorl.duplicates.options import Keep, UnreadValues, seconds_of
 from whorl.duplicates.sketch_arrays import Numbers
 from whorl.fingerprint.fingerprint_texts import Together, hash_together
 from whorl.fingerprint.shingling import Scheme
@@ -53,6 +53,7 @@ class SketchBatch:
         starts: Offset of each document's hashes in `hashes`; documents with equal texts share one range.
         keys: 64-bit hashes of the sketches; int64 array of shape (documents,).
         offset: Offset of the hashes in the store's file, if they are already written there and `hashes` is empty.
+        unread: Values that are no rank or no date.
     """
 
     ids: list[str]
@@ -65,6 +66,7 @@ class SketchBatch:
     keys: Numbers
     hashes: npt.NDArray[np.uint64]
     offset: int | None = None
+    unread: Sequence[UnreadValues] = ()
 
     def entries(self, scheme: SketchScheme, digests: Sequence[bytes]) -> Iterator[SketchEntry]:
         """Yield the documents one by one. Documents with equal texts share one sketch."""
@@ -106,6 +108,29 @@ class Sketching:
             seconds_of(document.properties.get(date)) if date else self.dates(document),
         )
 
+    def unread_values(
+        self, documents: Sequence[Document], values: Sequence[tuple[float | None, float | None]]
+    ) -> list[UnreadValues]:
+        """Return the values that are no rank or no date, given the ranks and dates of the documents."""
+        keep, date = self.keep, self.date_column
+        columns = [(0, keep.column, keep.sought), (1, date or "", "date")]
+        if keep.is_by_date and keep.column == date:
+            columns = columns[1:]
+        return [
+            unread
+            for at, column, sought in columns
+            if column
+            for unread in UnreadValues.of_column(
+                column,
+                sought,
+                (
+                    document.properties.get(column)
+                    for document, value in zip(documents, values, strict=True)
+                    if value[at] is None
+                ),
+            )
+        ]
+
     def sketch(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
         distinct = (_distinct(batch, self.within) for batch in portions)
         read = with_made(distinct, lambda ahead: hash_together((batch.texts for batch in ahead), self.scheme))
@@ -115,9 +140,11 @@ class Sketching:
 
     def _make_batch(self, documents: Sequence[Document], batch: Together, text_indices: Numbers) -> SketchBatch:
         hashes, counts = _retained_hashes(batch, self.sketch_scheme)
-        values = np.full((2, len(documents)), np.nan)
+        values, unread = np.full((2, len(documents)), np.nan), list[UnreadValues]()
         if self.keep.column or self.date_column or self.dates is not no_date:
-            values[:] = np.array([self.rank_and_date(document) for document in documents], np.float64).T
+            ranks_and_dates = [self.rank_and_date(document) for document in documents]
+            values[:] = np.array(ranks_and_dates, np.float64).T
+            unread = self.unread_values(documents, ranks_and_dates)
         return SketchBatch(
             ids=[document.id for document in documents],
             names=[document.name for document in documents],
@@ -128,6 +155,7 @@ class Sketching:
             counts=counts[text_indices],
             keys=_keys(hashes, counts, batch.sizes)[text_indices],
             hashes=hashes,
+            unread=unread,
         )
 
 

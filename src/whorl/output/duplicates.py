@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.duplicates.contamination import ReferenceItem, ReferenceMatches
-from whorl.duplicates.options import Keep
+from whorl.duplicates.options import Keep, UnreadValues
 from whorl.duplicates.pieces import span_of
 from whorl.duplicates.remove_common_shingles import Residual
 from whorl.duplicates.results_and_retention import (
@@ -204,6 +204,7 @@ def format_label_counts(done: LabelCounts) -> str:
 
 
 def not_compared_lines(duplicates: Duplicates) -> list[str]:
+    """Return the notes on documents that were not compared, or have values that the search could not use."""
     lacks = (
         (duplicates.too_short, f"of fewer than {duplicates.scheme.shingle_size} {duplicates.scheme.unit}"),
         (duplicates.without_sketch, "without a sketch"),
@@ -211,8 +212,17 @@ def not_compared_lines(duplicates: Duplicates) -> list[str]:
     )
     return [
         *(not_compared_line(number, duplicates.kind, lack) for number, lack in lacks if number),
+        *(_unread_line(unread, duplicates.kind) for unread in duplicates.find_unread_values()),
         *duplicates.gaps,
     ]
+
+
+def _unread_line(unread: UnreadValues, kind: str) -> str:
+    has, counts = ("has", "counts") if unread.count == 1 else ("have", "count")
+    return (
+        f"{plural(unread.count, kind)} {has} no {unread.sought} that can be read {unread}, and {counts} as without a "
+        f"{unread.sought}"
+    )
 
 
 def not_compared_line(number: int, kind: str, lack: str) -> str:

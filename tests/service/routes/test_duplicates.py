@@ -427,3 +427,14 @@ def test_clusters_are_chosen_and_ordered(client: TestClient) -> None:
     assert name in [member["id"] for member in clusters["members"]]
     assert over(client, address, named="no such name")["result"]["total"] == 0
     assert client.get(address, params={"order": "best"}).status_code == 400
+
+
+def test_dates_that_cannot_be_read_are_a_warning(tmp_path: Path) -> None:
+    """
+    A warning counts the members of clusters whose date cannot be read.
+    """
+    with open_store(tmp_path / "store") as opened, TestClient(create_app(opened)) as client:
+        days = enumerate(["2020-01-01", "30.06.2022"])
+        opened.index(Document(str(at), DOCUMENTS[0].text, properties={"day": day}) for at, day in days)
+        (warning,) = search_duplicates(client, keep="newest:day")["warnings"]
+        assert warning.startswith("1 document has no date that can be read in the column 'day', such as '30.06.2022',")
