@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -466,7 +467,7 @@ def test_other_columns_of_one_name_are_copied(tmp_path: Path, kind: str, names: 
     """
     A copy has all kept rows and columns, although several columns that are not compared have the same name.
     """
-    columns = [["a", "b", "c"], [PAGE, NEAR, OTHER], [1, 2, 3], [4, 5, 6]]
+    columns: list[list[Any]] = [["a", "b", "c"], [PAGE, NEAR, OTHER], [1, 2, 3], [4, 5, 6]]
     table = pa.Table.from_arrays([pa.array(column) for column in columns], ["id", "text", *names])
     file, folders = tmp_path / f"rows.{kind}", [tmp_path / "filtered", tmp_path / "annotated"]
     if kind == "parquet":
