@@ -59,6 +59,21 @@ def test_a_table_on_standard_input(folder: Path, options: list[str], count: int)
     assert (done.exit_code, done.stdout) == (0, f"{count} document{'s' * (count > 1)} stored in store.\n")
 
 
+def test_json_whose_rows_are_not_read_is_noted(folder: Path) -> None:
+    """
+    JSON with rows in a member is noted, and is an error if the user names a column; other JSON is then noted.
+    """
+    (folder / "wrapped.json").write_text(json.dumps({"data": [{"id": 1, "text": FIRST}]}))
+    (folder / "other.json").write_text('{"data": [{"id": 1}]}')
+    note = "is JSON without rows, read as one text; JSON lines and objects in an array become documents"
+    assert f"note: wrapped.json {note}" in whorl("index", "--store", "store", "wrapped.json").stderr
+    for options in (["--text-column", "text"], ["--id-column", "id"]):
+        done = CliRunner().invoke(main, ["index", "--store", options[1], *options, "wrapped.json", "other.json"])
+        assert (done.exit_code, done.stdout) == (1, f"1 document stored in {options[1]}.\n")
+        assert "wrapped.json: the rows of this JSON are in its member 'data'; write them as" in done.stderr
+        assert (f"note: other.json {note}" in done.stderr) == ("text" in options)
+
+
 def test_tables_read_as_one_text_are_noted(folder: Path) -> None:
     """
     A note names a table or JSON array that is one document, and says how its rows become documents.
@@ -69,7 +84,8 @@ def test_tables_read_as_one_text_are_noted(folder: Path) -> None:
     advice = "read as one text; --text-column NAME makes each row a document\n"
     stderr = whorl("index", "--store", "store", "a.csv", "c.json").stderr
     assert f"note: a.csv is a table and was {advice}" in stderr
-    assert "note: c.json is an array without objects, read as one text; objects with a text become documents" in stderr
+    note = "is JSON without rows, read as one text; JSON lines and objects in an array become documents"
+    assert f"note: c.json {note}" in stderr
     assert f"note: a.csv and 1 more are tables and were {advice}" in whorl("simhash", "a.csv", "b.csv").stderr
     rows = whorl("index", "--store", "rows", "a.csv", "--text-column", "text")
     assert advice not in rows.stderr

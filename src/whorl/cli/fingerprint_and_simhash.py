@@ -71,8 +71,7 @@ def simhash(paths: tuple[str, ...], options: SimhashOperation) -> None:
 
     def texts() -> Iterator[str]:
         for place in places(paths, problems.append, follow_links=options.follow_links):
-            on_text_table = None if columns.is_text_named else text_tables.append
-            for document in documents_in(place.file, problems.append, columns, on_text_table=on_text_table):
+            for document in documents_in(place.file, problems.append, columns, on_text_table=text_tables.append):
                 waiting.append(document.id)
                 yield document.text
 

@@ -125,30 +125,31 @@ def file_documents(
 ) -> Iterator[Document]:
     """Yield the documents in files. Ids are relative to the store's base folder, which must be set.
 
-    Unless the user named the text column, a table or a JSON array without objects is one document; `on_text_table` is
-    called with its name.
+    Unless the user named the text column, a table is one document. `on_text_table` is called with its name, and with
+    the name of JSON that may have rows, but is read as one document.
     """
     from whorl.ingest.find_and_read_files import documents_in
     from whorl.search.document_references import file_id
 
-    noted = None if columns.is_text_named else on_text_table
     for file in files:
         base = store.references.base_for(str(file)) if isinstance(file, Path) else None
         known_as = file_id(str(file), base) if isinstance(file, Path) else None
-        yield from documents_in(file, on_problem, columns, on_text_table=noted, known_as=known_as)
+        yield from documents_in(file, on_problem, columns, on_text_table=on_text_table, known_as=known_as)
 
 
 def table_notes(names: Sequence[str]) -> list[str]:
-    """Return notes about tables, and about JSON arrays, that were read as one document each."""
-    arrays = [name for name in names if PurePath(name).suffix.lower() == ".json"]
-    tables = [name for name in names if name not in arrays]
+    """Return notes about tables, and about JSON without rows, that were read as one document each."""
+    others = [name for name in names if PurePath(name).suffix.lower() == ".json"]
+    tables = [name for name in names if name not in others]
     notes = []
     if tables:
-        others = f" and {len(tables) - 1:,} more are tables and were" if len(tables) > 1 else " is a table and was"
-        notes.append(f"{tables[0]}{others} read as one text; --text-column NAME makes each row a document")
-    if arrays:
-        others = f" and {len(arrays) - 1:,} more are arrays" if len(arrays) > 1 else " is an array"
-        notes.append(f"{arrays[0]}{others} without objects, read as one text; objects with a text become documents")
+        more = f" and {len(tables) - 1:,} more are tables and were" if len(tables) > 1 else " is a table and was"
+        notes.append(f"{tables[0]}{more} read as one text; --text-column NAME makes each row a document")
+    if others:
+        more = f" and {len(others) - 1:,} more are JSON" if len(others) > 1 else " is JSON"
+        notes.append(
+            f"{others[0]}{more} without rows, read as one text; JSON lines and objects in an array become documents"
+        )
     return notes
 
 

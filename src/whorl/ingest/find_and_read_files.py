@@ -177,22 +177,22 @@ def documents_in(
     Args:
         on_problem: Called with files and rows that are not valid documents.
         span: Part of the file, from `spans_in`; None for the whole file.
-        on_text_table: Called with the name of a table (CSV or TSV), or of a JSON array of values other than objects,
-            that is read as one document. If None, each of its rows or values is a document.
+        on_text_table: Called with the name of a table (CSV or TSV), or of JSON that may have rows, that is read as one
+            document. If None, or if the user named the text column, each row of a table is a document.
         known_as: Id of the file; None for its path.
         at_byte: Called after each group of rows with the number of bytes read so far.
     """
     # The text of a single file does not need these modules, so import them here.
     from whorl.ingest.rows.detect_row_format import format_of as format_of_rows
-    from whorl.ingest.rows.detect_row_format import is_table_or_array
     from whorl.model import Document
 
     name, known_as = PurePath(file.name), known_as or file.as_posix()
     try:
         with file.open("rb") as opened:
-            form = format_of_rows(opened, name, columns, file_text, as_text=on_text_table is not None)
+            as_text = on_text_table is not None and not columns.is_text_named
+            form = format_of_rows(opened, name, columns, file_text, as_text=as_text)
             if form is None:
-                if on_text_table and is_table_or_array(format_of_rows(opened, name, columns, file_text)):
+                if on_text_table and _may_have_rows(opened, name, columns):
                     on_text_table(str(file))
                 yield Document(id=known_as, text=file_text(_bytes(opened), name), name=file.name)
                 return
@@ -208,6 +208,19 @@ def documents_in(
         on_problem(Problem(str(file), str(error)))
     except MemoryError:
         on_problem(Problem(str(file), "reading it takes more memory than there is", None))
+
+
+def _may_have_rows(opened: IO[bytes], name: PurePath, columns: RowColumns) -> bool:
+    """Check whether a file that is read as one document is a table, or JSON that may have rows."""
+    from whorl.ingest.rows.detect_row_format import format_of as format_of_rows
+    from whorl.ingest.rows.detect_row_format import is_table_or_array
+
+    if columns.is_text_named:
+        return name.suffix.lower() == ".json"
+    try:
+        return is_table_or_array(format_of_rows(opened, name, columns, file_text))
+    except UnreadRowsError:
+        return True
 
 
 def spans_in(file: File, columns: RowColumns) -> Iterator[FileSpan | None]:

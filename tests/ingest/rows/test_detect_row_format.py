@@ -22,6 +22,7 @@ from whorl import Document
 from whorl.errors import DocumentError
 from whorl.ingest.find_and_read_files import Problem, documents_in, file_text
 from whorl.ingest.rows.detect_row_format import detect, format_of
+from whorl.ingest.rows.json_and_csv import JsonLinesFormat
 from whorl.ingest.rows.row_format import Row, RowColumns, RowFormat, UnreadRowsError
 
 # Compressed and columnar files are read in another process.
@@ -39,6 +40,42 @@ def test_json_lines_by_their_content(tmp_path: Path, name: str, pack: Callable[[
     """
     (tmp_path / name).write_bytes(pack(LINES))
     assert read(tmp_path) == (DOCUMENTS, [])
+
+
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf", b"\n", b"  ", b" \r\n\n "])
+@pytest.mark.parametrize("columns", [RowColumns(), RowColumns(text="body"), RowColumns(text="year")])
+def test_json_lines_with_the_suffix_of_json(start: bytes, columns: RowColumns) -> None:
+    """
+    Two lines of objects in a .json file are rows, also after blanks, or if the text column is missing in the first.
+    """
+    form = format_of(io.BytesIO(start + LINES), PurePath("a.json"), columns, file_text)
+    assert isinstance(form, JsonLinesFormat)
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "reason"),
+    [
+        ('{"data": [{"id": 1, "text": "a"}], "n": 1}', RowColumns(), "are in its member 'data'"),
+        ('{"n": [], "data": [{"body": "a"}]}', RowColumns(text="body"), "are in its member 'data'"),
+        ('{\n "id": 1,\n "text": "a"\n}', RowColumns(), "one object on several lines"),
+        ('{"data": [{"body": "a"}], "rows": [3], "none": []}', RowColumns(), None),
+        ('{"data": [{"text": "a"}]', RowColumns(), None),
+        ('{"a": 1}\nand text', RowColumns(), None),
+        ("{}", RowColumns(), None),
+    ],
+)
+def test_rows_within_an_object_are_refused(content: str, columns: RowColumns, reason: str | None) -> None:
+    """
+    An object on several lines, or with rows in a member, is an error if rows are wanted; other JSON is one text.
+    """
+    file = PurePath("a.json")
+    assert format_of(io.BytesIO(content.encode()), file, columns, file_text, as_text=True) is None
+    assert format_of(io.BytesIO(content.encode()), PurePath("a.txt"), columns, file_text) is None
+    if reason is None:
+        assert format_of(io.BytesIO(content.encode()), file, columns, file_text) is None
+    else:
+        with pytest.raises(UnreadRowsError, match=reason):
+            format_of(io.BytesIO(content.encode()), file, columns, file_text)
 
 
 def test_an_array_of_documents(tmp_path: Path) -> None:

@@ -12,7 +12,15 @@ from typing import IO
 from whorl.errors import DocumentError
 from whorl.ingest.file_limits import limit_memory
 from whorl.ingest.rows.compression import Packed, open_compressed, packing_of
-from whorl.ingest.rows.json_and_csv import JsonArrayFormat, JsonLinesFormat, TableFormat, is_row, is_table
+from whorl.ingest.rows.json_and_csv import (
+    JsonArrayFormat,
+    JsonLinesFormat,
+    TableFormat,
+    begins_with_lines,
+    is_row,
+    is_table,
+    require_no_nested_rows,
+)
 from whorl.ingest.rows.reader_client import ConfinedFormat
 from whorl.ingest.rows.row_format import Extract, File, RowColumns, RowFormat, UnreadRowsError
 
@@ -121,6 +129,11 @@ def _plain(
         return _warc(extract, is_packed=False)
     if suffix in _JSON_LINES or (head.removeprefix(_MARK).startswith(b"{") and is_row(_first_line(opened), columns)):
         return JsonLinesFormat()
+    if suffix == ".json" and head.removeprefix(_MARK).lstrip().startswith(b"{"):
+        if begins_with_lines(opened, columns):
+            return JsonLinesFormat()
+        if columns.text and (columns.id or not as_text):
+            require_no_nested_rows(opened, columns)
     if suffix in _TABLES and not as_text:
         return TableFormat()
     start = head.removeprefix(_MARK).split()

@@ -116,6 +116,53 @@ def is_row(line: bytes, columns: RowColumns) -> bool:
     return True
 
 
+def begins_with_lines(opened: IO[bytes], columns: RowColumns) -> bool:
+    """Check whether the first two lines of a file are JSON objects, or the first line is a row with a text column.
+
+    Ignore blank lines. The position in the file is 0 after the call.
+    """
+    opened.seek(0)
+    lines: list[bytes] = []
+    while len(lines) < 2 and (line := opened.readline(_HEADING)) and opened.tell() < 2 * _HEADING:
+        if line.strip():
+            lines.append(line)
+    opened.seek(0)
+    if not lines or not is_object(lines[0]):
+        return False
+    return is_row(lines[0], columns) or (len(lines) > 1 and is_object(lines[1]))
+
+
+def is_object(line: bytes) -> bool:
+    try:
+        _object(_json(line))
+    except DocumentError:
+        return False
+    return True
+
+
+def require_no_nested_rows(opened: IO[bytes], columns: RowColumns) -> None:
+    """Raise UnreadRowsError if a JSON object on several lines is a row, or has a member with rows.
+
+    The position in the file is 0 after the call.
+    """
+    opened.seek(0)
+    raw = opened.read(MOST_BYTES + 1)
+    opened.seek(0)
+    try:
+        _require_modest(raw)
+        values = _object(_json(raw))
+    except DocumentError:
+        return
+    if columns.text in values:
+        raise UnreadRowsError("this is one object on several lines; write each object on one line, or in an array")
+    for name, member in values.items():
+        if isinstance(member, list) and member and isinstance(member[0], dict) and columns.text in member[0]:
+            raise UnreadRowsError(
+                f"the rows of this JSON are in its member {name!r:.80}; write them as JSON lines, as an array, or in "
+                "another format"
+            )
+
+
 def is_table(opened: IO[bytes], columns: RowColumns) -> bool:
     """Check whether the first line of a file names the text column, or several columns if no text column is wanted."""
     try:
