@@ -67,13 +67,11 @@ class Sketches:
         return Sketch(self.scheme, int(self.sizes[index]), hashes)
 
     def portions(self, a: Numbers, b: Numbers) -> Iterator[tuple[slice, npt.NDArray[np.uint64], Numbers, Numbers]]:
-        """Yield batches of pairs with their hashes in memory.
+        """Yield pairs in batches, with their hashes in memory.
 
-        Yields the slice of the pairs, an array of hashes, and for both documents of each pair the offset of their
-        hashes in this array.
-
-        Reading a page of a mapped file takes longer than comparing two documents. So this method copies the hashes of
-        many pairs in the order of the file.
+        A batch is the slice of its pairs, an array of hashes, and two arrays with the offsets of the hashes of both
+        documents of each pair. Reading a page of a mapped file takes longer than comparing two documents, so this
+        method copies the hashes of many pairs in the order of the file.
         """
         if not self.exceeds_memory:
             yield slice(0, a.size), self.hashes.view(np.ndarray), self.starts[a], self.starts[b]

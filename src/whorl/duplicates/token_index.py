@@ -248,7 +248,7 @@ class _TokenSweep:
 
 
 def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes, member_bits: int) -> TokenEntries:
-    """Select the entries of hashes that can make a pair, under the conditions of `index_tokens`; `keys` ascend."""
+    """Select the entries of hashes that can lead to a pair, as `index_tokens` describes; `keys` must ascend."""
     tokens = keys >> np.uint64(member_bits)
     frequency = np.diff(run_starts(tokens), append=keys.size)
     is_several = np.repeat(frequency > 1, frequency)

@@ -601,7 +601,7 @@ class Matcher:
         return np.stack((starts, starts + shifts[first], ends - starts), axis=1)
 
     def find_nearest(self, left: _Numbers, anchored: _Numbers) -> _Numbers:
-        """Return passages, found by rule 2, that cover the positions `left` of `a`."""
+        """Find passages by rule 2 that cover the positions `left` of `a`."""
         passages: list[tuple[int, int, int]] = []
         if not left.size:
             return np.empty((0, 3), np.int64)

@@ -111,9 +111,7 @@ def combine(hashes: CodesLike, weights: npt.ArrayLike | None = None) -> int:
     '0xadcf'
     """
     numbers = as_codes(hashes, "hashes")
-    if weights is None:
-        return int(codes_from_votes(count_votes(numbers, [numbers.size]))[0])
-    votes = np.asarray(weights)
+    votes = np.ones(numbers.size, np.int64) if weights is None else np.asarray(weights)
     if votes.shape != numbers.shape:
         raise ParameterError(f"every hash has one weight, got {numbers.size} hashes and weights of shape {votes.shape}")
     if votes.size and (votes.dtype.kind not in "iu" or votes.min() < 0 or votes.sum(dtype=np.float64) > _MOST_VOTES):

@@ -46,9 +46,9 @@ def test_every_document_reaches_its_part(count: int) -> None:
         BlockMembers,
         Partitioning,
         block_rows,
+        documents_with_keys,
         hash_texts,
         sizes_in,
-        some_of,
     )
 
     chance, parts = random.Random(count), Partitioning.with_count(count)
@@ -83,7 +83,7 @@ def test_every_document_reaches_its_part(count: int) -> None:
             actual[document_id] = (key, documents.names[place], *(int(column[place]) for column in columns))
         wanted = own.keys[::3]
         rows = pa.table({"part": [part], "keys": [np.concatenate([wanted[::-1], wanted]).tobytes()]})
-        sent = list(some_of(pa.Table.from_batches(row), rows, SMALL))
+        sent = list(documents_with_keys(pa.Table.from_batches(row), rows, SMALL))
         assert [row["keys"][0].as_py() for row in sent] == ([wanted.tobytes()] if wanted.size else [])
     assert actual_sketches == sketches
     assert actual == {document_id: (owners[at], f"n{document_id}", at, at, at) for at, document_id in enumerate(ids)}

@@ -295,15 +295,14 @@ def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
     keys, of_keys = decode_columns(roots, "keys roots", "i8 i8")
     sizes = sizes_in(block, members.keys)
     order = np.argsort(keys)
-    at = order[np.minimum(np.searchsorted(keys[order], members.keys), keys.size - 1)] if keys.size else None
-    roots_of = members.keys if at is None else np.where(keys[at] == members.keys, of_keys[at], members.keys)
-    is_listed = np.zeros(sizes.size, np.bool_) if at is None else keys[at] == members.keys
+    is_listed, root_of = np.isin(members.keys, keys), members.keys.copy()
+    root_of[is_listed] = of_keys[order[np.searchsorted(keys[order], members.keys[is_listed])]]
     _, inverse, times = np.unique(members.keys, return_inverse=True, return_counts=True)
     chosen = np.flatnonzero((sizes > 0) & (is_listed | (times[inverse] > 1)))
     if chosen.size:
         listed = members.select(chosen)
         columns = (
-            *(listed.ids, listed.names, sizes[chosen], listed.keys, roots_of[chosen], listed.worths),
+            *(listed.ids, listed.names, sizes[chosen], listed.keys, root_of[chosen], listed.worths),
             *(listed.runs.astype(np.int64), listed.runs < before),
         )
         yield pa.RecordBatch.from_arrays(list(map(pa.array, columns)), names=[*arrow_schema(MEMBERS).names])

@@ -438,7 +438,7 @@ def sketch_row(part: int, block: Block, indices: Numbers) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([values], arrow_schema(SKETCHES))
 
 
-def some_of(block: pa.Table, wanted: pa.Table, scheme: SketchScheme) -> Batches:
+def documents_with_keys(block: pa.Table, wanted: pa.Table, scheme: SketchScheme) -> Batches:
     """Yield the documents of a block with the keys of `wanted`, as rows of SKETCHES."""
     (keys,) = decode_columns(wanted, "keys", "i8")
     if keys.size:

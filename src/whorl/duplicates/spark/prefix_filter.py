@@ -52,12 +52,12 @@ from whorl.duplicates.spark.partitions_and_blocks import (
     batch_of,
     cogroup_blocks,
     decode_columns,
+    documents_with_keys,
     group_by_part,
     map_batches,
     narrow_type,
     partition_by_part,
     rows_by_part,
-    some_of,
     unpack_hashes,
     whole_numbers,
 )
@@ -175,7 +175,7 @@ def _pairs_of_blocks(batches: Batches, scheme: SketchScheme, options: JoinOption
 
 
 def _blocks_of(keys: DataFrame, documents: LoadedDocuments) -> DataFrame:
-    step, parts = partial(some_of, scheme=documents.scheme), documents.parts
+    step, parts = partial(documents_with_keys, scheme=documents.scheme), documents.parts
     return documents.cache.materialise_in_place(
         partition_by_part(cogroup_blocks(documents.sketches, keys, step, SKETCHES, parts), parts)
     )

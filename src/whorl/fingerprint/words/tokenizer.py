@@ -88,9 +88,7 @@ def folding_growth(text: str, profile: str = DEFAULT_PROFILE) -> int:
     2
     """
     growth = segmenter_of(profile).growth
-    parts = (text[at : at + _ENCODED_AT_ONCE] for at in range(0, len(text), _ENCODED_AT_ONCE))
-    codes = (np.frombuffer(part.encode("utf-32-le", "surrogatepass"), "<u4") for part in parts)
-    return sum(int(growth[portion].sum()) for portion in codes)
+    return sum(int(growth[codes].sum()) for codes in _codes(text))
 
 
 def spans(text: str, profile: str = DEFAULT_PROFILE) -> npt.NDArray[np.int64]:
@@ -154,12 +152,15 @@ def _as_typed(spans: npt.NDArray[np.int64], text: str) -> npt.NDArray[np.int64]:
 
 def _pairs(text: str) -> npt.NDArray[np.int64]:
     """Return the indices of the characters that take two UTF-16 units."""
-    parts = [np.empty(0, np.int64)]
+    is_pair = [np.empty(0, np.bool_), *(codes >= FIRST_PLANE for codes in _codes(text))]
+    return np.flatnonzero(np.concatenate(is_pair))
+
+
+def _codes(text: str) -> Iterator[npt.NDArray[np.uint32]]:
+    """Yield the code points of a text in portions."""
     for at in range(0, len(text), _ENCODED_AT_ONCE):
         require_time()
-        codes = np.frombuffer(text[at : at + _ENCODED_AT_ONCE].encode("utf-32-le", "surrogatepass"), np.uint32)
-        parts.append(np.flatnonzero(codes >= FIRST_PLANE) + at)
-    return np.concatenate(parts)
+        yield np.frombuffer(text[at : at + _ENCODED_AT_ONCE].encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
 @cache
