@@ -121,3 +121,24 @@ def test_passages_in_mails_are_covered(tmp_path: Path) -> None:
             share = wanted / attribution.words
             assert attribution.level == ("high" if share >= 0.5 else "medium" if share >= 0.1 else "low")
     assert planted > 1000
+
+
+@pytest.mark.parametrize("passages", [False, True])
+@pytest.mark.parametrize("cutter", ["\u200b", "\u3164", "\x07", "\ufff9", "\U000e0000"])
+def test_invisible_characters_hide_nothing(tmp_path: Path, cutter: str, *, passages: bool) -> None:
+    """
+    Words of the text that invisible characters cut are also read as whole words; places are those of the text.
+    """
+    words = [f"{start}{end}" for start in ("gar", "ten", "haus", "stein") for end in ("ler", "mann", "wirt", "bach")]
+    text = f"It says: {' '.join(f'{word[:2]}{cutter}{word[2]}{cutter}{word[3:]}' for word in words)}, and more."
+    with EmbeddedEngine(tmp_path / "store", passages=passages) as engine:
+        engine.index([Document("whole", " ".join(words)), Document("cut", text)])
+        engine.refresh()
+        found = find_sources(engine, text, own_id="cut")
+        assert [(source.id, source.words) for source in found.sources] == [("whole", len(words))]
+        start, end = found.sources[0].passages[0].a
+        assert (found.content[start:end], found.content) == (text[9:-11], text)
+        assert found.warnings[0] == "16 words of the text are cut by invisible characters, which are ignored"
+        # A document with the same characters is still found.
+        copy = find_sources(engine, text)
+        assert (copy.sources[0].id, copy.coverage, copy.warnings) == ("cut", 1, ())

@@ -9,6 +9,7 @@ sources are compared word by word.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -27,7 +28,7 @@ from whorl.fingerprint.statistics.metric import Percent, fraction_of, notes_on
 from whorl.fingerprint.winnowing import PROOF_BITS, PassageScheme
 from whorl.operations import CommonOptions, SourcesOperation
 from whorl.query.plan.nodes import BoundNode, BoundPlan, MatchAll, Words
-from whorl.request_context import deadline
+from whorl.request_context import deadline, timely
 from whorl.search.attribution.candidates import Candidates, PassageGroup, find_candidates, find_passage_candidates
 from whorl.search.attribution.cover import (
     NO_RANGES,
@@ -62,6 +63,15 @@ READ_FIRST = 3
 FEW_SKETCHES = 20
 #: Number of sketches that can be read in the time of one phrase look-up.
 SKETCHES_PER_PHRASE = 20
+
+#: Invisible characters that cut words, such as a zero-width space, and one of the others, which the tokenizer ignores.
+#: One replaces the other, so that positions stay the same.
+_CUTTERS = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u115f\u1160\u180e\u200b\u2065\u3164\uffa0\ufff0-\ufffb"
+    "\U000e0000\U000e0002-\U000e001f\U000e0080-\U000e00ff\U000e01f0-\U000e0fff]"
+)
+_NOT_CUTTING = "\u2060"
+_NOT_BLANK = re.compile(r"\S+")
 
 
 class SourcesOptions(CommonOptions, total=False):
@@ -106,11 +116,23 @@ def find_sources(
     if options.timeout is not None and not options.timeout > 0:
         raise ParameterError(f"timeout must be more than 0 seconds, got {options.timeout}")
     with nullcontext() if options.timeout is None else deadline(options.timeout):
-        attribution = _cover_text(engine, text, options, own_id, None if excluded is None else excluded.root)
+        left_out = None if excluded is None else excluded.root
+        attribution = _cover_text(engine, text, options, own_id, left_out)
+        if _CUTTERS.search(text):
+            # Invisible characters in words would hide copied text. But documents may have the same characters.
+            whole = _cover_text(engine, _CUTTERS.sub(_NOT_CUTTING, text), options, own_id, left_out)
+            if whole.coverage > attribution.coverage:
+                attribution = replace(whole, content=text, warnings=(_cut_words_warning(text), *whole.warnings))
     coverage = attribution.coverage
     level: Level = "high" if coverage >= high else "medium" if coverage >= medium else "low"
     warnings = (*(excluded.warnings if excluded else ()), *notes_on(recall=options.recall), *attribution.warnings)
     return replace(attribution, level=level, warnings=tuple(dict.fromkeys(warnings)))
+
+
+def _cut_words_warning(text: str) -> str:
+    count = sum(_CUTTERS.search(word[0], 1, len(word[0]) - 1) is not None for word in timely(_NOT_BLANK.finditer(text)))
+    words = "1 word of the text is" if count == 1 else f"{count:,} words of the text are"
+    return f"{words} cut by invisible characters, which are ignored"
 
 
 def _cover_text(
