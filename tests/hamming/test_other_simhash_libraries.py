@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from whorl.errors import ParameterError
 from whorl.hamming.codes_and_groups import Hashes
 from whorl.hamming.other_simhash_libraries import (
-    _rolling,
+    hash_fp,
     lookup3,
     md5_of_four_characters,
     md5_of_four_words,
@@ -48,8 +48,7 @@ def test_features_and_hashes_equal_those_of_the_original_libraries() -> None:
     for string, expected in VECTORS["unsigned_hash"]:
         assert unsigned_hash(string.encode()) == expected
     for given_numbers, expected in VECTORS["hash_fp"]:
-        words = [number.to_bytes(8, "little", signed=True) for number in given_numbers]
-        assert _rolling([words]).tolist() == [expected]
+        assert hash_fp(given_numbers) == expected
     for count, window, expected in VECTORS["shingle"]:
         assert list(shingle(range(count), window)) == expected
 
@@ -65,10 +64,13 @@ def test_windows(tokens: list[int], window: int) -> None:
 
 def test_values_out_of_range_are_refused() -> None:
     """
-    A window of 0 is an error before any token is read.
+    A window of 0 is an error before any token is read; numbers beyond 64 bits are an error, too.
     """
     with pytest.raises(ParameterError, match="must be positive, got 0"):
         shingle("abc", 0)
+    for number in (1 << 63, -(1 << 63) - 1):
+        with pytest.raises(ParameterError, match="with a sign"):
+            hash_fp([number])
 
 
 CODES = [md5_of_four_words, rolling_unicode_words, rolling_ascii_words, md5_of_four_characters]

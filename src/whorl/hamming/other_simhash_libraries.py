@@ -83,6 +83,19 @@ def unsigned_hash(raw: bytes) -> int:
     return int.from_bytes(_md5(raw)[:8], "big")
 
 
+def hash_fp(numbers: Iterable[int]) -> int:
+    """Return the code of a list of numbers, like ``hash_fp`` of simhash-py 0.1.
+
+    Raises:
+        ParameterError: A number is out of range.
+    """
+    try:
+        raw = [number.to_bytes(8, "little", signed=True) for number in numbers]
+    except OverflowError:
+        raise ParameterError("the numbers are 64-bit integers with a sign: -2**63 to 2**63 - 1") from None
+    return int(_rolling([raw])[0])
+
+
 def md5_of_four_words(texts: Sequence[str]) -> Hashes:
     phrases = [list(map(" ".join, _windows(_SEPARATORS.split(well_formed(text)), 4))) for text in texts]
     raw = b"".join([_md5(phrase.encode())[:8] for phrase in chain.from_iterable(phrases)])
