@@ -9,7 +9,7 @@ from whorl.arrays_and_batches import batches
 from whorl.duplicates.options import Keep
 from whorl.duplicates.run import FILES_SCHEME
 from whorl.duplicates.sketch_arrays import Sketches
-from whorl.duplicates.sketching import Sketching, no_date
+from whorl.duplicates.sketching import Sketching, no_date, part_of
 from whorl.fingerprint.fingerprint_texts import text_sketch
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
@@ -63,3 +63,14 @@ def test_parts_of_a_collection_have_different_hashes() -> None:
     assert made.worths[:3].tolist() == [0, 1, 2]
     assert np.isnan(made.worths[3])
     assert made.keys[0] == made.keys[2] != made.keys[1]
+
+
+def test_equal_numbers_are_one_part() -> None:
+    """
+    A whole number and an equal float name the same part of a collection; other values keep their own parts.
+    """
+    values = [7, 7.0, "7", 7.5, "7.0", True, -0.0, 0, (1, 2.0), (1.0, 2), 1e300]
+    documents = [Document(str(at), "text", properties={"site": value}) for at, value in enumerate(values)]
+    parts = [part_of(document, "site") for document in documents]
+    assert parts == ["7", "7", "7", "7.5", "7.0", "True", "0", "0", "1\0002", "1\0002", str(int(1e300))]
+    assert (part_of(Document("a", "text"), "site"), part_of(documents[0], None)) == ("", "")

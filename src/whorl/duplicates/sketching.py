@@ -188,9 +188,13 @@ def _distinct(documents: Sequence[Document], within: str | None) -> _Distinct:
 
 
 def part_of(document: Document, within: str | None) -> str:
-    """Return the name of a document's part of the collection: its value of the property `within`, or ""."""
+    """Return the name of a document's part of the collection: its value of the property `within`, or "".
+
+    Equal numbers have the same name: pandas makes whole numbers floats if a value is missing.
+    """
     value = None if within is None else document.properties.get(within)
-    return "" if value is None else "\0".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    values = value if isinstance(value, tuple) else () if value is None else (value,)
+    return "\0".join(str(int(one) if isinstance(one, float) and one.is_integer() else one) for one in values)
 
 
 def bits_of(part: str) -> np.uint64:
