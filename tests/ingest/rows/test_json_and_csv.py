@@ -173,6 +173,28 @@ def test_kept_objects_of_an_array_are_unchanged() -> None:
             assert out.getvalue().decode() == f"[\n{first}{end},\n{second}\n]\n"
 
 
+@pytest.mark.parametrize("form", [JsonLinesFormat(), JsonArrayFormat()])
+def test_a_new_text_leaves_the_other_members_unchanged(form: JsonLinesFormat | JsonArrayFormat) -> None:
+    """
+    Only the value of the text changes in the source of an object; of several texts, the last, which is the one read.
+    """
+    first = (
+        '{"x": 1.10, "large": 1e400, "n": -0,"n":2 , "text" :"\\u00e9,\\"}", "deep": {"text": ["]"]}, "\\ud800": 1}'
+    )
+    second = '{"text": "one", "te\\u0078t": "two","z": NaN}'
+    separator, start, end = ("\n", "", "\n") if isinstance(form, JsonLinesFormat) else (",\n", "[\n", "\n]\n")
+    source, out = io.BytesIO(f"{start}{first}{separator}{second}{end}".encode()), io.BytesIO()
+    texts = iter(['new "text"\n', "\ud800"])
+    form.rewrite(
+        source, out, RowColumns(), lambda rows: [{"text": next(texts), "added": 1} for _ in rows], {"text": str}
+    )
+    expected = [
+        first.replace('"\\u00e9,\\"}"', '"new \\"text\\"\\n"')[:-1] + ', "added": 1}',
+        second.replace('"two"', '"\\ud800"')[:-1] + ', "added": 1}',
+    ]
+    assert out.getvalue().decode() == start + separator.join(expected) + end
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text('ab]},[{ "\\', max_size=5) | st.floats(allow_nan=False),
     lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text("]}a", max_size=2), values, max_size=3),

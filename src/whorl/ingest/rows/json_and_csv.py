@@ -317,17 +317,38 @@ def _object(value: object) -> dict[str, object]:
 
 
 def _updated(source: bytes, values: Mapping[str, object], added: Mapping[str, object]) -> bytes:
-    """Return the JSON of an object with added members; `source` is its JSON, and `values` are its members.
+    """Return the JSON of an object with added or changed members; `source` is its JSON, and `values` are its members.
 
     Copy the source of the other members, because a number such as 1.10 or 1e400 would change otherwise.
     """
-    if not added:
+    changed = {name: value for name, value in added.items() if name in values}
+    if changed:
+        source = _replace_members(source.decode("utf-8", "surrogatepass"), changed)
+    if len(changed) == len(added):
         return source
-    if not added.keys().isdisjoint(values):
-        return _line({**values, **added})
     members = source.rstrip()[:-1].rstrip()
     separator = b"" if members.endswith(b"{") else b", "
-    return members + separator + _line(dict(added))[1:]
+    return members + separator + _line({name: value for name, value in added.items() if name not in values})[1:]
+
+
+def _replace_members(text: str, changed: Mapping[str, object]) -> bytes:
+    """Return the JSON of an object with new values of some members; of members with one name, only the last changes."""
+    decoder, spans = json.JSONDecoder(), dict[str, tuple[int, int]]()
+    at = _skip_blanks(text, _skip_blanks(text, 0) + 1)
+    while not text.startswith("}", at):
+        name, end = decoder.raw_decode(text, at)
+        start = _skip_blanks(text, _skip_blanks(text, end) + 1)
+        end = decoder.raw_decode(text, start)[1]
+        if name in changed:
+            spans[name] = start, end
+        at = _skip_blanks(text, end)
+        if text.startswith(",", at):
+            at = _skip_blanks(text, at + 1)
+    parts, before = [], 0
+    for (start, end), name in sorted((span, name) for name, span in spans.items()):
+        parts += [text[before:start].encode("utf-8", "surrogatepass"), _line(changed[name])]
+        before = end
+    return b"".join([*parts, text[before:].encode("utf-8", "surrogatepass")])
 
 
 def _line(values: object) -> bytes:
