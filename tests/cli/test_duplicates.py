@@ -397,7 +397,30 @@ def test_empty_input(tmp_path: Path) -> None:
     done = run("--store", tmp_path / "store")
     assert (done.exit_code, done.stdout) == (0, "")
     (tmp_path / "empty").mkdir()
-    assert run(tmp_path / "empty").exit_code == 1
+    (tmp_path / "heading.csv").write_text("id,text\n")
+    for paths, has in ((["empty"], "has"), (["heading.csv", "empty"], "have")):
+        done = run(*(tmp_path / path for path in paths))
+        named = ", ".join(str(tmp_path / path) for path in paths)
+        assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, f"failed: {named} {has} no documents")
+
+
+@pytest.mark.parametrize("options", [["--keep", "largest:{}"], ["--within-column", "{}"], ["--keep", "newest:{}"]])
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        ("text", "has the texts, so it cannot choose or separate documents"),
+        (
+            "id",
+            "cannot choose or separate documents, because this name is reserved; copy it to a column with another name",
+        ),
+    ],
+)
+def test_columns_that_cannot_be_compared(lines: Path, options: list[str], column: str, reason: str) -> None:
+    """
+    The columns of texts and ids are refused before any row is read.
+    """
+    done = run(lines, *(option.format(column) for option in options))
+    assert (done.exit_code, f"the column '{column}' {reason}" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("output", ["", ".", "/"])

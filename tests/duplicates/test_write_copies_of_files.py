@@ -269,7 +269,7 @@ def test_unwritable_output_is_refused_before_the_search(data: Path, tmp_path: Pa
     require_room(reading, tmp_path / "empty")
     require_room(reading, tmp_path / "new" / "folder")
     assert not list(tmp_path.glob("*.part"))
-    for target in (data, data / "e.txt", data / "e.txt" / "x"):
+    for target in (data, data / "e.txt", data / "e.txt" / "x", Path("."), Path("/"), Path("..")):
         with pytest.raises(ParameterError, match=r"there already|cannot be written"):
             require_room(reading, target)
     (tmp_path / "killed.part").mkdir()

@@ -254,7 +254,12 @@ def run(command: DuplicatesCommand) -> None:
             write = _write_reference_matches
         documents = write(command, reading)
     is_lost = is_too_much_lost(reading.problems, reading.count, reading.repeated, strict=command.strict)
-    if is_lost or (command.paths and not documents):
+    if command.paths and not (documents or is_lost):
+        is_lost = True
+        click.echo(
+            f"failed: {', '.join(command.paths)} {'has' if len(command.paths) == 1 else 'have'} no documents", err=True
+        )
+    if is_lost:
         sys.exit(1)
 
 

@@ -22,7 +22,7 @@ from whorl.ingest.find_and_read_files import (
     spans_in,
 )
 from whorl.ingest.rows.row_format import File, FileSpan, RowColumns
-from whorl.model import Document
+from whorl.model import RESERVED_FIELDS, Document
 
 _LISTED_COLUMNS = 20
 #: Maximum size of the input, in bytes, at which it is read again to get the texts of rows for snippets.
@@ -61,6 +61,7 @@ class InputReader:
         self.reference_columns = tuple(reference_columns)
         self._keep = options.policy
         needed = frozenset(filter(None, (self._keep.column, options.date, options.within)))
+        _require_possible(needed, columns)
         self.columns = replace(columns, further=needed, is_text_optional=True)
         #: Columns that a later step adds. A row that already has one is an error.
         self.added = frozenset[str]()
@@ -386,6 +387,21 @@ class InputDocuments:
             self._reading.require_reference_columns(self._noted.columns)
         else:
             self._reading.require_used_columns(self._noted)
+
+
+def _require_possible(needed: Collection[str], columns: RowColumns) -> None:
+    """Raise ParameterError if a needed column is the text, or no property can have its name.
+
+    Otherwise, every row would be an error.
+    """
+    for name in needed:
+        if name == columns.text:
+            raise ParameterError(f"the column {name!r} has the texts, so it cannot choose or separate documents")
+        if name in RESERVED_FIELDS:
+            raise ParameterError(
+                f"the column {name!r} cannot choose or separate documents, because this name is reserved; copy it to a "
+                "column with another name, and name that one"
+            )
 
 
 def require_free_columns(file: File, names: Collection[str], added: Iterable[str]) -> None:

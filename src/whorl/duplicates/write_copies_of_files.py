@@ -61,6 +61,9 @@ def decide_retention(
 
 def require_room(reading: InputReader, target: Path) -> None:
     """Raise ParameterError if the folder is not empty or not writable, or if two copies would have the same path."""
+    if not target.name:
+        # The working directory and the root have no name to derive the temporary folder from.
+        raise ParameterError(f"{target} is there already; name a folder that is not")
     partial = _partial(target)
     try:
         for folder in (target, partial):

@@ -178,9 +178,7 @@ def test_a_new_text_leaves_the_other_members_unchanged(form: JsonLinesFormat | J
     """
     Only the value of the text changes in the source of an object; of several texts, the last, which is the one read.
     """
-    first = (
-        '{"x": 1.10, "large": 1e400, "n": -0,"n":2 , "text" :"\\u00e9,\\"}", "deep": {"text": ["]"]}, "\\ud800": 1}'
-    )
+    first = '{"x": 1.10, "large": 1e400, "n": -0,"n":2 , "text" :"\\u00e9,\\"}", "deep": {"text": ["]"]}, "\\ud800": 1}'
     second = '{"text": "one", "te\\u0078t": "two","z": NaN}'
     separator, start, end = ("\n", "", "\n") if isinstance(form, JsonLinesFormat) else (",\n", "[\n", "\n]\n")
     source, out = io.BytesIO(f"{start}{first}{separator}{second}{end}".encode()), io.BytesIO()
