@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -69,7 +71,7 @@ def test_equal_numbers_are_one_part() -> None:
     """
     A whole number and an equal float name the same part of a collection; other values keep their own parts.
     """
-    values = [7, 7.0, "7", 7.5, "7.0", True, -0.0, 0, (1, 2.0), (1.0, 2), 1e300]
+    values: list[Any] = [7, 7.0, "7", 7.5, "7.0", True, -0.0, 0, (1, 2.0), (1.0, 2), 1e300]
     documents = [Document(str(at), "text", properties={"site": value}) for at, value in enumerate(values)]
     parts = [part_of(document, "site") for document in documents]
     assert parts == ["7", "7", "7", "7.5", "7.0", "True", "0", "0", "1\0002", "1\0002", str(int(1e300))]
