@@ -358,6 +358,57 @@ def test_an_unclosed_quote(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read(b"text\nfine\n") == [(2, {"text": "fine"})]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_quotation_marks_in_tables_separated_by_tabs(end: str) -> None:
+    """
+    A mark at the beginning of a cell does not join rows that have all columns; a quoted cell can have two lines.
+    """
+    lines = [
+        "id\ttext",
+        '1\t"one',
+        "2\ttwo",
+        '3\tthree"',
+        '4\t"four" and',
+        '5\t"f""ive"',
+        '6\t"six',
+        'lines"',
+        '7\t"x',
+    ]
+    rows = read(end.join(lines).encode())
+    texts = ['"one', "two", 'three"', '"four" and', 'f"ive', f"six{end}lines", '"x']
+    numbers = [2, 3, 4, 5, 6, 7, 9]
+    expected = zip(numbers, texts, strict=True)
+    assert rows == [(number, {"id": str(at), "text": text}) for at, (number, text) in enumerate(expected, 1)]
+    out = io.BytesIO()
+    source = io.BytesIO(end.join(lines).encode())
+    TableFormat().rewrite(source, out, RowColumns(), lambda rows: [{} for _ in rows], {})
+    assert [values for _, values in read(out.getvalue())] == [values for _, values in rows]
+    commas = read(b'id,text\n1,"one\n2,two\n3,three"\n')
+    assert commas == [(2, {"id": "1", "text": "one\n2,two\n3,three"})]
+
+
+@pytest.mark.parametrize(("separator", "end"), [(";", "\n"), (",", "\r\n"), ("^", "\n")])
+def test_a_first_line_that_names_the_separator(separator: str, end: str) -> None:
+    """
+    The first line `sep=;`, which Excel reads and writes, is no heading, and a copy keeps it.
+    """
+    table = end.join([f"sep={separator}", f"id{separator}text", f"1{separator}one", ""]).encode()
+    assert read(table) == [(3, {"id": "1", "text": "one"})]
+    out = io.BytesIO()
+    TableFormat().rewrite(io.BytesIO(table), out, RowColumns(), lambda rows: [{} for _ in rows], {})
+    assert out.getvalue() == table
+
+
+@pytest.mark.parametrize("line", ['{"id": 1', '{"id": 1,', '{"id": 1, "text"', "["])
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_the_end_of_a_truncated_line_is_named(line: str, end: str) -> None:
+    """
+    The error names the character after the last one.
+    """
+    (row,) = JsonLinesFormat().rows(io.BytesIO((line + end).encode()), RowColumns())
+    assert str(row.values).endswith(f", at character {len(line) + 1}")
+
+
 def test_columns_of_one_name_are_refused() -> None:
     """
     A table with two text columns is not read; columns that are not read may have any names.

@@ -299,9 +299,9 @@ def _parse_with_python(line: bytes) -> object:
     """Parse a line with Python's parser. It is slower, but accepts lone surrogates, NaN and large integers."""
     try:
         # json.loads would detect the encoding of bytes each time, so decode first.
-        return json.loads(line.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "surrogatepass"))
+        return json.loads(line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n").decode("utf-8", "surrogatepass"))
     except json.JSONDecodeError as error:
-        raise DocumentError(f"this is not JSON: {error.msg}, at character {error.colno}") from None
+        raise DocumentError(f"this is not JSON: {error.msg}, at character {error.pos + 1}") from None
     except RecursionError:
         raise DocumentError("this is nested too deep to be read") from None
     except UnicodeDecodeError as error:
@@ -364,6 +364,8 @@ def _line(values: object) -> bytes:
 _SEPARATORS = ",\t;|"
 #: Maximum length of the first line in characters.
 _HEADING = 1_000_000
+#: First line that names the separator, as Excel reads and writes it.
+_SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
 #: Invalid bytes of UTF-8, decoded as lone surrogates, and valid characters outside ASCII.
 _INVALID, _VALID = re.compile("[\udc80-\udcff]"), re.compile("[^\0-\x7f\udc80-\udcff]")
 
@@ -393,6 +395,7 @@ class TableFormat(RowFormat):
             # A new text column takes the position of the old one.
             further = [name for name in added if name != columns.text]
             own = [at for at, name in enumerate(cells.names) if name not in further]
+            text.write(cells.separator_line)
             write([*(cells.names[at] for at in own), *further])
             try:
                 for group in portions(cells, lambda pair: pair[0].weight):
@@ -411,6 +414,8 @@ class _Lines:
     def __init__(self, text: io.TextIOWrapper, most: int) -> None:
         self._text, self._most, self._left = text, most, most
         self._first = ""
+        #: Lines read so far of the current row.
+        self.of_row: list[str] = []
 
     def heading(self) -> str:
         """Return the first line, which the first call of `next()` then returns again."""
@@ -421,6 +426,7 @@ class _Lines:
 
     def begin_row(self) -> None:
         self._left = self._most
+        self.of_row.clear()
 
     @property
     def characters_read(self) -> int:
@@ -439,6 +445,7 @@ class _Lines:
             raise DocumentError(f"this row has more than {self._most:,} characters (setting max_file_text)")
         if not line:
             raise StopIteration
+        self.of_row.append(line)
         return line
 
 
@@ -450,7 +457,11 @@ class _Cells:
         csv.field_size_limit(most)
         self._lines = _Lines(text, most)
         heading = self._lines.heading()
-        self.encoding, self.separator = encoding, max(_SEPARATORS, key=heading.count)
+        #: First line if it names the separator; otherwise "".
+        self.separator_line = heading if (named := _SEPARATOR_LINE.fullmatch(heading)) else ""
+        if named:
+            heading = self._lines.heading()
+        self.encoding, self.separator = encoding, named[1] if named else max(_SEPARATORS, key=heading.count)
         self.line_end = "\r\n" if heading.endswith("\r\n") else "\n"
         # Use the strict mode: otherwise, an unclosed quote would turn the remaining file into one cell.
         self._rows = csv.reader(self._lines, delimiter=self.separator, strict=True)
@@ -462,14 +473,20 @@ class _Cells:
     def __iter__(self) -> Iterator[tuple[Row, list[str]]]:
         blank = 0
         while True:
-            number = self._rows.line_num + 1
+            number = self._rows.line_num + 1 + bool(self.separator_line)
             self._lines.begin_row()
             try:
                 if cells := next(self._rows, None):
+                    if len(self._lines.of_row) > 1 and (lines := self._unquoted_rows()):
+                        yield from self._rows_of_lines(number, lines)
+                        continue
                     blank = 0
                     self._require_valid(cells)
             except csv.Error as error:
-                yield Row(number, "line", DocumentError(f"this is no row of the table: {error}")), []
+                if lines := self._unquoted_rows():
+                    yield from self._rows_of_lines(number, lines)
+                else:
+                    yield Row(number, "line", DocumentError(f"this is no row of the table: {error}")), []
                 continue
             except UnreadRowsError:
                 # UnreadRowsError is a DocumentError, but it ends the table.
@@ -483,8 +500,32 @@ class _Cells:
                 blank += self._lines.characters_read
                 _require_few_blanks(blank)
                 continue
-            weight = self._lines.characters_read + CELL_BYTES * len(cells)
-            yield Row(number, "line", dict(zip(self.names, cells, strict=True)), weight), cells
+            yield self._row(number, cells, self._lines.characters_read)
+
+    def _row(self, number: int, cells: list[str], characters: int) -> tuple[Row, list[str]]:
+        weight = characters + CELL_BYTES * len(cells)
+        return Row(number, "line", dict(zip(self.names, cells, strict=True)), weight), cells
+
+    def _unquoted_rows(self) -> list[list[str]]:
+        """Return the rows of the lines read for one row, if their quotation marks belong to the cells.
+
+        Tables separated by tabs often have no quoting, so that a mark at the beginning of a cell would join all rows up
+        to the next mark. Such lines have all columns each. Return an empty list for any other lines.
+        """
+        lines, count = self._lines.of_row, len(self.names)
+        if self.separator != "\t" or count < 2 or not any('"' in line for line in lines):
+            return []
+        rows = [line.rstrip("\r\n").split("\t") for line in lines]
+        return rows if all(len(row) == count for row in rows) else []
+
+    def _rows_of_lines(self, number: int, rows: list[list[str]]) -> Iterator[tuple[Row, list[str]]]:
+        for at, cells in enumerate(rows, number):
+            try:
+                self._require_valid(cells)
+            except DocumentError as error:
+                yield Row(at, "line", error), []
+            else:
+                yield self._row(at, cells, sum(map(len, cells)))
 
     def _require_valid(self, cells: list[str]) -> None:
         if len(cells) != len(self.names):
