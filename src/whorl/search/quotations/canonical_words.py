@@ -54,9 +54,24 @@ _STRONG = re.compile(r"(__(?<!\w__))(?=[^\W_])([^*_]{1,300}?\s[^*_]{0,300}?)(?<!
 #: A footnote mark at the end of a sentence (`end.[3] The`, `end.³`), or in Markdown (`word[^3]`). In other places, a
 #: number in brackets can be an index (`x[3]`, `f(a,[3])`, in F# `items.[3]`), and a raised number an exponent (`m²`).
 _FOOTNOTE_MARK = re.compile(
-    r"[\[¹²³⁰⁴-⁹](?:(?<=\w[.!?].)(?:(?<=\[)\d{1,3}\]|(?<!\[)[¹²³⁰⁴-⁹]{0,2})(?:\[\d{1,3}\]|[¹²³⁰⁴-⁹]{1,3})*"
-    r"(?=\s+[^\W\d_a-z]|\s*\Z)"
+    r"[\[¹²³⁰⁴-⁹](?:(?<=[\w\0][.!?].)(?:(?<=\[)\d{1,3}(?:,? \d{1,3}|[,-]\d{1,3}){0,9}\]|(?<!\[)[¹²³⁰⁴-⁹]{0,2})"
+    r"(?:\[\d{1,3}\]|[¹²³⁰⁴-⁹]{1,3})*"
+    r"(?=\0*\s+[^\W\d_a-z]|[\s\0]*\Z)"
     rf"|(?:(?<=\w[.,;:!?]\[)|(?<={_LETTER}{{2}}\[))\^[\w-]{{1,40}}\](?:\[\^[\w-]{{1,40}}\])*(?=[\s.,;:!?)]|\Z))"
+)
+#: Numbers or a letter in brackets, or raised, after a comma or semicolon: `end,[1, 2] it`, `end,² it`.
+_FOOTNOTE_AFTER_COMMA = re.compile(
+    r"[\[¹²³⁰⁴-⁹](?:(?<=\w[,;]\[)(?:\d{1,3}(?:,? \d{1,3}|[,-]\d{1,3}){0,9}|[a-z])\]|(?<=\w[,;][¹²³⁰⁴-⁹])[¹²³⁰⁴-⁹]{0,2})"
+    rf"(?:\[\d{{1,3}}\]){{0,9}}(?=\0*\s+{_LETTER}|[\s\0]*\Z)"
+)
+_LONGEST_WORD = 60
+#: The end of plain words before such a mark; in `f(ab,[3] and c)` the number belongs to the text.
+_PLAIN_WORD = re.compile(rf"(?:\A|[\s\"'])(?:[\w'-]*{_LETTER}{{2}}[\w'-]*|\d{{4}})[,;]\Z")
+#: Marks of Wikipedia that ask for something, and those of its notes.
+_EDITOR_MARK = re.compile(
+    r"\[(?<=[^\s\[]\[)(?:(?:citation|clarification|verification|page|better source|full citation) needed"
+    r"|failed verification|(?:(?:according to |by )?whom|who|when|where|which)\?|(?:note|nb) \d{1,3})\]",
+    re.IGNORECASE,
 )
 #: The target of a link in Markdown, with the bracket that ends its label; `names[i](x)` is a call.
 _LINK_TARGET = re.compile(
@@ -127,7 +142,8 @@ def _replace_ignored(text: str) -> str:
     replaced = _LINK_TARGET.sub(lambda found: found[1] + _LEFT_OUT * len(found[2]), replaced)
     for pattern in (_EMPHASIS, _STRONG):
         replaced = pattern.sub(_without_emphasis, replaced)
-    for pattern in (_FOOTNOTE_MARK, _HYPHEN, _UNIT):
+    replaced = _FOOTNOTE_AFTER_COMMA.sub(_without_mark, replaced)
+    for pattern in (_EDITOR_MARK, _FOOTNOTE_MARK, _HYPHEN, _UNIT):
         replaced = pattern.sub(lambda found: _LEFT_OUT * len(found[0]), replaced)
     # Replace a minus sign before a number by a hyphen, so that both compare equal. It is not loose punctuation.
     replaced = _MINUS.sub("-", _LOOSE.sub(" ", replaced))
@@ -142,6 +158,11 @@ def _fold_words(replaced: str) -> list[str]:
         folded = _UNSPACED.sub(r" \g<0> ", unicodedata.normalize("NFC", folded))
         folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", folded).translate(_LIGATURES).casefold())
     return folded.casefold().split()
+
+
+def _without_mark(found: re.Match[str]) -> str:
+    before = found.string[max(found.start() - _LONGEST_WORD, 0) : found.start()]
+    return _LEFT_OUT * len(found[0]) if _PLAIN_WORD.search(before) else found[0]
 
 
 def _without_emphasis(found: re.Match[str]) -> str:

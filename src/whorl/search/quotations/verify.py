@@ -87,7 +87,7 @@ _KEPT_CHARACTERS = 20_000_000
 _BROKEN = re.compile(r"(?<=[^\W\d_])[-\u00ad‐‑] (?=[^\W\d_])")
 _SIC = re.compile(r"\[sic!?\]", re.IGNORECASE)
 #: A footnote mark, or the target of a link in Markdown.
-_MARK = re.compile(r"\[\^?\w{1,40}\]|\]\(\S*\)|[¹²³⁰⁴-⁹]+")
+_MARK = re.compile(r"\[(?:\^?\w{1,40}|\d{1,3}[\d, –-]{1,30}|[a-z ]{4,16} needed)\]|\]\(\S*\)|[¹²³⁰⁴-⁹]+")
 #: An ellipsis, or an insertion in brackets, but not a footnote mark or a link.
 _GAP = re.compile(r"\[\s*(?:\.\s?\.\s?\.|…)\s*\]|\.\s?\.\s?\.(?:\s?\.)?|…|(?<![.,;:!?\]])\[(?!\^)[^\]]{2,60}\](?!\()")
 
