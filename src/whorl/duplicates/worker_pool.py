@@ -102,9 +102,8 @@ def map_in_processes(
         if isinstance(documents, InputDocuments):
             documents.finish()
     except BrokenProcessPool as error:
-        raise StoreError("a process that read documents has ended, perhaps for lack of memory; try --workers 1") from (
-            error
-        )
+        reason = "a process that read documents has ended, perhaps for lack of memory; try --workers 1"
+        raise StoreError(reason) from error
     finally:
         pool.shutdown(cancel_futures=True)
 

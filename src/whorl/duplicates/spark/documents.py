@@ -5,11 +5,10 @@ For `--filtered`, the same files are read again, without the rows to remove.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from pathlib import PurePath, PurePosixPath
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -215,17 +214,10 @@ def documents_in(batch: pa.RecordBatch, note: Callable[[str | None, str], None])
     documents = []
     for at, (document_id, text, name, content) in enumerate(zip(ids, texts, names, columns["content"], strict=True)):
         try:
-            documents.append(_document(document_id, name, text, content, properties[at] if properties else {}))
+            if document_id is None:
+                raise DocumentError("a document has an id, and a line of JSON is an object that has one")
+            text = text if content is None else file_text(content, PurePath(document_id))
+            documents.append(Document(document_id, text or "", name, properties[at] if properties else {}))
         except DocumentError as error:
             note(document_id if places is None or places[at] is None else places[at], str(error))
     return documents
-
-
-def _document(
-    document_id: str | None, name: str, text: str | None, content: bytes | None, properties: Mapping[str, Any]
-) -> Document:
-    if content is not None and document_id is not None:
-        text = file_text(content, PurePath(document_id))
-    if document_id is None:
-        raise DocumentError("a document has an id, and a line of JSON is an object that has one")
-    return Document(document_id, text or "", name, properties)
