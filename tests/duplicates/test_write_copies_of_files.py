@@ -152,6 +152,23 @@ def test_clusters_have_the_type_of_the_ids(tmp_path: Path, kind: str) -> None:
         assert clusters == [kept, kept, None]
 
 
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.json", "rows.jsonl.gz"])
+@pytest.mark.process
+def test_a_cluster_has_one_type_in_a_file(tmp_path: Path, name: str) -> None:
+    """
+    If any row of a file has a text as its id, all rows of a cluster have the same text as the cluster.
+    """
+    rows = [json.dumps({"id": row_id, "text": PAGE}) for row_id in (1, 2, "b", None, 3)]
+    raw = (f"[{','.join(rows)}]" if name == "rows.json" else "\n".join(rows)).encode()
+    (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+    out = tmp_path / "out"
+    assert CliRunner().invoke(main, ["duplicates", str(tmp_path / name), "--annotated", str(out)]).exit_code == 0
+    written = (out / name).read_bytes()
+    text = (gzip.decompress(written) if name.endswith(".gz") else written).decode()
+    copy = json.loads(text) if name == "rows.json" else [*map(json.loads, text.splitlines())]
+    assert [row["cluster"] for row in copy] == ["1"] * 5
+
+
 @pytest.mark.process
 def test_several_files_with_whole_numbers_as_ids(tmp_path: Path) -> None:
     """

@@ -19,7 +19,7 @@ from whorl.fingerprint.statistics.metric import Metric
 from whorl.ingest.extraction.detect_format_and_encoding import decode
 from whorl.ingest.extraction.detect_format_and_encoding import format_of as format_of_file
 from whorl.ingest.find_and_read_files import Place, Problem, file_text, without_metadata
-from whorl.ingest.rows.detect_row_format import format_of
+from whorl.ingest.rows.detect_row_format import format_of, is_columnar
 from whorl.ingest.rows.row_format import Added, Row, RowFormat, UnreadRowsError
 
 #: Columns added to rows: id of the kept document of the row's cluster (null outside clusters), whether the row is kept,
@@ -167,6 +167,7 @@ class _OutputWriter:
         self._reading, self._decisions, self._with_columns = reading, decisions, with_columns
         self.written = self.read = 0
         self._takes_pieces = reading.options.level is not Granularity.DOCUMENT
+        self._has_text_ids = False
         self._passages = group_by_document(decisions.to_delete) if reading.options.level is Granularity.PASSAGE else {}
         self._added: Added = {}
         if with_columns:
@@ -191,11 +192,27 @@ class _OutputWriter:
             if left is None:
                 return
             target.parent.mkdir(parents=True, exist_ok=True)
+            if form is not None and self._added.get("cluster") is int:
+                self._has_text_ids = not is_columnar(opened) and self._contains_text_id(form, opened)
             with target.open("wb") as out:
                 if form is None:
                     out.write(left)
                 else:
                     form.rewrite(opened, out, self._reading.columns, decide, self._added)
+
+    def _contains_text_id(self, form: RowFormat, opened: IO[bytes]) -> bool:
+        """Check whether any row has a text as its id. The position in the file is 0 after the call."""
+        columns = self._reading.columns
+        try:
+            return any(
+                not isinstance(row.values, DocumentError) and isinstance(row.values.get(columns.id_column), str)
+                for row in form.rows(opened, columns)
+            )
+        except UnreadRowsError:
+            # The copy ends at the same row.
+            return False
+        finally:
+            opened.seek(0)
 
     def _filter_text(self, raw: bytes, file: str) -> bytes | None:
         """Return the bytes of a text file without the parts to delete, or None if no text is left."""
@@ -237,9 +254,9 @@ class _OutputWriter:
             return None if document.id in self._decisions.to_delete else {}
         require_free_columns(place.file, row.values, ADDED)
         added = self._decisions.added_columns.get(document.id, _UNIQUE)
-        has_whole_numbers = self._added.get("cluster") is int
-        if has_whole_numbers and added["cluster"] and not isinstance(row.values.get(columns.id_column), str):
-            # Give the cluster the type of the row's id, so that users can compare the two.
+        has_whole_numbers = self._added.get("cluster") is int and not self._has_text_ids
+        if has_whole_numbers and added["cluster"]:
+            # Give the cluster the type of the file's ids, so that users can compare the two.
             return {**added, "cluster": int(str(added["cluster"]))}
         return added
 

@@ -80,6 +80,14 @@ def is_table_or_array(form: RowFormat | None) -> bool:
     return isinstance(form, TableFormat | JsonArrayFormat)
 
 
+def is_columnar(opened: IO[bytes]) -> bool:
+    """Check whether a file is Parquet or Arrow, in which a column has one type. The position is 0 after the call."""
+    opened.seek(0)
+    head = opened.read(_HEAD)
+    opened.seek(0)
+    return head.startswith((_PARQUET, _ARROW, _ARROW_STREAM))
+
+
 def column_names(file: File, columns: RowColumns, extract: Extract) -> list[str]:
     """Return the column names of the first readable row; an empty list if the file has no rows."""
     with file.open("rb") as opened:
