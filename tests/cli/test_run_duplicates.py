@@ -45,6 +45,8 @@ def command(*arguments: str) -> DuplicatesCommand:
         (["a.txt", "--threshold", "0"], "threshold"),
         (["a.txt", "--recall", "many"], "recall"),
         (["a.txt", "-o", "no/such/folder/x.csv"], "no/such/folder/x.csv"),
+        (["a.txt", "-o", "out.xlsx"], "--output out.xlsx: .xlsx is no format of this command; choose .json, .jsonl"),
+        (["a.txt", "-o", "out.jsonl.GZ"], ".gz is no format"),
         (["--reference", "a.txt"], "PATHs"),
         (["a.txt", "--reference", "a.txt", "--state", "s"], "--new"),
         (["a.txt", "--format", "parquet"], "--output FILE"),
@@ -108,10 +110,14 @@ def test_folders_of_spark_may_be_in_any_file_system() -> None:
         (["-o", "x.CSV"], "csv"),
         (["-o", "x.ndjson"], "json"),
         (["-o", "x.csv", "--format", "json"], "json"),
+        (["-o", "x.xlsx", "--format", "table"], "table"),
+        (["-o", "x.txt"], "table"),
     ],
 )
 def test_the_form_follows_the_name_of_the_file(arguments: list[str], form: str) -> None:
     """
     The suffix of the output file determines the format, unless --format is given.
     """
-    assert command("a.txt", *arguments).form == form
+    given = command("a.txt", *arguments)
+    given.require_targets()
+    assert given.form == form

@@ -65,6 +65,8 @@ _MOST_LOST = 0.01
 #: Note at the end of a run about documents that were not read.
 _UNREADABLE = "could not be read as they are"
 _FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
+#: Suffixes of output files with a table as text.
+_TABLES = ("", ".txt", ".log", ".out")
 #: Name of standard output; among the PATHs, it is standard input.
 _STANDARD_OUTPUT = "-"
 #: Options that need PATHs.
@@ -205,6 +207,15 @@ class DuplicatesCommand(DuplicatesOperation):
     def require_targets(self) -> None:
         """Raise ParameterError if the output cannot be written; otherwise a long run might fail at its end."""
         output, delete_list = self.file, self.delete_file
+        if (
+            self.format is None
+            and output is not None
+            and (suffix := output.suffix.lower()) not in (*_FORMATS, *_TABLES)
+        ):
+            raise ParameterError(
+                f"--output {output}: {suffix} is no format of this command; choose {', '.join(_FORMATS)}, .txt or "
+                "give --format table, json, csv or parquet"
+            )
         if output is not None and delete_list is not None and output.absolute() == delete_list.absolute():
             raise ParameterError(f"--output and --delete-list are one file, {output}; name two")
         for target in (output, delete_list):

@@ -81,7 +81,7 @@ def is_table_or_array(form: RowFormat | None) -> bool:
 
 
 def is_columnar(opened: IO[bytes]) -> bool:
-    """Check whether a file is Parquet or Arrow, in which a column has one type. The position is 0 after the call."""
+    """Check whether a file is Parquet or Arrow, with one type per column. The position is 0 after the call."""
     opened.seek(0)
     head = opened.read(_HEAD)
     opened.seek(0)
