@@ -105,6 +105,19 @@ def test_a_misspelt_argument_is_an_error(store: Store, ask: str) -> None:
             )
             for value in ("no", [1], 1, None)
         ),
+        (lambda store: store.search("*", defaults=5), "defaults must be QueryDefaults, got 5"),
+        *(
+            (ask, r"a reference to a document must be text, got \['a'\]; write the document's id")
+            for ask in (
+                lambda store: store.text(["a"]),
+                lambda store: store.signature(["a"]),
+                lambda store: store.similar(["a"]),
+                lambda store: store.sources(["a"]),
+                lambda store: store.verify(["a"]),
+                lambda store: store.compare(["a"], "b"),
+                lambda store: store.document(["a"]),
+            )
+        ),
         *(
             (ask, r"a reference to a document must be text, got PosixPath\('a'\); write the document's id, or str")
             for ask in (

@@ -33,6 +33,8 @@ Duplicates:
 deduplicate     near-duplicates among texts in memory, as a Deduplication: mask, clusters, pairs and a
                 DeduplicationSummary
 duplicates_in, duplicates_among   the duplicates in a store, or among documents without a store, as Duplicates
+find_in_documents                 the documents that hold texts of a reference, as ReferenceMatches; ReferenceItem,
+                the matches of one of its items
 ask_pairs       reads PairOptions; ask_common, BoilerplateOptions; DuplicatesOptions, these and all others, with the
                 Granularity of the comparison
 superfluous     the members of clusters that can be deleted; Keep, the retention policy
@@ -62,6 +64,9 @@ from typing import TYPE_CHECKING, Any
 from whorl.lazy_exports import lazily
 
 if TYPE_CHECKING:
+    from whorl.duplicates.contamination import ReferenceItem as ReferenceItem
+    from whorl.duplicates.contamination import ReferenceMatches as ReferenceMatches
+    from whorl.duplicates.contamination import find_in_documents as find_in_documents
     from whorl.duplicates.deduplicate_in_memory import Deduplication as Deduplication
     from whorl.duplicates.deduplicate_in_memory import DeduplicationSummary as DeduplicationSummary
     from whorl.duplicates.deduplicate_in_memory import deduplicate as deduplicate

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
 from whorl.engine.protocol import Engine, gap_warnings, require_current_index
-from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError, require_bool
+from whorl.errors import EngineError, EngineUnavailableError, ParameterError, StoreError, require_bool, shorten_repr
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
 from whorl.fingerprint.statistics.metric import Metric, metric_named
 from whorl.fingerprint.winnowing import PassageScheme
@@ -35,7 +35,7 @@ from whorl.query.plan.nodes import Bool, BoundPlan, references
 from whorl.query.plan.planner import QueryDefaults
 from whorl.query.unparse import unparse
 from whorl.request_context import require_time, trace
-from whorl.search.document_references import References, list_references
+from whorl.search.document_references import References, list_references, require_reference
 from whorl.search.prepared_search import PreparedQuery, QueryOptions, QueryReader, SearchOptions
 from whorl.search.similar.fetch_query_sources import SOURCE, Sources, require_source
 from whorl.search.similar.options import METRICS, SimilarOptions, make_criteria
@@ -144,6 +144,8 @@ class Store:
         """
         options = operation_of(ExplainOperation, options, keywords)
         require_choices(options, "plan", "afts")
+        if not isinstance(defaults, QueryDefaults | None):
+            raise ParameterError(f"defaults must be QueryDefaults, got {shorten_repr(defaults)}")
         metric, is_calibrated = metric_named(options.metric, METRICS), options.plan == "calibrated"
         if not is_calibrated:
             given = {**vars(options), "metric": metric is not Metric.JACCARD}
@@ -236,7 +238,7 @@ class Store:
 
         criteria = make_criteria(options.metric, options.threshold, options.recall)
         texts = None if source is None else {reference: source}
-        list_references(reference)
+        require_reference(reference)
         self._require_named(reference, source)
         sources = Sources(self.engine, texts, self.references, recalls=recalls)
         common = boilerplate_detector(
@@ -425,13 +427,14 @@ class Store:
 
     def signature(self, reference: str) -> Signature | None:
         """Return the signature of a document by reference, or None if it has none."""
-        wanted = dict.fromkeys(list_references(reference), True)
+        require_reference(reference)
+        wanted = {reference: True}
         return Sources(self.engine, references=self.references).signatures(wanted).get(reference)
 
     def text(self, reference: str) -> str | None:
         """Return the stored text of a document by reference, or None if it has none."""
-        wanted = list_references(reference)
-        return Sources(self.engine, references=self.references).fetch_stored_texts(wanted).get(reference)
+        require_reference(reference)
+        return Sources(self.engine, references=self.references).fetch_stored_texts([reference]).get(reference)
 
     def texts(self, references: Iterable[str]) -> Mapping[str, str]:
         """Return the stored texts of documents, by reference.

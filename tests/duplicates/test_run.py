@@ -20,7 +20,7 @@ from whorl.duplicates.options import DuplicatesOptions, Keep, ask_pairs
 from whorl.duplicates.run import FILES_SCHEME, duplicates_among, duplicates_in
 from whorl.duplicates.sketch_store import PersistentSketchStore
 from whorl.duplicates.sketching import Sketching
-from whorl.errors import DocumentError, ParameterError, StoppedError
+from whorl.errors import DocumentError, ParameterError, StoppedError, StoreError
 from whorl.fingerprint.fingerprint_texts import Parts, Together, hash_texts, hash_together
 from whorl.fingerprint.shingling import Scheme
 from whorl.request_context import new_request
@@ -260,6 +260,21 @@ def test_short_and_repeated_texts(texts: list[str], size: int) -> None:
     assert sizes == {str(at): len(hash_list) for at, hash_list in enumerate(hashes + hashes)}
     alike = Counter(tuple(hash_list) for hash_list in hashes + hashes if hash_list)
     assert together == sum(count * (count - 1) // 2 for count in alike.values())
+
+
+@pytest.mark.parametrize("has_state", [False, True])
+def test_results_are_read_before_the_search_is_closed(tmp_path: Path, *, has_state: bool) -> None:
+    """
+    Pairs and clusters that are first read after the end of the search are an error that names the remedy.
+    """
+    options = DuplicatesOptions(ask_pairs("jaccard", 30, 95), state=tmp_path / "state" if has_state else None)
+    documents = [Document(name, "one two three four five six seven") for name in "ab"]
+    with duplicates_among(documents, options) as duplicates:
+        pairs = duplicates.pairs()
+        assert len([*duplicates.pairs()]) == 1
+    for late in (pairs, duplicates.clusters(), duplicates.clusters(complete=True)):
+        with pytest.raises(StoreError, match="read its results inside its 'with'"):
+            next(iter(late))
 
 
 def test_a_reference_keeps_no_state(tmp_path: Path) -> None:

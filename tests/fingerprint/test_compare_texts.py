@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import astuple
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,6 +71,18 @@ def test_two_sentences() -> None:
     assert astuple(comparison.shares) == (2 / 9, 2 / 5, 2 / 6)
     assert comparison.passages == (Passage((0, 30), (4, 35), 6),)
     assert texts_of(comparison, FOX, other) == [("The quick brown fox jumps over", "THE QUICK, brown fox jumps over")]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [(None, "a", "the first text must be text, got None"), ("a", b"b", "the second text must be text, got b'b'")],
+)
+def test_texts_of_other_types(a: Any, b: Any, message: str) -> None:
+    """
+    A text of another type is whorl's own error.
+    """
+    with pytest.raises(ParameterError, match=message):
+        compare(a, b)
 
 
 def test_passages_are_a_sequence() -> None:

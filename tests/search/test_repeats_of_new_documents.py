@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.families import family_documents, true_pairs
 from whorl import Document, open_store
-from whorl.errors import ParameterError
+from whorl.errors import DocumentError, ParameterError
 from whorl.search.repeats_of_new_documents import MOST_REPEATED, RepeatSearch
 
 DOCUMENTS = family_documents(12, seed=8, longest=300)
@@ -92,3 +93,12 @@ def test_documents_that_repeat_nothing(tmp_path: Path) -> None:
         for threshold, metric in ((0, "jaccard"), (80, "likeness")):
             with pytest.raises(ParameterError):
                 RepeatSearch(store, threshold, metric)
+
+
+def test_items_that_are_no_documents(tmp_path: Path) -> None:
+    """
+    An item of another type is whorl's own error.
+    """
+    item: Any = None
+    with open_store(tmp_path / "store") as store, pytest.raises(DocumentError, match="got None instead of a Document"):
+        RepeatSearch(store, 50).of_new(item)

@@ -88,6 +88,11 @@ class StoredSketches:
     is_new: npt.NDArray[np.bool_]
 
 
+def _require_open(is_closed: bool) -> None:
+    if is_closed:
+        raise StoreError("the search for duplicates is closed; read its results inside its 'with'")
+
+
 class PersistentSketchStore:
     """Sketch store in a folder, for documents of one origin and scheme. Only one process may open it.
 
@@ -98,6 +103,8 @@ class PersistentSketchStore:
         StoreError: The folder holds other files, is not usable, or is in use by another process.
         ParameterError: The folder belongs to another origin.
     """
+
+    _is_closed = False
 
     def __init__(self, path: Path, origin: str, scheme: SketchScheme) -> None:
         self._path, self.scheme = path, scheme
@@ -183,6 +190,7 @@ class PersistentSketchStore:
         return self._path / f"hashes-{number}.u64"
 
     def close(self) -> None:
+        self._is_closed = True
         os.close(self._file)
         self._database.close()
 
@@ -293,6 +301,7 @@ class PersistentSketchStore:
         return int(self._rows("SELECT count(*) FROM document")[0][0])
 
     def describe(self, numbers: Collection[int]) -> dict[int, DocumentInfo]:
+        _require_open(self._is_closed)
         statement = "SELECT number, id, name, worth, date FROM document WHERE number IN ({})"
         rows = self._select_in_batches(statement, list(numbers))
         return {number: (document_id, name, worth, date) for number, document_id, name, worth, date in rows}
@@ -418,6 +427,8 @@ class TemporarySketchStore:
     Memory holds only numbers: some tens of bytes per document.
     """
 
+    _is_closed = False
+
     def __init__(self, path: Path, scheme: SketchScheme) -> None:
         self.scheme = scheme
         self.hashes_path = path / "hashes.u64"
@@ -430,6 +441,7 @@ class TemporarySketchStore:
         self._values: list[npt.NDArray[np.float64]] = []
 
     def close(self) -> None:
+        self._is_closed = True
         os.close(self._file)
         self._ids.close()
         self._names.close()
@@ -489,6 +501,7 @@ class TemporarySketchStore:
         )
 
     def describe(self, numbers: Collection[int]) -> dict[int, DocumentInfo]:
+        _require_open(self._is_closed)
         if len(self._values) != 1:
             is_any = any(values.strides[-1] for values in self._values)
             joined = np.concatenate(self._values, axis=1) if is_any else np.broadcast_to(np.nan, (2, len(self._ids)))

@@ -36,6 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import ranges_of, sort_distinct, spread
+from whorl.errors import require_text
 from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
 from whorl.fingerprint.fingerprint_texts import words_and_spans
 from whorl.fingerprint.shingling import Scheme
@@ -258,8 +259,10 @@ def compare(text_a: str, text_b: str, scheme: Scheme = _DEFAULT_SCHEME) -> Compa
     the shingle size of the scheme matter.
 
     Raises:
-        ParameterError: The profile does not exist.
+        ParameterError: The profile does not exist, or a text is of another type.
     """
+    for name, text in (("the first text", text_a), ("the second text", text_b)):
+        require_text(name, text, "of a file, write Path(name).read_text()")
     return compare_words(*rejoin_pair(words_of(text_a, scheme), words_of(text_b, scheme)), scheme)
 
 

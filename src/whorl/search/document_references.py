@@ -283,8 +283,13 @@ def list_references(references: Iterable[str]) -> list[str]:
     is_one = isinstance(references, str) or not isinstance(references, Iterable)
     named: list[str] = [references] if is_one else list(references)  # type: ignore[list-item]
     for reference in named:
-        require_text("a reference to a document", reference, "write the document's id, or str(path)")
+        require_reference(reference)
     return list(dict.fromkeys(named))
+
+
+def require_reference(reference: object) -> None:
+    """Raise ParameterError if a reference to one document is not a text."""
+    require_text("a reference to a document", reference, "write the document's id, or str(path)")
 
 
 def file_id(path: str, base: Path | None) -> str:

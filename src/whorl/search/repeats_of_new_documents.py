@@ -9,7 +9,7 @@ from typing import ClassVar
 from whorl.engine.protocol import require_current_index
 from whorl.errors import ParameterError, UnknownDocumentError
 from whorl.fingerprint.statistics.metric import Metric, Percent
-from whorl.model import Document
+from whorl.model import Document, documents_only
 from whorl.request_context import report_progress
 from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.search.similar.options import make_criteria
@@ -58,7 +58,11 @@ class RepeatSearch:
         self._store, self._threshold, self._metric = store, threshold, metric
 
     def of_new(self, document: Document) -> Repeats | None:
-        """Return the stored documents that a new document repeats, or None."""
+        """Return the stored documents that a new document repeats, or None.
+
+        Raise DocumentError for another type of item.
+        """
+        [document] = documents_only([document])
         repeated = self._find_repeated(document.text, {document.id})
         return Repeats(document.id, repeated) if repeated else None
 
