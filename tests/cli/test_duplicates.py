@@ -205,6 +205,11 @@ def test_dates_and_numbers_that_cannot_be_read_are_noted(
         assert done.exit_code == 0, done.stderr
         notes = [line for line in done.stderr.splitlines() if line.startswith("note")]
         assert notes == [f"{start}, and count as without a {sought}"]
+    done = run(*inputs, *options, "--keep", keep, "--strict")
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (
+        1,
+        "failed: 2 values could not be read as a date or number",
+    )
 
 
 def test_a_threshold_up_to_one_is_a_fraction(lines: Path, tmp_path: Path) -> None:

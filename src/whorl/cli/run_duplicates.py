@@ -270,6 +270,9 @@ def run(command: DuplicatesCommand) -> None:
         click.echo(
             f"failed: {', '.join(command.paths)} {'has' if len(command.paths) == 1 else 'have'} no documents", err=True
         )
+    if command.strict and reading.unread_values:
+        is_lost = True
+        click.echo(f"failed: {plural(reading.unread_values, 'value')} could not be read as a date or number", err=True)
     if is_lost:
         sys.exit(1)
 
@@ -311,6 +314,7 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
                     lines[:0] = _write(result, command, reading)
                 finally:
                     print_lines([*lines, *_notes(command, result, reading.problems)])
+                    reading.unread_values = sum(unread.count for unread in result.find_unread_values())
         except (WhorlError, KeyboardInterrupt) as error:
             # If an option or folder is invalid, do not suggest repeating the command.
             if command.state is not None and has_begun and not isinstance(error, ParameterError):

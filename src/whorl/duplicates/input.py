@@ -57,6 +57,8 @@ class InputReader:
         self.problems = Problems()
         #: Number of documents read, and number of documents with the id of an earlier one.
         self.count = self.repeated = 0
+        #: Number of values that are no date or number, although the retention policy or the versions need one.
+        self.unread_values = 0
         self.options, self._is_rewritten = options, is_rewritten
         self.reference_columns = tuple(reference_columns)
         self._keep = options.policy
