@@ -1,4 +1,4 @@
-"""Finds runs, distinct numbers and sort orders in numpy arrays, and splits sequences into batches."""
+"""Functions for numpy arrays (runs, groups, distinct numbers, sort orders) and for batches of items."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ def chunks(
 ) -> Iterator[list[Item]]:
     """Yield items in order, in lists of limited total weight.
 
-    The items of a list weigh at most `heaviest` together, and a list has at most `most` items. A heavier item gets a
-    list of its own.
+    The total weight of a list is at most `heaviest`, and a list has at most `most` items (None: any number). An item
+    that is heavier than `heaviest` gets a list of its own.
 
     >>> list(chunks([3, 1, 1, 9, 1], int, heaviest=4))
     [[3, 1], [1], [9], [1]]
@@ -140,7 +140,7 @@ def chunks(
 
 
 def batches(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
-    """Yield items in order, in lists of `most` items.
+    """Yield items in order, in lists of `most` items; the last list may be shorter.
 
     >>> list(batches("abcde", 2))
     [['a', 'b'], ['c', 'd'], ['e']]
@@ -151,9 +151,10 @@ def batches(items: Iterable[Item], most: int) -> Iterator[list[Item]]:
 
 
 def with_made(items: Iterable[Item], make: Callable[[Iterator[Item]], Iterable[Made]]) -> Iterator[tuple[Item, Made]]:
-    """Yield each item with the result that `make` computes for it; `make` returns one result for each item, in order.
+    """Yield each item with the result of `make` for it.
 
-    Only the items that `make` has read ahead stay in memory; `itertools.tee` would keep blocks of 57 items.
+    `make` returns one result for each item, in order. It may read ahead; only the items that it has read stay in
+    memory. `itertools.tee` would keep blocks of 57 items.
 
     >>> list(with_made("ab", lambda ahead: map(str.upper, ahead)))
     [('a', 'A'), ('b', 'B')]

@@ -1,4 +1,4 @@
-"""All errors that whorl raises, and helpers for their messages: quote a value, list names, suggest a similar name.
+"""Defines all errors that whorl raises, and functions that write parts of their messages.
 
 Errors of Lark, requests, urllib3, tantivy and SQLite are converted to these.
 
@@ -66,7 +66,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def format_names(names: Sequence[str], most: int) -> str:
-    """Return the first names as text, and the number of the others.
+    """Return the first `most` names as text, followed by the number of the remaining names.
 
     >>> format_names(["a", "b", "c"], 2)
     'a, b and 1 more'
@@ -85,7 +85,7 @@ def shorten_repr(value: object, most: int = 80) -> str:
 
 
 def invalid_byte(error: UnicodeDecodeError) -> str:
-    r"""Return the place of a byte that is not UTF-8, and a remedy.
+    r"""Return a part of an error message: the position of a byte that is not UTF-8, and a remedy.
 
     >>> try:
     ...     b"caf\xe9".decode()
@@ -137,7 +137,7 @@ class WhorlError(Exception):
 
 
 class QueryError(WhorlError):
-    """A query cannot run; the error keeps its parts for JSON responses.
+    """A query cannot run. The parts of the message are attributes, for JSON responses.
 
     Args:
         message: Description of the error, with the invalid value.

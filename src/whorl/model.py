@@ -1,4 +1,4 @@
-"""Classes that all parts of whorl use: documents, hits, pages of hits, and sort keys."""
+"""Defines documents, hits, pages, sort keys and other classes that all parts of whorl use."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ RESERVED_FIELDS = frozenset(
         *("whorl_digest", "whorl_scheme", "whorl_size", "whorl_sample", "whorl_sketch", "whorl_passages"),
     }
 )
-#: Properties of a document's cluster label: the cluster's id, and whether the document is the principal. A search for
-#: duplicates adds them; they are not part of the original document.
+#: Properties that hold a document's cluster label: the id of its cluster, and whether the document is the principal. A
+#: search for duplicates adds them; they are not part of the original document.
 CLUSTER, IS_PRINCIPAL = "whorl_cluster", "whorl_is_principal"
 #: Maximum length of an id. In some scripts, a longer id would exceed an engine's limit for terms.
 MAX_ID_LENGTH = 1000
@@ -85,7 +85,10 @@ class Document:
         return stored is not None and self.digest.startswith(stored)
 
     def wholes(self) -> list[tuple[str, Kind, Value]]:
-        """Return the distinct values of the name and the properties, unsplit, as triples of field, type and value."""
+        """Return the distinct whole values of the name and the properties, as triples (field, type, value).
+
+        A whole value is a value that is not split into words.
+        """
         named = [("name", Kind.KEYWORD, self.name)] if self.name else []
         own = [(name, *infer_kind(value)) for name, values in self.contents().items() for value in values]
         return list(dict.fromkeys([*named, *own]))
@@ -94,7 +97,7 @@ class Document:
         return {name: values for name, values in self.properties.items() if isinstance(values, tuple)}
 
     def values(self) -> dict[str, tuple[str, ...]]:
-        """Return the properties' values as text."""
+        """Return the values of each property as texts, by the name of the property."""
         return {name: tuple(map(_text, values)) for name, values in self.contents().items()}
 
 
@@ -236,8 +239,8 @@ class Order:
 
     Args:
         field: Name of the field, None for the score.
-        places: For each type of the field's values, the engine's field that holds them; set by the store. A document is
-            sorted by its values of the first type that it has.
+        places: Pairs of a type and the engine's field for values of this type; set by the store. A document is sorted
+            by its values of the first type that it has.
     """
 
     field: str | None
@@ -288,7 +291,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """Progress of an indexing run, in documents.
+    """Numbers of documents in an indexing run.
 
     Args:
         repeated: Documents with the id of an earlier document of the run; the last document with an id is stored.

@@ -22,8 +22,9 @@ _SIGNED_WITH = re.compile(
 _SCHEME = r"[a-zA-Z][a-zA-Z0-9+.\-]*"
 #: Separator of the addresses in fsspec's chains: `zip://a.csv::https://host/a.zip`.
 _LINK = re.compile(rf"::(?={_SCHEME}(?:://|::|$))")
-#: A login ends at the last @ before the path. A password can break the address. In `ann:a/b@host`, the text before the
-#: first slash looks like host and port, but the port is not a number. In `ann:a@#b@host`, no host follows.
+#: Matches the login in an address, which ends at the last @ before the path. A password with special characters can
+#: make the address invalid. In `ann:a/b@host`, the text before the first slash is not a host with a port, because `a`
+#: is not a number. In `ann:a@#b@host`, no host follows the first @.
 _LOGIN = re.compile(
     r"(://)(?:(?>[^/?#]*@)(?![/?#])|[^/?#\[\]]*?:(?!\d*(?:[/?#]|$)).*@|[^/?#]*@)",
     re.DOTALL,

@@ -24,12 +24,12 @@ Reporter = Callable[[str, int, int | None], None]
 
 @dataclass(slots=True)
 class Trace:
-    """Work done for a request so far, for the log: counts, times and kinds, never a text, a query or a password.
+    """Work done so far for a request, for the log; it never includes a text, a query or a password.
 
     Args:
         plan: Kind of plan of the request's first search, or "".
         query_length: Length of that search's query in characters.
-        hits: Total hits of that search.
+        hits: Total hits of that search; None if the request has no search.
         verified: Candidates whose sketches or tokens were compared.
         stored: Documents stored.
         engine_requests: Requests sent to Solr or a cluster, including retries.
@@ -49,7 +49,10 @@ class Trace:
     error: str = ""
 
     def record_search(self, plan: str, query_length: int, hits: int) -> None:
-        """Record a search, unless one is recorded already, because the user requested only the first."""
+        """Record the plan, query length and hits of a search, unless an earlier search is recorded.
+
+        The user requested only the first search of a request; later searches are parts of the work.
+        """
         if not self.plan:
             self.plan, self.query_length, self.hits = plan, query_length, hits
 
@@ -88,14 +91,14 @@ def new_request(request_id: str = "", cancelled: threading.Event | None = None) 
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[Request]:
-    """Set a deadline for the `with` block; an earlier deadline stays."""
+    """Set a deadline, in seconds from now, for the `with` block; an earlier deadline stays."""
     request, end = _current.get() or Request(), time.monotonic() + seconds
     yield from _use(replace(request, end=end if request.end is None else min(end, request.end)))
 
 
 @contextmanager
 def uninterrupted() -> Iterator[Request]:
-    """Run the `with` block, for example a write, without deadline and cancellation."""
+    """Run the `with` block without deadline and cancellation, for example to complete a write."""
     yield from _use(replace(_current.get() or Request(), end=None, cancelled=threading.Event()))
 
 
@@ -159,7 +162,7 @@ def cancellation() -> threading.Event:
 
 
 def timely(items: Iterable[Item], every: int = 1_024) -> Iterator[Item]:
-    """Return an iterator over the items that calls `require_time` before each portion of `every` items.
+    """Return an iterator over the items that calls `require_time` once per `every` items.
 
     >>> list(timely("abc", 2))
     ['a', 'b', 'c']

@@ -3,8 +3,9 @@
     from whorl import simhash_compat as simhash
 
 The functions have the interface of simhash-py 0.4. `Corpus` has the interface of earlier releases, and searches with a
-`HammingIndex`. simhash-py has a table for each choice of blocks of bits. Here, the tables determine only the order of
-the results and the number of their repetitions. docs/hamming.md lists the differences.
+`HammingIndex`. simhash-py stores all codes once for each choice of blocks of bits, in a table. Here, the tables only
+determine the order of the results, and the number of times that a result is repeated. docs/hamming.md lists the
+differences.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from whorl.hamming.simhash import distance as num_differing_bits
 
 __all__ = ["Corpus", "compute", "find_all", "num_differing_bits", "shingle", "unsigned_hash"]
 
-#: Maximum number of choices of blocks; simhash-py has a table of all codes for each choice.
+#: Maximum number of choices of blocks, and so of tables; simhash-py stores all codes in each table.
 _MOST_TABLES = 1 << 16
 
 _Places = NDArray[np.int64]
@@ -64,7 +65,8 @@ def find_all(hashes: Iterable[int], number_of_blocks: int, different_bits: int) 
 
     Args:
         hashes: The codes; repeated codes count once.
-        number_of_blocks: More than `different_bits`, at most 64; without effect, because whorl chooses its own method.
+        number_of_blocks: More than `different_bits`, at most 64. It has no effect, because whorl chooses its own
+            method.
         different_bits: Maximum number of bits that differ, 0 to 63; 0 gives no pairs.
 
     Raises:
@@ -84,14 +86,14 @@ def find_all(hashes: Iterable[int], number_of_blocks: int, different_bits: int) 
 
 
 class Corpus:
-    """A set of 64-bit codes for queries within a Hamming distance.
+    """A set of 64-bit codes, to find the codes within a Hamming distance of a query.
 
     Args:
-        num_blocks: Blocks of bits, 1 to 64.
+        num_blocks: Number of blocks of bits, 1 to 64.
         diff_bits: Maximum number of differing bits, 0 to `num_blocks`.
         repeats: Whether `find_all` returns a match once for each table that contains it, like simhash-py.
-        zero_is_none: Whether `find_first` returns 0 instead of None if no code matches, like simhash-py. It then finds
-            neither the code 0 nor other matches in a table where the code 0 comes first.
+        zero_is_none: Whether `find_first` returns 0 instead of None if no code matches, like simhash-py. A search then
+            cannot find the code 0, and skips each table whose first match is 0.
 
     Raises:
         ParameterError: A number is out of range, here or in a method.
@@ -133,7 +135,7 @@ class Corpus:
         self._index.remove_bulk(hashes)
 
     def find_first(self, query: int) -> int | None:
-        """Return the first match in the first table with a match; see `zero_is_none`."""
+        """Return the first match in the first table with a match; without a match None, or 0 (`zero_is_none`)."""
         near = self._index.find_all(query)
         for table in self.tables if near else []:
             shown = table.select(query, near)
@@ -163,7 +165,7 @@ class Corpus:
         return answers
 
     def find_all(self, query: int) -> list[int]:
-        """Return all matches, in the order of the tables."""
+        """Return all matches, in the order of the tables; `repeats` decides about repetitions."""
         near = self._index.find_all(query)
         shown = [code for table in self.tables for code in table.select(query, near)] if near else []
         return shown if self._repeats else list(dict.fromkeys(shown))
@@ -188,7 +190,7 @@ class Corpus:
 class Table:
     """View of a `Corpus` for one choice of leading blocks, equivalent to a table of simhash-py.
 
-    A code matches if it agrees with a query on the leading blocks.
+    A code matches a query in this table if it is near the query and has the same bits in the leading blocks.
     """
 
     def __init__(self, index: HammingIndex, leading: Sequence[int], others: Sequence[int]) -> None:
@@ -215,7 +217,7 @@ class Table:
         return self.select(query, self._index.find_all(query))
 
     def find_first(self, query: int) -> int:
-        """Return the first match of this table, or 0."""
+        """Return the first match of this table; 0 if there is none."""
         return next(iter(self.find_all(query)), 0)
 
     def hashes(self) -> list[int]:
@@ -238,7 +240,10 @@ class _Hits:
         return np.flatnonzero(self._differing & np.uint64(table.lead) == 0)
 
     def fill(self, answers: list[list[int]], tables: list[Table], *, repeats: bool) -> None:
-        """Add the codes near each query to its answer, in the order of the tables."""
+        """Add the codes near each query to its list in `answers`, in the order of the tables.
+
+        `repeats` adds a code once for each table that contains it.
+        """
         times = np.zeros(self.codes.size, np.int64)  # Number of times to report each hit.
         parts: list[_Places] = []
         for table in tables:

@@ -1,6 +1,6 @@
-"""The class `Store`: index, search, compare and delete, for all front ends; `open_store` chooses the engine.
+"""Defines `Store`, which indexes, finds, compares and deletes documents, and `open_store`.
 
-`duplicates/` searches for duplicates in the same engines.
+`open_store` chooses the engine by the name of the store. `duplicates/` searches for duplicates in the same engines.
 """
 
 from __future__ import annotations
@@ -86,13 +86,20 @@ class Store:
         self.engine = engine
         self.names = names or {}
         self._limits, self._max_rows = limits, max_rows
-        #: Resolves ids, names and paths of documents. A front end on the user's machine adds a folder and files.
+        #: Finds the documents that ids, names and paths refer to. A front end on the user's machine adds a folder and
+        #: files.
         self.references = References(engine, self._bound, self._with_same_shingles)
 
     def read_files(
         self, folder: Path, read: Callable[[str], str | None], advice: str = "'whorl list' shows its documents"
     ) -> None:
-        """Accept references that are paths relative to a folder, or files; `read` returns a file's text, or None."""
+        """Accept references that are files, or paths relative to a folder.
+
+        Args:
+            folder: The user's current folder.
+            read: Returns the text of a local file, or None if the file is missing.
+            advice: Advice to the user if an unknown reference resembles no known name.
+        """
         self.references = References(self.engine, self._bound, self._with_same_shingles, folder, read, advice)
 
     def _bound(self, query: str) -> BoundPlan:
@@ -102,7 +109,7 @@ class Store:
         noted = trace()
         before = noted.plan, noted.query_length, noted.hits
         page = self.similar(source=text, metric="jaccard", threshold=100, rows=_SAME)
-        # Log only the search that the user requested.
+        # The user did not request this search, so restore the record of the search before it.
         noted.plan, noted.query_length, noted.hits = before
         return [hit.hit.id for hit in page.found]
 
@@ -343,12 +350,15 @@ class Store:
     def _require_named(
         self, reference: str, source: str | None, one: str = "the id of a document, or a text as source"
     ) -> None:
-        """Raise ParameterError if neither a text nor a document is named; a document may have the id `SOURCE`."""
+        """Raise ParameterError if neither a text nor a document is given; a document may have the id `SOURCE`.
+
+        `one` completes the message "give …".
+        """
         if source is None and reference == SOURCE and not self.references.ids([SOURCE]):
             raise ParameterError(f"give {one}")
 
     def _text_and_id(self, reference: str, source: str | None) -> tuple[str, str | None]:
-        """Return the text to search with, and the document's id; None for a text that is not a document."""
+        """Return the text of a source, and its document's id; the id is None if the text is given in `source`."""
         if source is not None:
             require_source(reference, source)
             return source, None
@@ -389,7 +399,10 @@ class Store:
         return sum(self.engine.delete([hit.id for hit in hits]) for hits in self._matching(query))
 
     def _require_documents(self, query: str) -> None:
-        """Raise UnknownDocumentError if a FINGERPRINT names no document: NOT would then match too many documents."""
+        """Raise UnknownDocumentError if a FINGERPRINT of a query names no document.
+
+        Otherwise, NOT would match too many documents.
+        """
         names = references(self._reader().filter(query)[0])
         known = self.references.ids(names)
         for name in names:
@@ -397,7 +410,10 @@ class Store:
                 raise self.references.unknown_document_error(name)
 
     def _matching(self, query: str) -> Iterator[tuple[Hit, ...]]:
-        """Yield the documents that a query matches in batches, ordered by id; each once, even if the store changes."""
+        """Yield the documents that a query matches in batches, in the order of their ids.
+
+        Each document is yielded once, even if the store changes in between.
+        """
         reader = self._reader()
         plan = matches = reader.bound_filter(query)
         # Hits of a filter have equal scores, so they are ordered by id.
@@ -620,7 +636,7 @@ def open_store(
 
 
 def _is_of_a_cluster(name: str, settings: Settings) -> bool:
-    """Check whether OpenSearch or Elasticsearch answers at a plain URL; True if no server answers."""
+    """Check whether OpenSearch or Elasticsearch answers at a plain URL; True if no server answers there."""
     if not _MAYBE_INDEX.fullmatch(name):
         return False
     try:

@@ -32,7 +32,8 @@ from whorl.query.unparse import quote
 from whorl.store import Store, open_store
 
 _LICENCE_WORDS = ("license", "licence", "copying", "notice", "readme", "metadata", "authors")
-#: Number of words that the demo's letter quotes from each document, and the letter's beginning and end.
+#: Number of words that the demo's letter quotes from each document, and the texts at the beginning and the end of the
+#: letter.
 _WORDS_QUOTED = 60
 _LETTER = "Dear colleague, this is what I found in our files:", "Please tell me whether we may use it. Kind regards"
 #: Maximum number of texts of one kind. More texts would only slow down the demo.
@@ -119,9 +120,9 @@ def find_texts() -> Iterator[Document]:
 
 
 def choose_documents(store: Store) -> tuple[str, str]:
-    """Return the ids of the document with the most near-duplicates, and of the one of another kind with the most.
+    """Return the ids of two documents of different kinds, each with the most near-duplicates of its kind.
 
-    If all documents are of one kind, both ids are the same.
+    The first has the most near-duplicates of all candidates. If all candidates are of one kind, both ids are the same.
     """
     relatives = {
         document_id: store.search(f"FINGERPRINT:{quote(document_id)}_30", rows=0).total

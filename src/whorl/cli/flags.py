@@ -49,7 +49,7 @@ def store_flag(name: str | None) -> str:
 
 
 class PassagesCommand(click.Command):
-    """Reads `--passages` without a number as `--passages=20`."""
+    """Click command that reads `--passages` without a number as `--passages=20`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--passages" not in args:

@@ -18,7 +18,7 @@ from click.exceptions import Exit
 
 from whorl.errors import ParameterError, QueryError, WhorlError
 
-#: Commands with the first sentence of their help texts.
+#: Each command with the first sentence of its help text.
 _COMMANDS: Mapping[str, str] = {
     "compare": "Count exactly what two texts share, and show the passages.",
     "delete": "Delete documents from a store, by their ids, paths or names, or by a query.",
@@ -42,7 +42,7 @@ _COMMANDS: Mapping[str, str] = {
     "upgrade": "Bring a store of an earlier version up to date.",
     "verify": "Check whether the quotations in a text are in the store, word for word, and where.",
 }
-#: For each command whose module has another name, the name of the module.
+#: Names of modules, for commands whose module is not named after the command.
 _MODULES = {
     "delete": "status_list_delete_upgrade",
     "explain": "search_and_explain",
@@ -57,7 +57,7 @@ _MODULES = {
     "status": "status_list_delete_upgrade",
     "upgrade": "status_list_delete_upgrade",
 }
-#: Names of functions, for commands that are named like a keyword or a builtin function of Python.
+#: Names of functions, for commands with the name of a keyword or builtin function of Python.
 _FUNCTIONS = {"list": "list_documents"}
 #: Commands that answer requests until they are stopped.
 _SERVICES = {"mcp", "serve"}

@@ -1,4 +1,4 @@
-"""Opens the store of a command (with `--in`, a temporary one of files), and looks up the documents that users name."""
+"""Opens the store or the files that a command searches, and finds the documents that users name."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def referent(
 
 
 def texts_beside(store: Store, names: Iterable[str]) -> dict[str, str]:
-    """Return the texts of the files that a query names, and print the notes about all names."""
+    """Return the texts of the files that a query names, by name; print the notes about all names."""
     texts = {}
     for name in names:
         with suppress(UnknownDocumentError):

@@ -82,6 +82,7 @@ def _is_one(target: Path, other: str) -> bool:
 
 
 def _partial(target: Path) -> Path:
-    # If several processes write the same file, the last one to finish replaces it.
+    # The process id in the name separates processes that write the same file; the last one to finish replaces the
+    # target.
     place = Path(os.path.realpath(target))
     return place.with_name(f"{place.name}.{os.getpid()}.part")

@@ -1,4 +1,4 @@
-"""Runs `whorl duplicates`: checks that its flags fit together, searches, and writes what they request."""
+"""Runs `whorl duplicates`: checks its flags, finds duplicates, writes files and prints results."""
 
 from __future__ import annotations
 
@@ -62,16 +62,16 @@ from whorl.request_context import report_progress, reporting
 _EXIT_CODE = 128 + signal.SIGTERM
 #: Largest share of unreadable documents at which the command still succeeds.
 _MOST_LOST = 0.01
-#: Note at the end of a run about documents that were not read.
+#: Text of the note that counts the unread documents at the end of a run.
 _UNREADABLE = "could not be read as they are"
 _FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
 #: Suffixes of output files with a table as text.
 _TABLES = ("", ".txt", ".log", ".out")
-#: Name of standard output; among the PATHs, it is standard input.
+#: A `-` as output file is standard output; among the PATHs, it is standard input.
 _STANDARD_OUTPUT = "-"
-#: Options that need PATHs.
+#: Options that are only valid if PATHs are given.
 _OF_FILES = ("within", "text_column", "id_column", "follow_links", "filtered", "annotated", "characters", "level")
-#: Options that need whole documents.
+#: Options that are only valid if whole documents are compared.
 _OF_DOCUMENTS = ("annotated", "versions")
 #: Options that do not apply if the search only looks for reference texts.
 _NOT_OF_REFERENCE_ONLY = (
@@ -85,7 +85,7 @@ _LOCAL = (
     *("delete_list", "workers", "within", "follow_links", "annotated", "versions", "common_above", "boilerplate"),
     *("ignore_common", "level", "reference_only", "reference_column"),
 )
-#: Options that need Spark.
+#: Options that are only valid with Spark.
 _OF_SPARK = ("input", "name_column", "checkpoints")
 
 
@@ -93,7 +93,7 @@ _OF_SPARK = ("input", "name_column", "checkpoints")
 class DuplicatesCommand(DuplicatesOperation):
     """Options of `whorl duplicates`, with the inputs that the command line names.
 
-    Properties are computed from the options, and raise ParameterError if an option is invalid.
+    The properties derive values from the options, and raise ParameterError if an option is invalid.
     """
 
     paths: tuple[str, ...]

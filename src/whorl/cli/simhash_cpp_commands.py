@@ -1,9 +1,9 @@
-"""Commands simhash-find-all and simhash-find-clusters: read codes, one per line, and write pairs or clusters.
+"""Commands simhash-find-all and simhash-find-clusters: read codes, and write pairs or clusters.
 
-Options, messages and exit codes are the same as in simhash-cpp, whose find-all wrongly says that the number of blocks
-may equal the distance. In two cases simhash-cpp aborts, but these commands report an error: an invalid line (exit code
-9), and more than 64 blocks (6). Modules are imported when needed, because imports take longer than the search of a
-small input.
+The input has one code per line. Options, messages and exit codes are the same as in simhash-cpp. (The help of its
+find-all wrongly says that the number of blocks may equal the distance.) In two cases simhash-cpp aborts, but these
+commands report an error: an invalid line (exit code 9), and more than 64 blocks (6). Modules are imported when needed,
+because imports take longer than the search of a small input.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ that differ in at most DISTANCE bits, one per line: [1, 3]. Of lines with ids, a
   -o, --output OUTPUT      Path to output ('-', the default, for stdout)
   -h, --help               Print this
 """
-#: Approximate time in seconds to read a code from text and find its pairs without compiled loops, and approximate
-#: number of bytes of a line.
+#: Approximate time in seconds per code to read it from text and to find its pairs without compiled loops, and
+#: approximate number of bytes per line.
 _PLAIN_SECONDS, _LINE = 0.8e-6, 20
 
 
@@ -168,7 +168,7 @@ def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
                 if size:
                     stream.seek(0)
                 seconds = size / _LINE * _PLAIN_SECONDS
-                if seconds > hamming_codes.LOADING_SECONDS:  # Load the loops before reading the input.
+                if seconds > hamming_codes.LOADING_SECONDS:  # Load the compiled loops before reading the input.
                     hamming_codes.loops(seconds)
             name, ahead = "stdin" if source == "-" else source, stream.readline(_FIRST_LINE)
             if is_labelled(ahead):

@@ -1,4 +1,7 @@
-"""Finds all pairs of similar documents: finds candidate pairs, and compares the two documents of each."""
+"""Finds all pairs of similar documents, or enough pairs to connect each cluster (spanning pairs).
+
+The prefix filter yields candidate pairs; this module compares the sketches of the two documents of each pair.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def find_pairs(
     Args:
         firsts: Result of `first_of_equals`. Only the first of several equal documents is compared.
         known: Pairs found by an earlier run.
-        is_known: Mask of documents whose pairs with each other are taken from `known` and not searched for.
+        is_known: Mask of the documents that the earlier run compared with each other; their pairs are in `known`.
         keys: Keys of the documents, as in `first_of_equals`. Documents of one size are sorted by key, so that the
             result does not depend on the order of the input.
     """
@@ -165,7 +168,7 @@ class _SpanningPairs:
             left = left[1:]
 
     def _products_left(self, hash_block: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
-        """Return the comparisons that a block still needs, as two pairs of groups (A, B).
+        """Return the remaining comparisons of a block, as two pairs of groups (A, B).
 
         Each document of A must be compared with each document of B. Most documents were compared only with the pivots.
         If two documents are not connected, at least one of them is outside the block's largest component. So it is

@@ -1,7 +1,7 @@
 """Groups documents into clusters, given the pairs that are near-duplicates.
 
-There are three kinds of groups. In a connected component, a chain of pairs leads from each document to each other one.
-In a complete group, any two documents are a pair. A star is a document to keep, with its duplicates. Functions return
+Groups are of three kinds. In a connected component, a chain of pairs connects any two documents. In a complete group,
+any two documents are a pair. In a star, each document is a duplicate of the document to keep. The functions return
 labels: an array with one element per document, the index of the document that represents its group.
 """
 
@@ -81,7 +81,8 @@ def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.boo
     is_link = is_known_a != is_known_b
     new = np.where(is_known_a, pairs.b, pairs.a)[is_link]
     known = np.where(is_known_a, pairs.a, pairs.b)[is_link]
-    # Numpy keeps the last value, so sort the wanted document last: the most similar, or the first in a tie.
+    # If an assignment repeats an index, numpy keeps the last value. So sort the best earlier document last: the most
+    # similar, or the first in a tie.
     order = np.lexsort((-known, pairs.jaccard[is_link]))
     labels = np.arange(count)
     labels[new[order]] = known[order]
@@ -93,10 +94,10 @@ def labels_around_earlier(count: int, pairs: Pairs, is_known: npt.NDArray[np.boo
 def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDArray[np.bool_]) -> Numbers:
     """Label each document with the document that is kept in its place, or with itself if it is kept.
 
-    The loop visits documents in the given `order`. It keeps a document unless it is a duplicate of a document already
-    kept. A duplicate gets the label of the most similar document kept so far; ties go to the first. Documents marked by
-    `stays` come first in the order, and are always kept. A duplicate of marked documents gets the label of the most
-    similar marked document, even if an unmarked document is more similar.
+    The function visits the documents in the given `order`, and keeps each document that is not a duplicate of a
+    document already kept. A duplicate gets the label of the most similar document kept so far; ties go to the first.
+    Documents marked in `stays` come first in `order`, and are always kept. A duplicate of marked documents gets the
+    label of the most similar marked document, even if an unmarked document is more similar.
     """
     ends, others = np.concatenate([pairs.a, pairs.b]), np.concatenate([pairs.b, pairs.a])
     shares = np.concatenate([pairs.jaccard, pairs.jaccard])
@@ -112,7 +113,7 @@ def labels_around_kept(count: int, pairs: Pairs, order: Numbers, stays: npt.NDAr
     is_link = is_gone[ends] & ~is_gone[others] & (ranks[others] < ranks[ends])
     removed, retained, shares = ends[is_link], others[is_link], shares[is_link]
     labels = np.arange(count)
-    # Numpy keeps the last value, so sort the best match last.
+    # If an assignment repeats an index, numpy keeps the last value. So sort the best match last.
     best_last = np.lexsort((-ranks[retained], shares, stays[retained]))
     labels[removed[best_last]] = retained[best_last]
     return labels

@@ -1,9 +1,9 @@
-"""Compiled (numba) loops of the prefix filter: collect shared hashes, and mark each document's rarest hashes.
+"""Compiled (numba) loops that collect shared hashes and mark each document's rarest hashes.
 
-`prefix_filter` describes the algorithm. A member is a document that takes part in the comparison. Members are numbered
-in the order of their sizes. An entry is a 64-bit integer for one hash of one member: the hash is in the upper bits, the
-member number in the lower bits. A part holds the entries whose leading bits are equal, and each part is sorted on its
-own.
+The loops are used by the prefix filter; `prefix_filter` describes the algorithm. A member is a document that takes part
+in the comparison. Members are numbered in the order of their sizes. An entry is a 64-bit integer for one hash of one
+member: the hash is in the upper bits, the member number in the lower bits. A part has all entries with the same leading
+bits; each part is sorted separately.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ def take(
     hashes: Any, numbers: Any, cursors: Any, ends: Any, state: Any, upto: int, last: Any, bits: Any, parts: Any,
     entries_read: Any,
 ) -> None:  # fmt: skip
-    """Write the entries of all members for the hashes up to `last`, member by member; count the entries of each part.
+    """Write the entries of the hashes up to `last`, member by member; count the entries of each part.
 
     Args:
         hashes: Hashes of all members, one member after another, ascending within each.
         numbers: Number of each member, to be written into its entries.
         cursors: Offset of each member's first remaining hash; updated.
         ends: End of each member's hashes.
-        state: First member to read, and number of entries written; updated. The loop stops if `entries_read` is full.
-        upto: Number of the last member, plus 1.
+        state: Index of the first member to read, and number of entries written; updated. The loop stops if
+            `entries_read` is full.
+        upto: Index after the last member to read.
         last: Largest hash to read.
         bits: Three numbers: right shift of the hashes, width of a member number in bits, and number of leading bits
             that all entries share.
@@ -73,12 +74,12 @@ def select_shared(
     entries: Any, bits: Any, parts: Any, first: int, upto: int, last_indexable: Any, is_larger: Any, heads: Any,
     keys: Any, frequencies: Any, indexable: Any,
 ) -> Any:  # fmt: skip
-    """Write the entries of the hashes that can lead to a pair of members; return the number of entries written.
+    """Write the entries of hashes that can lead to a pair; return the number of entries written.
 
-    The function reads the entries of the parts from `first` to `upto`. It uses a hash under three conditions: at least
-    two members have the hash, one of them may index it (`last_indexable` has each member's largest indexable hash), and
-    one of them may be the larger document of a pair (`is_larger`). For each entry written to `keys`, `frequencies` gets
-    the number of members with its hash, and `indexable` whether its member may index it. `heads` is scratch space.
+    The function reads the entries of the parts from `first` to `upto`. A hash can lead to a pair if at least two
+    members have it, one of them may index it (`last_indexable` has each member's largest indexable hash), and one of
+    them may be the larger document of a pair (`is_larger`). For each entry written to `keys`, `frequencies` gets the
+    number of members with its hash, and `indexable` whether its member may index it. `heads` is scratch space.
     """
     part_shift, member_bits, lead = _part_shift(parts), uint64(bits[1]), int64(bits[2])
     of_members = (uint64(1) << member_bits) - uint64(1)
@@ -117,11 +118,11 @@ def mark_prefixes(
     keys: Any, frequencies: Any, indexable: Any, member_bits: int, index_lengths: Any, probe_lengths: Any, begins: Any,
     slots: Any, aside: Any, is_indexed: Any, is_probed: Any,
 ) -> None:  # fmt: skip
-    """Mark the entries of each member's index prefix and probe prefix: its rarest hashes. Ties go to the smaller hash.
+    """Mark each member's index prefix and probe prefix: its rarest hashes; ties go to the smaller hash.
 
     The entries come from `select_shared`. `index_lengths` and `probe_lengths` have the number of entries in each
-    member's prefixes; only indexable entries count for the index prefix. `begins` has the offset of each member's
-    entries when they are grouped by member; the function overwrites it. `slots` and `aside` are scratch space.
+    member's prefixes; an index prefix has only indexable entries. `begins` has the offset of each member's entries when
+    they are grouped by member; the function overwrites it. `slots` and `aside` are scratch space.
     """
     of_members = (uint64(1) << uint64(member_bits)) - uint64(1)
     # After this loop, each offset in `begins` is the end of the member's entries.
@@ -149,7 +150,7 @@ def mark_prefixes(
 
 @loop
 def _part_shift(parts: Any) -> Any:
-    """Return the right shift that leaves the part number of an entry, once its shared leading bits are shifted out."""
+    """Return the right shift that turns an entry, without its shared leading bits, into its part number."""
     bits = 0
     while (1 << bits) < parts.size - 1:
         bits += 1

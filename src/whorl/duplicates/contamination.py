@@ -1,9 +1,9 @@
-"""Finds documents that contain reference texts, such as training rows that contain items of a test set.
+"""Finds documents that contain reference texts, such as training rows with items of a test set.
 
 The search reads the documents once. It looks up the hash of each shingle in an inverted index of the reference, and
-counts the shingles that a document shares with each reference text. The time is linear. Memory holds the inverted
-index, the matches, and 16 bytes for the id of each document. The search compares words, so line breaks, case and
-punctuation have no effect. It ignores the numbers of list items.
+counts the shingles that a document shares with each reference text. The search takes linear time. It keeps in memory
+the inverted index, the matches, and 16 bytes for the id of each document. The search compares words, so line breaks,
+case and punctuation have no effect. The numbers of list items are ignored too.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ def without_numbers(texts: Sequence[str]) -> list[str]:
 
 
 class ReferenceIndex:
-    """Inverted index of reference texts: for each shingle's hash, the texts that contain it, and its positions there.
+    """Inverted index of reference texts: the texts that contain a shingle's hash, and its positions.
 
-    `sizes` has the number of distinct shingles of each text. `parts` has each text's part of the collection (see
-    `part_of`).
+    `sizes` has the number of distinct shingles of each text. `parts` has each text's value of the property `within`
+    (see `part_of`).
     """
 
     def __init__(self, documents: Sequence[Document], scheme: Scheme, within: str | None = None) -> None:
@@ -370,7 +370,7 @@ class ReferenceMatches:
         return self._clusters(self._matches)
 
     def clusters_by_document(self) -> Iterator[Cluster]:
-        """Yield the clusters, but name each document only once, under the reference text with the largest share."""
+        """Yield the clusters; assign each document only to the reference text with the largest share."""
         best: dict[str, ReferenceMatch] = {}
         for match in self._matches:
             best.setdefault(match.pair.b.id, match)

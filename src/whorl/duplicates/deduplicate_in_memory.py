@@ -31,7 +31,7 @@ from whorl.fingerprint.shingling import Scheme, well_formed
 from whorl.fingerprint.statistics.metric import Metric, Percent, fraction_of, notes_on
 from whorl.model import Document
 
-#: Methods that convert a column to a list: pyarrow, pandas and polars.
+#: Names of the methods that convert a column to a list: `to_pylist` in pyarrow, `to_list` in pandas and polars.
 _TO_LIST = ("to_pylist", "to_list")
 _LISTED_COLUMNS = 20
 
@@ -109,7 +109,7 @@ class Deduplication:
         """Row of the text kept in place of each text (its own row if it stays); int64 array of shape (texts,)."""
         _, at = np.unique(self._firsts[self._order], return_index=True)
         preferred = self._order[np.sort(at)]
-        # Give equal texts the rank of the best one, which is kept.
+        # Represent equal texts by the one with the best rank, which is kept.
         best = np.empty(self._sizes.size, np.int64)
         best[self._firsts[preferred]] = preferred
         firsts = self._firsts[preferred]
@@ -135,7 +135,7 @@ class Deduplication:
         order = np.argsort(self._firsts, kind="stable")
         counts = np.bincount(self._firsts, minlength=self._sizes.size)
         begins = np.cumsum(counts) - counts
-        # A pair of a copied text with itself stands for the pairs among its copies.
+        # A pair of a text with itself represents the pairs among the copies of this text.
         copied = np.flatnonzero(counts > 1)
         one, other = np.concatenate([self._pairs.a, copied]), np.concatenate([self._pairs.b, copied])
         shared = np.concatenate([self._pairs.shared, self._sizes[copied]])
@@ -289,7 +289,7 @@ def _column(data: Any, name: str) -> list[Any]:
 
 def _column_names(data: Any) -> list[Any] | None:
     """Return the column names of a table; None for texts."""
-    # Arrow and Hugging Face call it column_names, pandas and polars columns.
+    # Arrow and Hugging Face call the attribute column_names, pandas and polars call it columns.
     names = getattr(data, "column_names", getattr(data, "columns", None))
     return None if names is None else list(names)
 

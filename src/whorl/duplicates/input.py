@@ -25,7 +25,7 @@ from whorl.ingest.rows.row_format import File, FileSpan, RowColumns
 from whorl.model import RESERVED_FIELDS, Document
 
 _LISTED_COLUMNS = 20
-#: Maximum size of the input, in bytes, at which it is read again to get the texts of rows for snippets.
+#: An input of up to this size, in bytes, is read a second time, to get the texts of rows for snippets.
 _SMALL_BYTES = 200_000_000
 
 
@@ -37,7 +37,7 @@ class InputReader:
         options: Columns named by the options become properties of the documents. If `state` names a folder, the dates
             of files are read too.
         reference: Files and folders of the reference.
-        reference_columns: Text columns in the rows of the reference; if empty, the column of `columns`.
+        reference_columns: Text columns in the rows of the reference; if empty, the text column that `columns` names.
         is_rewritten: Whether copies of the files will be written without their duplicates. Each id must then belong to
             one row only.
         follow_links: Whether to follow links that lead out of the named folders.
@@ -124,7 +124,7 @@ class InputReader:
             self.count -= rows
 
     def require_reference_columns(self, used: Collection[str]) -> None:
-        """Raise ParameterError if the reference, or one of its columns, has no text: its items would be lost."""
+        """Raise ParameterError if the reference, or one of its columns, has no text: items would be ignored."""
         is_lost = bool(self._reference) and all(
             place.file.as_posix() in self.without_texts for place in self._reference
         )
@@ -226,7 +226,7 @@ class InputReader:
         from whorl.ingest.rows.detect_row_format import column_names
 
         try:
-            # The file may lack the id column or the text column, so ask for neither.
+            # The file may lack the id column or the text column, so require neither of them.
             return column_names(place.file, replace(self.columns, text="", id=None), file_text)
         except (DocumentError, OSError):
             return []
@@ -341,7 +341,7 @@ class InputDocuments:
     def __init__(self, reading: InputReader, of: Sequence[Place], *, is_reference: bool = False) -> None:
         self._reading, self._places, self._is_reference = reading, of, is_reference
         self._noted = ReadReport()
-        #: Number of rows read from each file whose rows have all been without text so far.
+        #: For each file without any text so far, the number of its rows.
         self._without_text: dict[str, int] = {}
         self._with_text: set[str] = set()
 

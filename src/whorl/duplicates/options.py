@@ -1,4 +1,4 @@
-"""Options of the duplicate search: metric, threshold, recall and retention policy.
+"""Options of the duplicate search: metric, threshold, recall, retention policy and unit of text.
 
 Two documents with a and b shingles, where a <= b, and I shared shingles are a pair if
 
@@ -162,7 +162,7 @@ class Keep:
     def rank_of(self, value: object) -> float | None:
         """Return the rank of a document (larger is better), or None if the value is not a date or number.
 
-        `value` is the column's value, or seconds since 1970. If the column has several values, the first one counts.
+        `value` is the column's value, or seconds since 1970. If the column has several values, the first one is used.
         """
         number = seconds_of(value) if self.is_by_date else _number(value)
         return -number if number is not None and self.by in _DESCENDING else number

@@ -1,4 +1,4 @@
-"""Splits documents into paragraphs or lines with ids of their own, and cuts pieces and passages out of texts.
+"""Splits documents into paragraphs or lines with ids, and removes pieces and passages from texts.
 
 A piece is a paragraph or line of a document: `report#3` is the id of the third paragraph of `report`. Blank pieces are
 counted, but not compared. The id of a passage, which is a repeated run of words, contains its character range:
@@ -19,7 +19,7 @@ _BETWEEN = {
     Granularity.PARAGRAPH: re.compile(r"\r?\n(?:[^\S\r\n]*\r?\n)+"),
     Granularity.LINE: re.compile(r"\r?\n"),
 }
-#: Text without any word: only white space and punctuation.
+#: Matches a text without any word: only white space and punctuation.
 _NO_WORD = re.compile(r"[\s!-/:-@\[-`{-~\u2010-\u205e\u3001-\u301f]*")
 #: White space within a line; white space and the line break after it.
 _BLANKS, _EMPTY_LINE = re.compile(r"[^\S\r\n]*"), re.compile(r"[^\S\r\n]*(?:\r\n|[\r\n])?")

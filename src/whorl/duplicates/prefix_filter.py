@@ -146,7 +146,7 @@ class _FilterRound:
         left = left[np.argsort(larger[left], kind="stable")]
         ends = np.cumsum(counts[left])
         first = np.flatnonzero(np.diff(larger[left], prepend=-1))
-        # Cut batches only between documents, although a single document may have more pairs than a batch.
+        # Cut batches only between documents, even if one document has more than `AT_ONCE` pairs.
         after = np.searchsorted(ends[first], np.arange(AT_ONCE, ends[-1] if ends.size else 0, AT_ONCE))
         cuts = np.append(first, left.size)[after]
         for portion in np.split(left, np.unique(cuts)):
@@ -156,7 +156,7 @@ class _FilterRound:
 
 
 def find_oversized_groups(hashes: npt.NDArray[Any], counts: Numbers, most: int) -> list[Numbers]:
-    """Group the entries of each hash with more than `most` pairs; return the indices of the entries that have pairs.
+    """Return, for each hash with more than `most` pairs, the indices of its entries that have pairs.
 
     `hashes` has the hash of each entry; entries of a hash are adjacent. `counts` has the number of pairs of each entry.
 
@@ -230,7 +230,10 @@ def _prefix_keys(tokens: IndexedTokens, prefixes: tuple[Numbers, Numbers], membe
 
 
 def _ranks(groups: Numbers, counts: Bools) -> Numbers:
-    """Count the entries marked in `counts` before each entry of the same group. The entries of a group are adjacent."""
+    """Count, for each entry, the earlier entries of its group that are marked in `counts`.
+
+    The entries of a group are adjacent.
+    """
     if not groups.size:
         return groups
     before: Numbers = np.cumsum(counts) - counts

@@ -76,7 +76,7 @@ class PrefixLengths(NamedTuple):
 class Round:
     """One pass of the prefix filter, which uses about `aim` hashes of each sketch.
 
-    A pair just at the threshold is found with probability `recall`.
+    The round finds a pair just at the threshold with probability `recall`.
     """
 
     pair_options: PairOptions
@@ -98,10 +98,10 @@ class Round:
     def participants(
         self, sizes: Numbers, home_levels: Numbers, level: int, smallest_size: int
     ) -> npt.NDArray[np.bool_]:
-        """Return a mask of the documents to compare at a level: documents with this home level, and smaller partners.
+        """Return a mask of documents to compare at a level: with this home level, or their smaller partners.
 
-        `smallest_size` is the size of the smallest document with this home level. Still smaller documents take part if
-        they are large enough to be its partners.
+        `smallest_size` is the size of the smallest document with this home level. Documents with a lower home level
+        take part if they are large enough to be partners of this document.
         """
         least = self.pair_options.smallest_partner(np.array([smallest_size]))[0]
         return np.asarray((home_levels == level) | ((home_levels < level) & (sizes >= least)))

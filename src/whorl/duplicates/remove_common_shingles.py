@@ -33,10 +33,11 @@ class BoilerplateOptions:
 
     Args:
         above: A shingle is common above this frequency: a number of documents ("50") or a share of the distinct
-            documents ("1%"), as `whorl.search.boilerplate.common_limit` reads it. None if only `boilerplate` counts.
+            documents ("1%"), as `whorl.search.boilerplate.common_limit` reads it. None if only `boilerplate` defines
+            common shingles.
         boilerplate: Texts, such as a licence or a menu; all of their shingles are common.
-        is_ignored: Whether the search ignores common text. If false, the search compares whole texts, and reports in
-            addition the shares of each pair without common text.
+        is_ignored: Whether the search ignores common text. If false, the search compares whole texts, and also reports
+            the shares of each pair without common text.
 
     Raises:
         ParameterError: No definition is given, or the frequency is invalid.
@@ -74,7 +75,8 @@ class Residual:
     """Sketches without the hashes of common shingles, and numbers that describe the removal.
 
     Args:
-        above: A shingle in more than this number of distinct documents is common. None if only boilerplate counts.
+        above: A shingle in more than this number of distinct documents is common. None if only boilerplate texts define
+            common shingles.
         sketches: Sketches without common hashes. A sketch that is a sample of a very long document is unchanged.
         shingles: Number of distinct common shingles.
         share: Removed hashes as a fraction of all hashes of the sketches, in [0, 1].
@@ -126,7 +128,7 @@ def frequent_hashes(sketches: Sketches, indices: Numbers, limit: int) -> _Hashes
 
 
 def _without_hashes(sketches: Sketches, common: _Hashes, is_whole: npt.NDArray[np.bool_]) -> Sketches:
-    """Write the sketches to a temporary file without the common hashes, and return these shorter sketches."""
+    """Write the sketches, without the common hashes, to a temporary file; return the shorter sketches."""
     counts = np.zeros(len(sketches), np.int64)
     if not common.size:
         return sketches

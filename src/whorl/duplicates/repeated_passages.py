@@ -1,13 +1,13 @@
-"""Finds passages that are repeated word for word: runs of words that occur more than once in a collection.
+"""Finds repeated passages: runs of words that occur, word for word, more than once in a collection.
 
-A window is N consecutive words of one text. It repeats another window if the same words occur earlier, in the same text
-or in an earlier text. A passage is a maximal run of consecutive windows whose earlier occurrences are also consecutive.
-Its source is the first occurrence of its words. So passages cover exactly the repeated words.
+A window is N consecutive words of one text. A window is repeated if the same words occur earlier, in the same text or
+in an earlier text. A passage is a maximal run of consecutive repeated windows whose earlier occurrences are also
+consecutive. Its source is the first occurrence of its words. So passages cover exactly the repeated words.
 
-Winnowing (`fingerprint.winnowing`) hashes runs of N/2 words, and keeps at least one hash in any N consecutive words. It
-keeps the same hash wherever the same N words occur, so a repeated window contains a kept hash that occurs more than
-once. The search hashes and sorts only the windows around these hashes. Then it compares the words of each passage with
-the words of its source.
+Winnowing (`fingerprint.winnowing`) hashes runs of N/2 words, and selects at least one hash in any N consecutive words.
+It selects the same hash wherever the same N words occur, so a repeated window contains a selected hash that occurs more
+than once. The search hashes and sorts only the windows around these hashes. Then it compares the words of each passage
+with the words of its source.
 
 A `TemporarySketchStore` holds the texts. For each document it has the hashes of all words in their order, the length of
 the text in bytes, and the text itself, to look up the characters of passages.
@@ -183,7 +183,7 @@ def _sources(stream: _WordStream, folder: Path, *, reference_only: bool) -> Numb
     sources = np.memmap(folder / "sources.i64", np.int64, "w+", shape=(total,))
     positions = _shared_positions(stream)
     half = (stream.window + 1) // 2
-    # This is an upper bound, because a window may contain several of the positions.
+    # Upper bound of the number of windows: a window may contain several of the positions.
     most = min(total, positions.size * (stream.window - half + 1))
     parts = max(1, -(-most // _WINDOWS_AT_ONCE))
     for part in range(parts):
@@ -242,7 +242,7 @@ def _record_sources(
 ) -> None:
     """Write the source of each window into `sources`. All windows with the same words must be passed in one call."""
     order = np.argsort(hashes, kind="stable")
-    # Windows ascend, so the first of several equal windows is the source.
+    # Windows are in the order of their positions, so the first of several equal windows is the source.
     starts = run_starts(hashes[order])
     firsts = np.repeat(windows[order[starts]], np.diff(starts, append=order.size))
     later = windows[order]
@@ -297,7 +297,7 @@ class Passages:
     ) -> None:
         self._store, self._stored, self._stream, self.scheme = store, stored, stream, scheme
         positions, sources, words = ranges.T
-        # Sort passages by source and length: then repetitions of the same words are adjacent.
+        # Sort passages by source and length, so that repetitions of the same words are adjacent.
         self._positions, self._sources, self._words = ranges[np.lexsort((positions, words, sources))].T
         self.documents = len(stored.sketches)
         #: Number of documents with fewer words than a passage.

@@ -1,4 +1,4 @@
-"""Results of a duplicate search (pairs, clusters, versions), and the choice of the document to keep of a cluster."""
+"""Results of a duplicate search (pairs, clusters, versions), and the choice of documents to keep."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from whorl.fingerprint.compare_texts import Comparison, Passage, TextWords, comp
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Intervals, Shares
 
-#: Number of pairs, and of members of clusters, to describe at a time.
+#: Number of pairs, and of members of clusters, to convert to objects or columns at a time.
 _PAIRS_AT_ONCE, _MEMBERS_AT_ONCE = 1 << 15, 1 << 18
 #: Number of texts to read at a time, to find the words that each version adds and loses.
 _TEXTS_AT_ONCE = 32
@@ -159,7 +159,10 @@ class Cluster:
 
 
 class Duplicates:
-    """Results of a search: pairs, clusters and counts. A document is named by its index in the order of the input."""
+    """Results of a search: pairs, clusters and counts.
+
+    A document is identified by its index in the order of the input.
+    """
 
     def __init__(
         self,
@@ -176,7 +179,7 @@ class Duplicates:
         self._grouped: tuple[tuple[bool, bool, Keep | None], tuple[Numbers, list[Numbers]]] | None = None
         self._store, self._stored, self._pairs, self._firsts = store, stored, pairs, firsts
         self._is_new, self.scheme, self.residual = stored.is_new, scheme, residual
-        #: Number of documents that the search left out, because they have no sketch, or because they have no text.
+        #: Number of documents that the search left out because they have no sketch, and because they have no text.
         self.without_sketch = self.without_text = 0
         #: Warnings about documents that a scan of the store misses.
         self.gaps: tuple[str, ...] = ()
@@ -184,7 +187,7 @@ class Duplicates:
         self.kind = "document"
         #: Returns the values read so far that are no rank or no date; in a store, those of members of clusters.
         self.find_unread_values: Callable[[], Sequence[UnreadValues]] = tuple
-        #: Reads texts by id.
+        #: Function that reads texts by id; the default finds no texts.
         self.read_texts: ReadTexts = lambda ids: {}
         self.documents = len(stored.sketches)
         #: Number of documents with fewer words than a shingle, which cannot be compared.
@@ -331,7 +334,7 @@ class Duplicates:
             ]
             firsts = np.repeat(heads, [group.size for group in batch])
             measured = measure_pairs(self._stored.sketches, firsts, indices)
-            # Correct the pairs of a document with itself: it shares all shingles, even if its sketch is a sample.
+            # A document shares all shingles with itself, even if its sketch is a sample, so correct these pairs.
             columns = measured.shared, measured.low, measured.high
             shared = (np.where(firsts == indices, measured.sizes_a, column) for column in columns)
             counts = zip(*(part.tolist() for part in shared), self._residual_shares(firsts, indices), strict=True)
@@ -357,7 +360,7 @@ class Duplicates:
             yield ClusterColumns(counts, self._make_columns(firsts, indices, measured.shared))
 
     def redundancy(self, *, complete: bool = False, keep: Keep | None = None) -> tuple[int, float]:
-        """Return the number of documents that could be deleted, and their share of all shingles."""
+        """Return the number of documents that could be deleted, and their fraction of all shingles, in [0, 1]."""
         labels, groups = self._groups(complete=complete, new=False, keep=keep)
         members = np.concatenate([np.empty(0, np.int64), *groups])
         sizes = self._stored.sketches.sizes
@@ -425,7 +428,7 @@ class Duplicates:
                 losses[begin : begin + len(portion)] = [math.inf if worth is None else -worth for worth in worths]
         if new:
             losses[~self._is_new[indices]] = -math.inf
-        # Give all documents with equal texts the rank of the best one.
+        # Documents with equal texts all get the best rank among them.
         firsts = self._firsts[indices[np.argsort(losses, kind="stable")]]
         _, begins = np.unique(firsts, return_index=True)
         return labels_around_kept(self.documents, self._pairs, firsts[np.sort(begins)], stays)[self._firsts]
@@ -448,7 +451,7 @@ class Duplicates:
 
 
 def arrays_of(duplicates: Duplicates) -> tuple[Pairs, Numbers, Numbers]:
-    """Return three arrays: pairs of different texts, the first document with each document's text, and all sizes."""
+    """Return the pairs of different texts, the first document with each document's text, and all sizes."""
     # This is not a method, because `Duplicates` is public and `Pairs` is not.
     return duplicates._pairs, duplicates._firsts, np.array(duplicates._stored.sketches.sizes)
 
@@ -467,7 +470,7 @@ def with_words(cluster: Cluster, read: ReadTexts, scheme: Scheme) -> Cluster:
             if version.match is not None and before is not None and after is not None:
                 comparison, lost, added = compare_versions(before, after, scheme)
                 a, b = version.match.a, version.match.b
-                # Skip a document of a store if it has changed since the comparison.
+                # A document of a store may have changed since the search. In this case, leave its version unchanged.
                 if (comparison.a.shingles, comparison.b.shingles) == (a.size, b.size):
                     shared = comparison.shared_shingles
                     match = Pair.of_counts(a, b, shared, shared, shared)
@@ -497,7 +500,7 @@ def compare_versions(
     before: tuple[str, TextWords], after: tuple[str, TextWords], scheme: Scheme
 ) -> tuple[Comparison, OwnText, OwnText]:
     """Compare two versions of a text; return the comparison, and the own words of the old and of the new version."""
-    # A comparison may miss repeated text in its second text, so compare in both directions.
+    # A comparison may miss repetitions in its second text, so compare in both directions.
     forward = compare_words(before[1], after[1], scheme)
     backward = compare_words(after[1], before[1], scheme)
     return forward, _make_own_text(*before, forward.passages), _make_own_text(*after, backward.passages)

@@ -308,7 +308,7 @@ def _load_changed(
             if not is_empty:
                 ranks_and_dates = [sketching.rank_and_date(document) for document in batch]
                 unread.extend(sketching.unread_values(batch, ranks_and_dates))
-                # The store cannot compare the digests of documents in `ahead`: they are read but not yet stored.
+                # Documents in `ahead` are read but not yet stored, so the store cannot compare their digests.
                 same = store.mark_unchanged(
                     [
                         (document.id, digest, document.name, *rank_and_date)
@@ -381,7 +381,7 @@ def _find_duplicates(
     known, is_known = store.pairs(stored), stored.is_paired
     if read is None:
         # Reference documents were not compared with each other. If a reference document equals a new document, compare
-        # it with all others: its pairs are also pairs of the new document.
+        # it with all other documents: its pairs are also pairs of the new document.
         is_known = np.bincount(firsts, ~is_known, minlength=firsts.size)[firsts] == 0
     residual = None if common is None else remove_boilerplate(stored.sketches, firsts, common, options.scheme)
     if common is not None and common.is_ignored and isinstance(store, PersistentSketchStore):

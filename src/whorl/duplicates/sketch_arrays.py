@@ -19,10 +19,10 @@ from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme
 Numbers: TypeAlias = npt.NDArray[np.int64]
 #: Type of hashes in files.
 HASH = np.dtype("<u8")
-#: A mapped file of up to `MAPPED_BYTES` stays in memory. If it holds many documents, the limit is higher, up to
-#: `_MOST_MAPPED_BYTES`.
+#: The pages of a mapped file of up to `MAPPED_BYTES` bytes stay in memory. For a file of many documents, the limit is
+#: higher: `_MAPPED_BYTES_PER_DOCUMENT` bytes for each document, up to `_MOST_MAPPED_BYTES`.
 MAPPED_BYTES, _MOST_MAPPED_BYTES = 1 << 26, 1 << 28
-#: Number of bytes that this higher limit allows per document.
+#: Number of bytes for each document in the higher limit for mapped files.
 _MAPPED_BYTES_PER_DOCUMENT = 1 << 11
 #: A large file is read in up to about `_MOST_RANGES` ranges of at least `_RANGE_BYTES` bytes.
 _RANGE_BYTES, _MOST_RANGES = 1 << 22, 256
@@ -94,10 +94,10 @@ class Sketches:
         return max(_LEAST_COPIED, min(_MOST_COPIED, self.hashes.size // _COPIED_FRACTION))
 
     def copy_ranges(self, starts: Numbers, ends: Numbers) -> tuple[npt.NDArray[np.uint64], Numbers]:
-        """Copy ascending ranges of the file into memory; return the hashes, and the offset of each range in them.
+        """Copy ascending ranges of the file into memory; return the hashes and the offset of each range.
 
         Raises:
-            StoreError: The file has become shorter.
+            StoreError: The file has become shorter since it was mapped.
         """
         begins = np.append(0, np.cumsum(ends - starts))
         hashes = np.empty(begins[-1], np.uint64)

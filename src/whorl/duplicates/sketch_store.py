@@ -49,7 +49,7 @@ _CHUNK, _ROWS_AT_ONCE, _BYTES_AT_ONCE = 500, 50_000, 1 << 22
 #: `_PAIRED` or `_PAIRED_AND_NEW`. `_TO_PAIR_AGAIN`: a deletion or other options have made the document's pairs
 #: incomplete. `_PAIRED_AND_NEW`: compared, but still new, because the run has not written its results yet.
 _NEW, _PAIRED, _TO_PAIR_AGAIN, _PAIRED_AND_NEW = 0, 1, 2, 3
-#: The value of a document whose pairs become incomplete.
+#: SQL expression: the new value of `is_paired` for a document whose pairs become incomplete.
 _INCOMPLETE = (
     f"CASE is_paired WHEN {_PAIRED} THEN {_TO_PAIR_AGAIN} WHEN {_PAIRED_AND_NEW} THEN {_NEW} ELSE is_paired END"
 )
@@ -194,15 +194,15 @@ class PersistentSketchStore:
         os.close(self._file)
         self._database.close()
 
-    # Documents.
+    # Methods for documents.
 
     def mark_unchanged(
         self, documents: Sequence[tuple[str, bytes, str, float | None, float | None]]
     ) -> dict[str, bool]:
-        """Mark unchanged documents as seen in this scan; return their ids, and whether the scan saw them before.
+        """Mark unchanged documents as seen in this scan; return by id whether the scan had seen them before.
 
-        A document is (id, digest, name, rank, date); it is unchanged if the stored digest is the same. Its name, rank
-        and date are updated. If a scan sees a document twice, its id is repeated.
+        A document is (id, digest, name, rank, date). It is unchanged if the stored digest is the same; its name, rank
+        and date are updated. The value True in the result means that the input repeats the id.
         """
         digests, scan = {document_id: digest for document_id, digest, *_ in documents}, self._scan()
         known = self._select_in_batches("SELECT id, digest, scan FROM document WHERE id IN ({})", list(digests))
@@ -306,7 +306,7 @@ class PersistentSketchStore:
         rows = self._select_in_batches(statement, list(numbers))
         return {number: (document_id, name, worth, date) for number, document_id, name, worth, date in rows}
 
-    # Pairs.
+    # Methods for pairs.
 
     def set_options(self, question: str, *, spanning_only: bool = False) -> None:
         """Record the options of the search, and delete pairs that were found with other options."""
@@ -319,7 +319,10 @@ class PersistentSketchStore:
                 self._set("question", question)
 
     def replace_pairs(self, pairs: Pairs, numbers: Numbers) -> None:
-        """Replace the stored pairs, and mark all documents as compared; new ones stay new until `end_run`."""
+        """Replace the stored pairs, and mark all documents as compared.
+
+        New documents remain new until `end_run`.
+        """
         columns = (numbers[pairs.a], numbers[pairs.b], pairs.shared, pairs.low, pairs.high)
         with self._writing():
             # Delete all stored pairs first: exact verification may have rejected some of them.
@@ -332,7 +335,7 @@ class PersistentSketchStore:
             )
 
     def end_run(self) -> None:
-        """Mark the documents of this run as known, because its results are written; the next run counts them as old."""
+        """Mark the documents of this run as known to the next run, after the results have been written."""
         with self._writing():
             self._database.execute(
                 f"UPDATE document SET is_paired = {_PAIRED} WHERE is_paired = {_PAIRED_AND_NEW} AND scan = ?",
@@ -341,12 +344,12 @@ class PersistentSketchStore:
 
     def pairs(self, stored: StoredSketches) -> Pairs:
         firsts, seconds, shared, low, high = self._columns("SELECT a, b, shared, low, high FROM pair", 5)
-        # Document numbers ascend with their indices, so a binary search converts them.
+        # Document numbers ascend, so a binary search converts them to indices.
         a, b = np.searchsorted(stored.numbers, firsts), np.searchsorted(stored.numbers, seconds)
         sizes = stored.sketches.sizes
         return Pairs.concatenate([Pairs(a, b, sizes[a], sizes[b], shared, low, high)])
 
-    # The database.
+    # Methods for the database.
 
     def _select_in_batches(self, statement: str, values: Sequence[str] | Sequence[int]) -> Iterator[tuple]:  # type: ignore[type-arg]
         for at in range(0, len(values), _CHUNK):
@@ -414,7 +417,7 @@ def sketch_key(sketch: Sketch) -> int:
 
 
 def write_all(descriptor: int, numbers: npt.NDArray[np.uint64], at: int | None = None) -> None:
-    """Write numbers at the current position of a file, or at the offset `at`, counted in numbers."""
+    """Write numbers at the current position of a file, or at the offset `at`, in units of 8 bytes."""
     left, done = numbers.astype(HASH, copy=False).view(np.uint8).data, 0
     while left:
         written = os.write(descriptor, left) if at is None else os.pwrite(descriptor, left, at * HASH.itemsize + done)
@@ -585,7 +588,7 @@ class _StringFile:
             return [content[begin:end].decode() for begin, end in ranges]
 
 
-#: Number of documents that the store takes before it first searches for repeated ids.
+#: Number of documents to store before the first search for repeated ids.
 _FIRST_SEARCH = 1 << 14
 
 
@@ -603,7 +606,7 @@ class IdFile(_StringFile):
         return self._count
 
     def add(self, ids: Sequence[str]) -> list[str]:
-        """Append ids; return the repeated ids found since the last call, once for each repetition.
+        """Append ids; return the repeated ids found since the last call, one for each repetition.
 
         Most calls do not search, because the interval between searches grows. After the last `add`, `repeated_ids`
         returns the remaining repeated ids.

@@ -1,11 +1,11 @@
 """Indexes the hashes that several documents share, for the prefix filter.
 
 Level L has the hashes in the lowest fraction 2**-L of the hash space; the members of a level are the documents that are
-compared by these hashes. An entry stands for one hash of one member. Hashes are read in ascending ranges of their
-values, each in a pass over the members. Between passes, members and their entries are pruned: a member is dropped if it
-could not reach the threshold even if all of its unread hashes were shared. Most members are pruned after a quarter of
-their hashes. All members use the same frequency of a hash, so pruning does not change the pairs that the prefix filter
-finds. Members are read in file order, so that only a small part of the file must be in memory.
+compared by these hashes. An entry is one hash of one member. The hash values are divided into ranges, and each pass
+over the members reads the hashes of the next range. Between passes, members and their entries are pruned: a member is
+dropped if it could not reach the threshold even if all of its unread hashes were shared. Most members are pruned after
+a quarter of their hashes. All members use the same frequency of a hash, so pruning does not change the pairs that the
+prefix filter finds. Members are read in file order, so that only a small part of the file must be in memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ AT_ONCE = 1 << 22
 #: Minimum and maximum number of ranges of hash values. Each range is read in one pass over the remaining members.
 #: Members are pruned `_PRUNINGS` times, at even intervals between the passes.
 _LEAST_RANGES, _MOST_RANGES, _PRUNINGS = 8, 32, 8
-#: Number of entries to sort at a time, as a power of two: they fit into the processor cache.
+#: Binary logarithm of the number of entries to sort at a time; this number of entries fits into the processor cache.
 _PART_BITS = 12
 _HEAD_BITS = 16
 #: Number of entries that the compiled loop writes into one buffer.
@@ -94,10 +94,10 @@ class IndexedTokens(NamedTuple):
 def index_tokens(
     sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int
 ) -> IndexedTokens:
-    """Index those hashes of members that can lead to a pair; leave out the entries of pruned members.
+    """Index the hashes of members that can lead to a pair; leave out the entries of pruned members.
 
-    A hash is indexed under three conditions: at least two members have it, one of them may have it in its index prefix,
-    and one of them may be the larger document of a pair.
+    A hash can lead to a pair if at least two members have it, one of them may have it in its index prefix, and one of
+    them may be the larger document of a pair.
     """
     total = int(members.lengths.count_used_hashes(members.is_larger).sum())
     ranges = min(_MOST_RANGES, max(_LEAST_RANGES, -(-total // AT_ONCE)))
@@ -115,7 +115,7 @@ def index_tokens(
 
 
 class _TokenSweep:
-    """Reads the members' hashes range by range, in file order, and counts how many each member shares with others."""
+    """Reads the members' hashes range by range, and counts the hashes that each member shares with others."""
 
     def __init__(
         self, sketches: Sketches, members: LevelMembers, level: int, member_bits: int, workers: int, *, fast: bool
@@ -158,7 +158,7 @@ class _TokenSweep:
         return portions
 
     def prune(self) -> Bools:
-        """Drop members that can no longer reach the threshold with any member; return a mask of the remaining ones."""
+        """Drop members that can no longer reach the threshold with any member; return a mask of the others."""
         members, at, lengths = self._members, self._numbers, self._members.lengths
         is_open = np.zeros(self.shared.size, np.bool_)
         left = self._ends - self._cursors
@@ -174,7 +174,7 @@ class _TokenSweep:
         return is_open
 
     def _load_if_small(self) -> None:
-        """Copy the remaining hashes into memory if they fit; otherwise each range reads the whole file."""
+        """Copy the remaining hashes into memory if they fit; otherwise, each pass reads them from the file."""
         left, most = int((self._ends - self._cursors).sum()), self._sketches.most_copied
         if self._is_fast and self._is_in_file and left <= most:
             self._hashes, begins = self._sketches.copy_ranges(self._cursors, self._ends)
@@ -211,7 +211,10 @@ class _TokenSweep:
         )
 
     def _read_range(self, last: np.uint64, first: int, upto: int) -> tuple[list[Hashes], Numbers]:
-        """Read the entries of members `first` to `upto`; also count the entries of each part i, at index i + 1."""
+        """Read the entries of the members at the indices from `first` to `upto`.
+
+        Return the entries in blocks, and the number of entries of each part i, at index i + 1.
+        """
         from whorl.duplicates.compiled_prefix_filter import take
 
         counts = np.zeros((1 << max(1, AT_ONCE.bit_length() - _PART_BITS)) + 1, np.int64)
@@ -257,7 +260,7 @@ def _select_entries(keys: Hashes, members: LevelMembers, last_indexable: Hashes,
     owners = owners_of(keys, member_bits)
     is_indexable = tokens <= last_indexable[owners]
     starts = np.cumsum(frequency) - frequency
-    # The members with a hash are sorted by size. A pair needs a member that may be its larger document.
+    # A pair needs a member that may index the hash, and a member that may be the larger document.
     can_pair = (np.add.reduceat(is_indexable, starts, dtype=np.int64) > 0) & (
         np.add.reduceat(members.is_larger[owners], starts, dtype=np.int64) > 0
     )

@@ -23,7 +23,7 @@ from whorl.request_context import require_time
 
 #: Verification may cause this fraction of the allowed misses; the candidate search may cause the rest.
 _SHARE_OF_MISSES = Fraction(4, 5)
-#: For fewer pairs or hashes, importing numba takes longer than it saves.
+#: Minimum number of pairs or hashes for which the compiled loops save more time than importing numba takes.
 LARGE = 20_000
 #: Number of pairs to compare between two checks of the deadline: at most a second of work.
 _AT_ONCE = 1 << 19
@@ -130,7 +130,7 @@ class Pairs:
         return Pairs(*(part[which] for part in self._columns()))
 
     def renumber(self, indices: Numbers) -> Pairs:
-        """Renumber the documents: index i becomes `indices[i]`. Also put the smaller index of a pair first."""
+        """Replace each index i by `indices[i]`, and put the smaller index of each pair first."""
         a, b = indices[self.a], indices[self.b]
         is_turned = a > b
         sizes_a = np.where(is_turned, self.sizes_b, self.sizes_a)

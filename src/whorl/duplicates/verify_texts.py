@@ -20,9 +20,9 @@ from whorl.request_context import report_progress, require_time
 #: out.
 ReadHashes: TypeAlias = Callable[[Sequence[str]], Mapping[str, npt.NDArray[np.uint64]]]
 
-#: If the confidence interval of a pair's share lies above the threshold, the pair is accepted without reading its
-#: texts. With only 95 % confidence, the search would wrongly accept too many of the thousands of candidates just below
-#: the threshold.
+#: Confidence level of the interval that decides whether to accept a pair without reading its texts: the whole interval
+#: must lie above the threshold. With only 95 % confidence, the search would wrongly accept too many of the thousands of
+#: candidates just below the threshold.
 _ACCEPTANCE_CONFIDENCE = 0.9999
 #: Maximum number of documents to read at a time, and approximate maximum number of their shingles.
 _READ_AT_ONCE, _SHINGLES_AT_ONCE = 64, 500_000

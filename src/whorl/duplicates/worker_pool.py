@@ -37,7 +37,7 @@ AT_ONCE, _DOCUMENTS_SENT = 512, 4096
 _QUEUED_PARTS = 3
 #: Function that this worker process runs; set when it starts.
 _work: Callable[[Iterable[Document]], Iterable[Any]]
-#: Smallest input, in bytes, that is worth several processes.
+#: Minimum size of the input, in bytes, for which several processes are faster than one.
 _LARGE = 32_000_000
 
 

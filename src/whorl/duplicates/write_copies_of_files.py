@@ -122,7 +122,7 @@ def write_filtered(
     """Write copies of the input files, and return the number of documents written and the number read.
 
     The copies lack the rows to be deleted, broken rows and unreadable files. Paragraphs, lines or passages to be
-    deleted are cut out of the texts. `with_columns` writes all rows instead, with the columns of ADDED. The files are
+    deleted are removed from the texts. `with_columns` writes all rows instead, with the columns of ADDED. The files are
     written into a temporary folder, which is renamed when it is complete.
 
     Raises:
@@ -224,7 +224,7 @@ class _OutputWriter:
             left = self._without_pieces(text, file)
             if left is None:
                 return None
-            # An unchanged text keeps its bytes, whatever their encoding.
+            # Do not encode an unchanged text again: its original encoding may not be UTF-8.
             raw = raw if left == text else left.encode()
         self.written += 1
         return raw

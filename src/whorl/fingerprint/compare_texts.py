@@ -2,11 +2,11 @@
 
 Words and shingles are numbered, not hashed, so that no result depends on chance.
 
-A *passage* is a longest run of shingles that occurs in both texts. If B repeats itself, a part of A can correspond to
+A *passage* is a maximal run of shingles that occurs in both texts. If B repeats itself, a part of A can correspond to
 several parts of B. Two rules choose the part of B:
 
-1. A shingle that occurs once in B has one position in B. The passage around the shingle extends to both sides as far
-   as the texts agree.
+1. A shingle that occurs once in B has one position in B. The passage around the shingle extends to both sides as far as
+   the texts agree.
 2. The remaining shingles are processed from the beginning of A. The expected position in B of the next shingle
    continues the previous passage; before the first passage, it is the position in A. The candidates are the
    `CANDIDATES` positions of the shingle in B nearest to the expected one, and its first position in B. The candidate
@@ -15,9 +15,9 @@ several parts of B. Two rules choose the part of B:
 A word broken by a hyphen at the end of a line ("exam-", "ple") counts as one word if the other text has the whole word
 or breaks it too. Tokens of FINGERPRINT and sketches keep both halves, as Lucene does.
 
-So each shared shingle of A is in a passage, and passages contain only shared shingles. If only B repeats a part, the
-part is listed once. The time is linear in the length of the texts, whatever they contain: a run of rule 1 ends at the
-next shingle that occurs once in B, and rule 2 advances by its longest candidate.
+By the two rules, each shared shingle of A is in a passage, and passages contain only shared shingles. If only B repeats
+a part, the part is listed once. The time is linear in the length of the texts, whatever they contain: a run of rule 1
+ends at the next shingle that occurs once in B, and rule 2 advances by its longest candidate.
 
 >>> found = compare("Who reads this? The quick brown fox jumps.", "The quick brown fox jumps over.", Scheme())
 >>> found.shares.a_in_b, found.passages[0].a
@@ -51,9 +51,9 @@ CANDIDATES = 16
 _FIRST_STRETCH, _LONGEST_STRETCH = 8, 4096
 #: Number of elements to sort at a time. The deadline is checked only between sorts.
 _SORTED_AT_ONCE = 1 << 19
-#: Number of words that get a number between two checks of the deadline.
+#: Number of words to number between two checks of the deadline.
 _NUMBERED_AT_ONCE = 1 << 16
-#: Maximum number of words that do not occur in A, but keep their numbers for the next comparison.
+#: Maximum number of words that do not occur in A and whose numbers are kept for the next comparison.
 _MOST_OTHER_WORDS = 1 << 20
 #: 2^64 divided by the golden ratio. Multiplying keys by this factor distributes their upper bits evenly.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -173,7 +173,7 @@ class CommonWords:
     """Masks of the common words (boilerplate) of two texts: True for each common word.
 
     Boilerplate detection may miss up to `edge` words at each end of a run of common words. So in a shared passage, up
-    to `edge` words next to a run also count as common.
+    to `edge` words next to a run are also treated as common.
     """
 
     a: npt.NDArray[np.bool_]
@@ -181,7 +181,7 @@ class CommonWords:
     edge: int
 
     def with_edges(self, starts_a: _Numbers, starts_b: _Numbers, words: _Numbers) -> CommonWords:
-        """Mark more words of shared passages: words that are common in the other text, and a few words at the ends.
+        """Mark words of shared passages that are common in the other text, and a few words at the ends.
 
         If an end of a passage and the nearest common word are at most `edge` words apart, the words between them are
         marked. `starts_a` and `starts_b` have the index of each passage's first word in both texts, and `words` has the
@@ -202,10 +202,10 @@ class CommonWords:
 
 @dataclass(frozen=True, slots=True)
 class ResidualOverlap:
-    """Comparison of two texts without boilerplate. A shingle is ignored if it consists of common words in either text.
+    """Comparison of two texts that ignores shingles of only common words (boilerplate) in either text.
 
-    Shared words next to a run of common words (`CommonWords.edge`) also count as common. But the counts and ranges of
-    common words exclude these neighbours, because counts and ranges must not depend on the other text.
+    Shared words next to a run of common words (`CommonWords.edge`) are treated as common too. But the counts and ranges
+    of common words exclude these neighbours, because they must not depend on the other text.
 
     Args:
         common_a, common_b: Runs of common words in each text, as ascending half-open ranges in characters.
@@ -342,7 +342,7 @@ class ShingleIndex:
         if common is None:
             is_long = _are_in_runs(shared_a, min_words - size + 1)
             searched, numbers = shared_a[is_long], numbers[is_long]
-        # Boilerplate is also extended along short passages. So with `common`, find the passages of all shared shingles.
+        # With `common`, short passages can also extend boilerplate, so find the passages of all shared shingles.
         positions = _positions_to_match(searched, a.size, size)
         # Shingles of A that are not searched for all get the same number, which never occurs in B.
         compact_a = np.full(positions.size, distinct_b)
@@ -398,8 +398,8 @@ def _are_in_runs(positions: _Numbers, least: int) -> npt.NDArray[np.bool_]:
 def _positions_to_match(shared: _Numbers, length: int, size: int) -> _Numbers:
     """Return the positions of the shingles of A that the matcher needs, out of `length` shingles.
 
-    The matcher needs the shared shingles, and the shingles that begin inside a shared shingle (of `size` words),
-    because they separate runs that are not consecutive.
+    The matcher needs the shared shingles. It also needs the shingles that begin inside a shared shingle (of `size`
+    words), because they separate runs of shared shingles that are not consecutive.
 
     >>> _positions_to_match(np.array([2, 3, 20, 22]), 30, 3).tolist()
     [2, 3, 4, 5, 20, 21, 22, 23, 24]

@@ -316,7 +316,7 @@ def _kernel_for(scheme: Scheme) -> Kernel | None:
 
 
 def kernel_for(texts: Sequence[str], scheme: Scheme) -> Kernel | None:
-    """Return a kernel for the compiled loops; None if they are not ready, or not worth loading for so little text."""
+    """Return a kernel for the compiled loops; None if they are not ready or would save too little time."""
     _Amount.seen += sum(map(_work, texts))
     return _kernel_for(scheme)
 

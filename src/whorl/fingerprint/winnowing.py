@@ -29,12 +29,12 @@ Numbers = npt.NDArray[np.uint64]
 _T = TypeVar("_T", bound=np.generic)
 
 _NAME = re.compile(r"passages1-t(\d{1,3})-k(\d{1,3})-b(\d\d)", re.ASCII)
-#: Smallest run length, in words, that a store can be made for: such a store finds every shared run of this length.
+#: Shortest run of words that a store can be set up to detect: such a store finds every shared run of this length.
 SHORTEST_RUN = 8
 #: A single hash of this number of bits is enough evidence of a shared passage: with ten million stored hashes, only one
 #: text in hundreds has a false match.
 PROOF_BITS = 40
-#: Marks a document with words broken at line ends: this number is stored with its passage hashes.
+#: Number stored with the passage hashes of a document that has words broken at line ends.
 BROKEN_WORDS = 0
 #: Multipliers of two polynomial hashes: the hash of a word combines its UTF-16 units, and the hash of a run combines
 #: its words. Multipliers are odd, so that no bit is lost.
@@ -153,7 +153,8 @@ def all_numbers(words: JoinedWords, scheme: PassageScheme) -> tuple[Numbers, npt
 def winnow_with_positions(words: JoinedWords, scheme: PassageScheme) -> tuple[npt.NDArray[np.int64], Numbers]:
     """Return the positions and the values of the hashes that `winnow` keeps, including repetitions.
 
-    A position is the index of the first word under a hash. Both arrays have shape (n,): int64, ascending, and uint64.
+    A position is the index of the first word of the run that was hashed. Both arrays have shape (n,): int64, ascending,
+    and uint64.
     """
     hashes = run_hashes(words, scheme)
     is_window = np.ones(max(0, hashes.size - scheme.window + 1), np.bool_)

@@ -156,7 +156,10 @@ class Groups:
 def expand_ranges(
     starts: NDArray[np.int64], ends: NDArray[np.int64], at_once: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield batches of about `at_once` indices within ranges: the number of each index's range, and the indices."""
+    """Yield the indices in ranges, in batches of about `at_once` indices.
+
+    A batch has two arrays of the same shape: the number of each index's range, and the indices.
+    """
     live = np.flatnonzero(starts < ends)
     starts, sizes = starts[live], ends[live] - starts[live]
     before = np.concatenate(([0], np.cumsum(sizes)))

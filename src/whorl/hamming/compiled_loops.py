@@ -72,7 +72,8 @@ def radix_sort(codes: Any, scratch: Any, low: int, width: int, counts: Any) -> N
 
     `scratch` is as long as `codes`, and `counts` has room for 2**11 numbers.
     """
-    # An even number of passes ends in `codes`. A pass sorts whole codes by 8 bits, and blocks by up to 11 bits.
+    # After an even number of passes, the result is in `codes`. A pass sorts whole codes by 8 bits, and blocks by up to
+    # 11 bits.
     passes = 2 if width <= 22 else 2 * ((width + 15) // 16)
     digit = (width + passes - 1) // passes
     done = 0

@@ -23,8 +23,8 @@ from whorl.hamming.codes_and_groups import (
 )
 from whorl.hamming.lookup_tables import Layout, Tables, sort_codes
 
-#: The lookup tables are rebuilt after `_FEWEST_RECENT` single insertions or removals; in a large set of n codes, after
-#: n / `_RECENT_PART`.
+#: The lookup tables are rebuilt after `_FEWEST_RECENT` single insertions or removals, or after n / `_RECENT_PART` in a
+#: larger set of n codes.
 _FEWEST_RECENT, _RECENT_PART = 4096, 8
 #: A bulk operation rebuilds the tables if it gets at least 1 / `_SMALL_PART` as many codes as the set has.
 _SMALL_PART = 32
@@ -209,7 +209,8 @@ class _Recent:
     """
 
     def __init__(self, layout: Layout, capacity: int) -> None:
-        # If the radius is above 0, a search would visit too many chains, so it compares all recent codes.
+        # If the radius is above 0, a search would visit too many chains. So do not build chains; a search then compares
+        # all recent codes.
         is_chained = layout.radius == 0 and layout.width > 0
         self._distance, self._capacity, self.size = layout.distance, capacity if is_chained else _FEWEST_RECENT, 0
         width = min(layout.width, _RECENT_WIDTH)

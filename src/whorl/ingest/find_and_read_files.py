@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from whorl.ingest.extraction.reader_pool import Reader
     from whorl.model import Document
 
-#: A file of up to this size in bytes is within the limits of any settings, so the settings need not be loaded.
+#: Any settings permit a file of up to this size in bytes, so it is read without loading the settings.
 _SMALL_BYTES = 1_000_000
-#: Maximum number of problems of rows to keep; more are only counted.
+#: Maximum number of row problems to store; further row problems are only counted.
 _ROW_PROBLEMS_KEPT = 100
 
 
@@ -55,10 +55,10 @@ class Problem:
 
 
 class Problems(Collection[Problem]):
-    """The problems of one run: every problem of a whole file, but only the first problems of rows.
+    """The problems of one run: all problems of whole files, and the first problems of rows.
 
-    So a file with many broken rows takes little memory. The length counts all problems, but iteration yields only the
-    kept problems.
+    Because the number of stored row problems is limited, a file with many broken rows takes little memory. The length
+    counts all problems; iteration yields only the stored problems.
     """
 
     def __init__(self, problems: Iterable[Problem] = ()) -> None:
@@ -81,7 +81,7 @@ class Problems(Collection[Problem]):
         return problem in self._kept
 
     def append(self, problem: Problem) -> None:
-        """Count a problem, and keep it unless many problems of rows are already kept."""
+        """Count a problem; also store it, unless the limit on stored row problems is reached."""
         self._count += 1
         self.lost += 1 if problem.documents is None else problem.documents
         self.whole_files += problem.documents is None
@@ -153,7 +153,8 @@ def without_metadata(names: Set[str]) -> Set[str]:
 
     Spark writes a file that marks a folder as complete. Hugging Face's library writes files that describe a data set.
     """
-    # Importing these names from `engine.embedded.folder_and_sqlite` would take longer than a comparison of two files.
+    # These file names are repeated here, because importing them from `engine.embedded.folder_and_sqlite` would take
+    # longer than comparing two files.
     if {"records.db", "index"} <= names:
         return set()
     notes = {"_SUCCESS", "_metadata", "_common_metadata"}
@@ -324,7 +325,10 @@ _LOCAL = re.compile("^(?:file|local)://")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An input file, and its path relative to the named folder, or to the fixed part of the named pattern."""
+    """An input file, with its path relative to the folder that the user named.
+
+    If the user named a pattern, the path is relative to the fixed part of the pattern.
+    """
 
     file: File
     inside: PurePosixPath

@@ -21,7 +21,7 @@ DEFAULT_BATCH = 256
 BATCH_CHARACTERS = 4_000_000
 #: Maximum number of ids of a run that `SeenIds` keeps, in some 70 MB.
 MOST_IDS = 1_000_000
-#: A document of up to this number of characters takes little memory even after folding, so it is not checked.
+#: A document of up to this number of characters takes little memory even after folding, so its folding is not checked.
 _SMALL_CHARACTERS = 1_000_000
 
 
@@ -118,7 +118,10 @@ def index_documents(engine: Engine, documents: Iterable[Document], **options: Un
 def _store(
     engine: Engine, documents: list[Document], on_refused: Callable[[Document, DocumentError], None] | None
 ) -> list[Document]:
-    """Store documents, and return the stored ones. If the engine refuses one, store them one by one."""
+    """Store documents, and return the stored documents.
+
+    If the engine refuses a document, store all documents one by one.
+    """
     try:
         for document in documents:
             _require_bounded_folding(document)
@@ -161,7 +164,8 @@ def _count_among(ids: Set[str], documents: Iterable[Document]) -> int:
 def _group(documents: Iterator[Document], most: int) -> list[Document]:
     """Return the next documents: `most` of them, or fewer if they are long.
 
-    Unlike `arrays.chunks`, this reads no document ahead, because the sender may wait until the batch is stored.
+    Unlike `arrays_and_batches.chunks`, this function reads no document ahead, because the sender may wait until the
+    batch is stored.
     """
     group: list[Document] = []
     characters = 0

@@ -108,7 +108,7 @@ def only(*front_ends: FrontEnd, because: str) -> Mapping[FrontEnd, str]:
     return {front_end: because for front_end in FRONT_ENDS if front_end not in front_ends}
 
 
-#: Reasons why operations that return a whole result lack the options of pages, by front end.
+#: By front end: the reason why operations that return the whole result lack the paging options.
 ALL_RETURNED = only("cli", "mcp", because="returns all of them")
 
 
@@ -176,7 +176,7 @@ def changed_options(operation: Any) -> Iterator[OptionField]:
 @lru_cache
 def _declared_options(operation: type[Any]) -> tuple[OptionField, ...]:
     hints = get_type_hints(operation, include_extras=True)
-    # Front ends add their subjects as fields that are not options.
+    # Front ends add fields that are not options, such as the query or the paths.
     declared = {member.name: member for member in fields(operation) if "option" in member.metadata}
     names = dict.fromkeys(name for cls in operation.__mro__ for name in get_annotations(cls) if name in declared)
     return tuple(_option_field(declared[name], hints[name]) for name in names)

@@ -18,13 +18,14 @@ from whorl.operations.option_declaration import (
     option,
 )
 
-#: Meanings of FINGERPRINT in a query (see `ExplainOperation.plan`), and ways to read a query (`afts`).
+#: Values of two options: the meaning of FINGERPRINT in a query (`ExplainOperation.plan`), and the strictness of reading
+#: a query (`ExplainOperation.afts`).
 QueryPlan: TypeAlias = Literal["stock", "calibrated"]
 Reading: TypeAlias = Literal["lenient", "strict"]
 #: JSON schema of a number of documents or a percentage of all documents; `common_limit` reads it.
 _LIMIT_SCHEMA = {"pattern": r"^([1-9][0-9]{0,8}|(100|[1-9][0-9]?(\.[0-9]{1,4})?|0\.[0-9]{0,3}[1-9])%)$"}
 
-#: Reasons why only the command line has the options for files, by front end.
+#: By front end: the reason why it lacks the options for files, which only the command line has.
 FILES = only("cli", because="takes documents, not files")
 RESULT_FILES = only("cli", because="returns the result, and writes no files")
 

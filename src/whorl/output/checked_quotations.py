@@ -13,7 +13,8 @@ from whorl.output.json_conversion import values
 from whorl.output.sources import html_in_context, html_list, html_name, html_text, lines_named, report_page
 from whorl.search.quotations.results import Difference, LookUp, QuotedPlace, Verdict, Verification, VerifiedQuotation
 
-#: Columns of the CSV file: a row has a quotation, its verdict, and the first place in a document where it occurs.
+#: Columns of the CSV file. A row has a quotation, its verdict, and the first place in a document where the quotation
+#: occurs.
 COLUMNS = ("verdict", "quote", "words", "source", "id", "name", "start", "end", "first_line", "text", "differences")
 MEANINGS: Mapping[Verdict, str] = {
     Verdict.EXACT: "is there word for word",
@@ -61,7 +62,7 @@ class ListedQuotation:
 
 @dataclass(frozen=True, slots=True)
 class ListedText:
-    """The text that contains the quotations. The name is empty if there is no text; only HTML has the content."""
+    """The text with the quotations. Its name is "" if there is no text; `content` is only for HTML."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("name", "kind", "content?")
 

@@ -15,7 +15,7 @@ from whorl.request_context import timely
 if TYPE_CHECKING:
     from whorl.store import Store
 
-#: Maximum number of characters to quote from the longest passage.
+#: Maximum number of characters that are quoted from the longest passage.
 _SHOWN = 240
 
 
@@ -31,7 +31,10 @@ class Read(NamedTuple):
 
     @classmethod
     def from_text(cls, document_id: str | None, text: str, name: str = "") -> Read:
-        """Return the text of a document, or a text without an id. By default, the name is the id."""
+        """Return a text to compare: a document's text, or a text without a document (`document_id` is None).
+
+        If `name` is empty, the name is the id of the document.
+        """
         return cls(name or document_id or "", "text" if document_id is None else "document", text)
 
 
@@ -49,7 +52,7 @@ class LinedRange:
 
 
 class LinedPassage(NamedTuple):
-    """A passage that two texts share: its number of words, and its position in each."""
+    """A passage that two texts share: its number of words, and its range in each text."""
 
     words: int
     a: LinedRange
@@ -148,7 +151,7 @@ def warnings(comparison: Comparison) -> list[str]:
 
 
 def read_texts(store: Store, *sides: tuple[str | None, str | None]) -> list[Read]:
-    """Return the texts to compare; each side is (reference, None) or (None, text)."""
+    """Return the texts to compare; each of `sides` is (reference, None) or (None, text)."""
     references = [reference for reference, _ in sides if reference is not None]
     texts, ids = store.texts(references), store.references.ids(references)
     stored = store.documents({*ids.values()})

@@ -115,7 +115,7 @@ class OwnPart:
 
 @dataclass(frozen=True, slots=True)
 class VersionChange(MatchShares):
-    """Changes from one version (A) to the next (B): shares, and the words that B adds and loses."""
+    """Changes from one version (A) to the next (B): their shares, and the words that B adds and drops."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("before=match.a.id", *MatchShares.JSON_FIELDS, "adds", "loses")
 
@@ -340,7 +340,7 @@ def write_reference_table(items: Sequence[ReferenceItem], out: IO[str], preview:
 
 
 def _format_larger_share(pair: Pair) -> str:
-    """Format the larger share: of the reference text in the document, or of the document in the reference."""
+    """Format the larger share: of the reference text in the document, or of the document in that text."""
     if _is_within(pair):
         return f"{_percent(pair, 'b_in_a')} of the document"
     return f"{_percent(pair, 'a_in_b')} of {printable(pair.a.name) or 'it'}"
@@ -367,7 +367,10 @@ def _snippet(text: str) -> str:
 
 
 def redundancy_line(result: Duplicates, size: int, *, complete: bool, keep: Keep | None = None) -> str:
-    """Return a line on the documents that could be deleted: all but one per cluster. The files have `size` bytes."""
+    """Return a line with the number of documents that could be deleted: all except one of each cluster.
+
+    `size` is the size of all input files in bytes; 0 if unknown.
+    """
     removed, text_share = result.redundancy(complete=complete, keep=keep)
     line = f"keeping one of each removes {plural(removed, result.kind)} ({percent(removed / max(result.documents, 1))})"
     line += f" with {percent(text_share)} of the text"
@@ -477,7 +480,7 @@ def _columns(
 
 
 def _percent(pair: Pair, name: str) -> str:
-    """Format a share in percent, with `~` for an estimate, and the share without common text in brackets."""
+    """Format a share in percent: `~` marks an estimate, and the share without common text is in brackets."""
     residual = f" ({percent(getattr(pair.residual, name))})" if pair.residual else ""
     return f"{percent(getattr(pair.shares, name), is_exact=pair.is_exact)}{residual}"
 

@@ -33,7 +33,7 @@ from whorl.request_context import timely
 _Convert: TypeAlias = Callable[[Any], Any]
 #: Shares are rounded to multiples of 1 / _PARTS, which is six decimals.
 _PARTS = 1_000_000
-#: A longer list is converted in parts. The deadline is checked before each part.
+#: A longer list is converted in parts, and the deadline is checked before each part.
 _MANY = 1_000
 
 
@@ -70,7 +70,10 @@ class JsonField(NamedTuple):
     condition: str = ""
 
     def nest(self, path: str, *, is_optional: bool) -> JsonField:
-        """Return the same field of an outer object whose attribute `path` is this result, or None if `is_optional`."""
+        """Return this field as a field of an outer object, whose attribute `path` is the inner object.
+
+        `is_optional` means that this attribute may be None; the type of the field then includes None.
+        """
         condition = f"{path}.{self.condition}" if self.condition else ""
         annotation = self.annotation | None if is_optional else self.annotation
         return JsonField(self.name, f"{path}.{self.path}", annotation, condition)
@@ -167,7 +170,10 @@ def _writer(cls: Any) -> Callable[[Any], dict[str, Any]]:
 
 
 def _expression(cls: type[Any], path: str) -> str:
-    """Return a Python expression for an attribute of `result`; None if an attribute on the path is None."""
+    """Return a Python expression for the attribute of `result` at a path.
+
+    Its value is None if an attribute on the path is None.
+    """
     names = path.split(".")
     expression = f"result.{path}"
     for end in range(len(names) - 1, 0, -1):

@@ -81,7 +81,7 @@ class SearchedText:
 
 @dataclass(frozen=True, slots=True)
 class CommonPart:
-    """Word counts of the text: common words (boilerplate), other words, and other words that are in sources."""
+    """Word counts of a text: common words (boilerplate), other words, and other words in sources."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
         *("above=common.limit", "ignored=common.is_ignored", "words=common.words", "other_words"),
@@ -300,9 +300,10 @@ def _mark_passages(attribution: Attribution) -> Iterator[str]:
 
 
 def _ranges_by_passage(attribution: Attribution) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
-    """Divide the text into ranges; yield each with the numbers of its source and passage, or None for no source.
+    """Divide the text into ranges; yield each with the numbers of the source and passage shown there.
 
-    If passages overlap, the longest passage of the first source is shown.
+    The numbers count from 1; a range without a source has None. If passages overlap, the longest passage of the first
+    source is shown.
     """
     places = [
         (number, at, passage.a)
@@ -316,7 +317,7 @@ def _ranges_by_passage(attribution: Attribution) -> Iterator[tuple[int, int, tup
         part = owners[first:last]
         part[part < 0] = at
     starts = np.flatnonzero(np.diff(owners, prepend=-2))
-    # An empty text has no ranges, so it also gets no end.
+    # An empty text has no ranges, so it has no end either.
     ends = np.append(starts[1:], [len(owners)] * bool(starts.size)).astype(int)
     for first, last in zip(starts.tolist(), ends.tolist(), strict=True):
         owner = int(owners[first])

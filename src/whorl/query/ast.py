@@ -1,4 +1,4 @@
-"""Syntax tree of a query, and the options and limits of the parser.
+"""Defines the syntax tree of a query, and the options and limits of the parser.
 
 Each node has its position in the text. Equality ignores positions: a tree that is unparsed and parsed again is equal to
 the original. The tree does not depend on signatures or engines; `whorl.query.plan.nodes` interprets it.
@@ -44,7 +44,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """`"some words"~slop`: adjacent words in order; `slop` is the total number of places that words may move."""
+    """`"some words"~slop`: adjacent words in order; `slop` is the maximum total number of moves.
+
+    A move shifts one word by one position.
+    """
 
     text: str
     field: str | None = None

@@ -62,7 +62,7 @@ class Language(NamedTuple):
 
 
 class _Lead(NamedTuple):
-    """A leaf, split into its form and field (`=cm:name:`) and the tokens after them."""
+    """A leaf of the syntax tree, split into its form, its field and the other tokens: `=cm:name:word`."""
 
     form: ast.Form
     field: str | None
@@ -140,7 +140,8 @@ class Builder:
 
     def __init__(self, query: str, options: ParseOptions, language: Language) -> None:
         self._query, self._options, self._language = query, options, language
-        # Fields of the open parentheses, as in `cm:name:(a b)`, the innermost last; None if parentheses have no field.
+        # The fields of the open parentheses, as in `cm:name:(a b)`, the innermost last. A field is None if the
+        # parentheses have no field.
         self._fields: list[str | None] = []
         self._leaves = 0
 
@@ -221,7 +222,7 @@ class Builder:
         return _make_parent(ast.Boost(piece.node, self._language.boost(factor, place.start), span), span, piece)
 
     def open(self, *tokens: Token) -> Token:
-        """`open: field? "("`. The field of a group applies to all of its members."""
+        """`open: field? "("`. The field of a group applies to all members of the group."""
         self._fields.append(self._lead(tokens).field)
         return tokens[0]
 

@@ -330,7 +330,7 @@ class TokenChecks:
             raise misplaced_token_error(self._query, token, self.seen)
 
     def _check_space(self, before: Token, token: Token) -> None:
-        """Raise an error if a token follows an operand without a space, because the user may have meant both as one."""
+        """Raise an error if a token follows an operand without a space: the user may have meant one word."""
         is_quoted_id = before.type == "PHRASE" and [token.type for token in self.seen[-2:-1]] == ["FINGERPRINT"]
         is_id = is_quoted_id or before.type in _FINGERPRINT_ENDS
         if before.type not in _ENDS or not (token.type in _STARTS or (is_id and token.type == "LPAR")):

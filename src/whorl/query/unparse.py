@@ -268,7 +268,10 @@ def check_unicode(text: str) -> None:
 
 
 def write_number(value: Decimal, name: str, most: int, *, is_zero_meant: bool = False) -> str:
-    """Return a number above 0 and at most `most`, without an exponent."""
+    """Return a number without an exponent; raise ParameterError unless it is above 0 and at most `most`.
+
+    `is_zero_meant` also permits 0.
+    """
     if is_zero_meant and value == 0:
         return "0"
     if value.is_finite() and 0 < value <= most and value.adjusted() > -MAX_NUMBER_LENGTH:

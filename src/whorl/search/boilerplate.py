@@ -1,8 +1,8 @@
-"""Detects text that is common in a collection (licences, forms, letterheads), and compares texts with and without it.
+"""Detects text that is common in a collection, and compares texts with and without this text.
 
-Text is common if more than a given number of documents contain it, or if it is in a text that the user names as
-boilerplate. The numbers of documents come from passage hashes (`fingerprint.winnowing`). Words between two adjacent
-common passages are also common.
+Text such as a licence, a form or a letterhead is common if more than a given number of documents contain it, or if it
+is in a text that the user names as boilerplate. The numbers of documents come from passage hashes
+(`fingerprint.winnowing`). Words between two adjacent common passages are also common.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LINE = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)", re.ASCII)
 class CompareOptions(TypedDict, total=False):
     """Keywords of `Store.compare` that define common text (boilerplate).
 
-    If one of them is given, the result also has the shares without common text; see `CommonOptions`.
+    If one of these keywords is given, the result also has the shares without common text; see `CommonOptions`.
     """
 
     common_above: str | None
@@ -48,7 +48,10 @@ class CompareOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """Looks up the number of documents with a passage. A passage in more than `limit` documents is common."""
+    """Looks up the number of documents that have a passage.
+
+    A passage in more than `limit` documents is common.
+    """
 
     engine: Engine
     scheme: PassageScheme
@@ -78,7 +81,7 @@ class BoilerplateDetector:
 
     @property
     def edge(self) -> int:
-        """Maximum number of words that `words` may miss at each end of a run of common words."""
+        """Maximum number of words that the mask of `words` may miss at each end of a run of common words."""
         # The smallest hash of a window at the end of a run may be outside the run.
         return self.frequencies.scheme.window - 1 if self.frequencies else 0
 
@@ -126,7 +129,14 @@ class Comparer:
 def _mark_runs(
     marked: npt.NDArray[np.bool_], places: npt.NDArray[np.int64], is_frequent: npt.NDArray[np.bool_], width: int
 ) -> None:
-    """Mark the words of frequent hashes, and the words between two adjacent frequent hashes."""
+    """Mark the words of frequent hashes, and the words between two neighbouring frequent hashes.
+
+    Args:
+        marked: Mask of the words of a text, changed in place.
+        places: Index of the first word of each hash, ascending.
+        is_frequent: Mask of the frequent hashes.
+        width: Number of words of a hash.
+    """
     both = is_frequent[1:] & is_frequent[:-1]
     ends = places + width
     ends[:-1] = np.where(both, np.maximum(ends[:-1], places[1:]), ends[:-1])
@@ -142,7 +152,7 @@ def boilerplate_detector(
     """
     if common_above is None and not boilerplate:
         if not ignore_common:
-            # The engine may be unavailable, so do not call it.
+            # Return before the first call of the engine, which may be unavailable.
             return None
         common_above = DEFAULT_ABOVE
     named = detector_of_texts(boilerplate, engine.scheme)

@@ -88,7 +88,7 @@ class References:
         self._kept_base: Path | None = None
 
     def ids(self, references: Iterable[str]) -> dict[str, str]:
-        """Return the id of the document that each reference names; leave out unknown references."""
+        """Return the id of the document that each reference names, by reference; leave out unknown references."""
         wanted = list_references(references)
         ids = dict(self._engine.resolve(wanted)) if wanted else {}
         return {**ids, **self.other_ids(name for name in wanted if name not in ids)}
@@ -98,7 +98,10 @@ class References:
         return {name: document_id for name, document_id in ids if document_id is not None}
 
     def keys(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return the document id of each reference in `ids`. A reference that is an id always names that document."""
+        """Return the document id of each reference, by reference; an id always names its own document.
+
+        `ids`, in contrast, reads a number as a DBID first.
+        """
         wanted = list_references(ids)
         stored = self._engine.documents(wanted)
         return {**self.ids(name for name in wanted if name not in stored), **{name: name for name in stored}}
@@ -201,8 +204,8 @@ class References:
     def base_for(self, file: str) -> Path | None:
         """Return the folder that the ids of files are relative to, or None if the user has no folder.
 
-        The first file that is indexed determines this folder. If the folder no longer exists, the next file determines
-        a new one.
+        The first indexed file determines this folder: see `_base_of`. If the folder no longer exists, the next file
+        determines a new one.
         """
         if self._base is None and self._folder is not None:
             base = self._engine.file_base(lambda: self._base_of(file))
@@ -254,7 +257,7 @@ class References:
         return None
 
     def _find_stored_end(self, path: str) -> str | None:
-        """Return the longest part at the end of a file's absolute path that is a document's id, or None."""
+        """Return the longest end of a file's absolute path that is a document's id, or None."""
         absolute = self._absolute(path)
         parts = PurePosixPath(absolute).parts[1:]
         ends = [absolute, *("/".join(parts[start:]) for start in range(len(parts)))]

@@ -75,7 +75,7 @@ def _clauses(plan: ResolvedLeaf | Bool[ResolvedLeaf], fields: Collection[str] | 
 
 
 def snippet(text: str, clauses: Sequence[WordClause], profile: str) -> Snippet | None:
-    """Return the part of a text that matches the most clauses, or None if no clause matches."""
+    """Return the part of a text that matches the most clauses, or None if no clause matches in the text."""
     words, spans = tokens_and_spans(text, profile)
     matches = sorted((*run, at) for at, clause in enumerate(clauses) for run in runs(words, clause, profile))
     if not matches:
@@ -104,7 +104,7 @@ def runs(words: Sequence[str], clause: WordClause, profile: str) -> Iterator[tup
         case FuzzyWord(word=word, edits=edits):
             meant, slop = [lambda other: is_near(word, other, edits)], 0
     if slop:
-        # If the clause has a slop, yield a range for each matching word.
+        # A clause with a slop matches words that are not adjacent, so yield a range for each matching word.
         yield from ((at, at + 1) for at, word in enumerate(timely(words)) if any(is_meant(word) for is_meant in meant))
         return
     for at in timely(range(len(words) - len(meant) + 1 if meant else 0)):
@@ -209,10 +209,10 @@ def highlights(
 
 
 class Marker:
-    """Marks the words that a query searches for, except excluded words.
+    """Marks the words that a query searches for in texts; excluded words (NOT) are not marked.
 
-    If `has_phrases` is false, a word of a phrase is also marked where the rest of the phrase is missing. If `splits` is
-    true, `_` and `.` separate words.
+    If `has_phrases` is false, each word of a phrase is marked, even where the other words of the phrase are missing. If
+    `splits` is true, words are also split at `_` and `.`.
     """
 
     def __init__(self, plan: ResolvedPlan, profile: str, *, has_phrases: bool = True, splits: bool = False) -> None:
@@ -253,7 +253,7 @@ def _fragments(
         margin = max(marking.size - (end - start), 0) // 2
         earliest = max(start - margin, last_end)
         latest = max(earliest + marking.size, end)
-        # First word that starts in the fragment, and last word that ends in it.
+        # The fragment goes from the first word that starts in it to the last word that ends in it.
         first = bisect_left(starts, earliest)
         fragment = (min(starts[first], start), max(ends[bisect_right(ends, latest) - 1], end))
         if marking.joins and fragments and bisect_left(starts, last_end) == first:
@@ -275,8 +275,9 @@ def _mark_fragment(text: str, fragment: _Range, marks: Sequence[_Range], marking
 def correct_spelling(engine: Engine, text: str) -> str | None:
     """Replace unknown words of a text by known words; return None if no word is replaced.
 
-    A word is known if a document has it in its name or text. An unknown word is replaced by the nearest known word
-    within two edits (one edit for short words). If several are equally near, the most frequent one is taken.
+    A word is known if the name or text of a document contains it. An unknown word is replaced by the nearest known word
+    within two edits (one edit for short words). If several known words are equally near, the most frequent one is
+    taken.
     """
     profile = engine.scheme.profile
     words, spans = tokens_and_spans(text, profile)

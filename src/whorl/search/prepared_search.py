@@ -120,7 +120,8 @@ class QueryReader:
     Args:
         names: Maps field names used in queries to field names in the store.
         texts: Names of the texts given with the queries.
-        documents: Resolves references in filters; None to allow only references that the engine knows.
+        documents: Resolves references in filters, including paths and names; None to allow only references that the
+            engine knows.
     """
 
     def __init__(
@@ -177,7 +178,7 @@ class QueryReader:
         return replace(key, places=tuple((kind, places[kind]) for kind in kinds if kind in places))
 
     def sort_warnings(self, keys: Iterable[Order]) -> Iterator[str]:
-        """Yield a warning for each field whose values have types that a sort does not compare."""
+        """Yield a warning for each field that also has values of types that the sort does not compare."""
         for key in keys:
             places = (self.places(key.field) if key.field else None) or {}
             sorted_kinds = [kind for kind, _ in key.places]
@@ -215,7 +216,7 @@ class QueryReader:
         try:
             return resolve(plan, self._engine.fields(), text, self._now, self.names, empty)
         except UnknownFieldError:
-            # Another process may have just indexed the first document with this field.
+            # Read the fields again, because another process may have just indexed the first document with this field.
             latest = self._engine.fields(latest=True)
         try:
             return resolve(plan, latest, text, self._now, self.names, empty)
@@ -254,7 +255,7 @@ class PreparedQuery:
         self._filters = [plan for plan, _ in chosen]
         self._plan: ResolvedPlan = self._without(())
         used = references(self._plan)
-        #: Parts of the index that the query and its filters read.
+        #: Part of the index that the query and its filters read.
         self.looked_up: LookUp = "words" if not used else "tokens" if metric is None else "sketches"
         unused = [
             f"the query does not use the source {name!r:.80}: write FINGERPRINT:{name}"

@@ -67,7 +67,10 @@ class RepeatSearch:
         return Repeats(document.id, repeated) if repeated else None
 
     def of_stored(self, ids: Iterable[str]) -> Iterator[Repeats]:
-        """Yield the earlier documents that each new stored document repeats. `ids` are distinct, oldest first."""
+        """Yield the earlier documents that each newly stored document repeats, for documents that repeat any.
+
+        `ids` are distinct, oldest first.
+        """
         later = dict.fromkeys(ids)
         total = len(later)
         for count, document_id in enumerate(list(later), start=1):

@@ -135,7 +135,8 @@ def create_app(
         summary="Find the documents that share content with a document.",
         default_response_class=Json,
         generate_unique_id_function=operation_id,
-        # FastAPI's documentation pages load scripts from other sites, which would have the rights of the page at /.
+        # FastAPI's documentation pages load scripts from other sites. Such a script would have the rights of the page
+        # at /.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -166,7 +167,7 @@ def create_app(
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestLog, metrics=metrics)
     if settings.allowed_origins:
-        # Add this last, so that pages of these origins can also read failures.
+        # Add this middleware last, so that it runs first, and pages of these origins can also read failures.
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.allowed_origins,
@@ -226,7 +227,7 @@ def _failures() -> _Json:
 
 
 def _describe_failures(path: str, about: _Json) -> None:
-    """Describe the failures of a route: an invalid request gives 400, not FastAPI's 422."""
+    """Describe the failures of a route in OpenAPI. An invalid request gives 400 here, not FastAPI's 422."""
     statuses = {400} if about["responses"].pop("422", None) else set()
     if is_of_the_store(path):
         statuses |= {*_OF_THE_STORE}

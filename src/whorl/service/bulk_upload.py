@@ -1,6 +1,6 @@
-"""Stores uploaded JSON lines part by part, no faster than the store can take them.
+"""Stores uploaded JSON lines part by part, no faster than the store can write them.
 
-A part has at most some thousand lines. It takes one of a limited number of slots, only while it is stored. So a fast
+A part has at most some thousand lines. While it is stored, it occupies one of a limited number of slots. So a fast
 client must wait, a slow client blocks no slot, and an upload of any length needs memory for only one part.
 """
 
@@ -26,15 +26,16 @@ from whorl.service.middleware.limits import BodyMemory, JsonMeter, RequestSemaph
 from whorl.settings.settings import Settings
 from whorl.store import Store
 
-#: Number of a line, from 1, and its bytes; None instead of the bytes if the line is too long.
+#: A line of an upload: its number, from 1, and its bytes, or None instead of the bytes if the line is too long.
 Line: TypeAlias = tuple[int, bytes | None]
 #: Approximate size of a part, in bytes and lines. Each part ends with a commit.
 PART_BYTES, PART_LINES = 8_000_000, 4_096
 #: Maximum number of keys and values of a document.
 MOST_VALUES = 100_000
-#: Lines up to this number of bytes cannot hold too many values; longer lines are checked in pieces of this size.
+#: A line of up to this number of bytes cannot hold too many values, so it is not checked. A longer line is checked in
+#: pieces of this size.
 _METERED_BYTES = 100_000
-#: Maximum number of listed errors and repetitions; more are only counted.
+#: Maximum number of errors, and of repeating documents, that are listed; more are only counted.
 MOST_LISTED = 1_000
 
 
@@ -62,12 +63,12 @@ class Report:
 
     Args:
         stored: Number of stored documents, all on disk.
-        unchanged: Number of documents already stored with the same content.
+        unchanged: Number of documents that were already stored with the same content.
         repeated: Number of documents with the id of an earlier line; the last document with an id is stored.
         refused: Number of lines without a valid document, or with a document that cannot be stored.
         errors: Errors of the first refused lines, by line.
         checked: Number of documents that were compared with stored documents.
-        repeats: The first documents that repeat others, with the documents that they repeat; None if not requested.
+        repeats: The first documents that repeat stored documents, with these documents; None if not requested.
     """
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = (
@@ -115,7 +116,7 @@ class LineSplitter:
 
     @property
     def kept(self) -> int:
-        """Number of bytes in memory that belong to the unfinished line."""
+        """Number of bytes of the unfinished line that are in memory; 0 if the line is too long."""
         return self._size if self._pieces else 0
 
     def split(self, chunk: bytes) -> Iterator[Line]:
@@ -127,7 +128,10 @@ class LineSplitter:
         self._add(remainder)
 
     def remainder(self, *, is_ended: bool = False) -> Iterator[Line]:
-        """Yield the current line, unless it is empty and no line feed ends it (`is_ended`)."""
+        """Yield the unfinished line, and begin the next line.
+
+        An empty line is only yielded if a line feed has ended it (`is_ended`).
+        """
         if self._size or is_ended:
             yield self._number, b"".join(self._pieces) if self._size <= self._most else None
         self._number, self._pieces, self._size = self._number + 1, [], 0
@@ -181,7 +185,7 @@ class Uploads:
         return report
 
     async def _run_in_slot(self, part: list[Line], work: Callable[[list[Line]], None]) -> None:
-        """Process the lines of a part in a thread, while holding a slot of the semaphore."""
+        """Process the lines of a part in a thread that holds a slot of the semaphore."""
         if part:
             async with self._semaphore.slot(self._settings.request_timeout_seconds):
                 await to_thread.run_sync(work, part)

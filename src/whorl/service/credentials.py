@@ -85,7 +85,8 @@ class Tickets:
             now = self._clock()
             if used is None or now - used > TICKET_SECONDS:
                 return False
-            # Move the ticket to the end of the dict, because the first ticket is dropped next.
+            # The dict is in the order of last use, and its first ticket is dropped first. So move the ticket to the
+            # end.
             self._tickets[ticket] = now, user
             return True
 
@@ -110,7 +111,10 @@ class Access:
         self._users = [] if credentials.user is None else list(_spellings(":".join(credentials.user)))
 
     def admits(self, authorization: str, query: str) -> bool:
-        """Check a request's Authorization header and the ticket in its query string; renew the ticket."""
+        """Check the credentials of a request: its Authorization header, or a ticket in its query string.
+
+        A valid ticket is renewed.
+        """
         if self.is_open:
             return True
         kind, _, given = authorization.partition(" ")

@@ -80,7 +80,7 @@ def _encode(value: Any) -> bytes:
         return json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
-#: HTTP status by class of error; the first class that fits counts.
+#: HTTP status by class of error. If several classes fit an error, the first one counts.
 _STATUSES: tuple[tuple[type[WhorlError], int], ...] = (
     (QueryError, 400),
     (UnknownDocumentError, 404),

@@ -18,7 +18,7 @@ DISCOVERY = f"{ALFRESCO}/api/discovery"
 DOCUMENTS = f"{API}/documents"
 
 
-#: Routes whose bodies contain whole texts or files.
+#: Routes whose request bodies contain whole texts or files.
 _OF_TEXTS = frozenset(f"{API}/{name}" for name in ("compare", "passages", "similar", "sources", "text", "verify"))
 
 
@@ -33,7 +33,7 @@ def speaks_as_alfresco(path: str) -> bool:
 
 
 def is_of_the_store(path: str) -> bool:
-    """Check whether the routes at a path read or change the store."""
+    """Check whether the routes at a path read or change the store, so that checks and limits apply."""
     return path.startswith(("/api/", f"{ALFRESCO}/"))
 
 

@@ -1,4 +1,7 @@
-"""Runs the server in one or several processes: start, logging, memory, shared state, and graceful shutdown."""
+"""Runs the HTTP server in one or several processes, from start to graceful shutdown.
+
+It configures logging and memory, and shares state between the processes.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +40,8 @@ from whorl.service.routes.duplicates import DuplicateSearches
 from whorl.settings.settings import Settings, shared_folder, use_in_workers
 from whorl.store import Store, open_store
 
-#: glibc's parameter for the maximum number of arenas, and its value. Python runs one thread at a time, so two are
-#: enough.
+#: Parameter of glibc's `mallopt` for the maximum number of arenas, and its value. Python runs one thread at a time, so
+#: two arenas are enough.
 _M_ARENA_MAX, _ARENAS = -8, 2
 #: Interval in seconds between two calls of `malloc_trim`. Each call blocks allocations for some 50 ms.
 _TRIM_SECONDS = 30.0
@@ -78,9 +81,10 @@ _KEEP_ALIVE_SECONDS = 75
 _STARTUP_FAILURE = 3
 #: The supervisor replaces a worker process that has not responded for this time in seconds.
 _HUNG_SECONDS = 60
-#: File in the shared folder with the address of the shared state.
+#: File in the shared folder that has the address of the process with the shared state.
 _ADDRESS = "address"
-#: File in the shared folder. The worker that prints the service's address creates it, so that no other worker does so.
+#: File in the shared folder that is created by the worker that prints the service's address, so that no other worker
+#: prints it.
 _ANNOUNCED = "announced"
 
 
@@ -95,7 +99,8 @@ class Connection(HttpToolsProtocol):
     body) are dropped, because uvicorn would add them to the headers, which have been checked before.
     """
 
-    #: Number of bytes received since the end of the headers, the last part of the body, or the end of the request.
+    #: Number of bytes that were received since the parser last reached the end of headers, of a part of a body, or of a
+    #: request. It is large only within headers or trailers.
     _pending_bytes = 0
     _is_in_head = False
 
@@ -148,7 +153,8 @@ class WorkerLoop(asyncio.SelectorEventLoop):
         own = socket.socket(sock.family, sock.type)
         # Allow binding to the address while connections of an earlier service are still closing.
         own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # uvicorn binds its socket without this option, to notice another server at the address.
+        # uvicorn binds its socket without SO_REUSEPORT, to notice another server at the address. Set the option now, so
+        # that all workers can bind to it.
         for listener in (sock, own):
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         address = sock.getsockname()
@@ -156,7 +162,7 @@ class WorkerLoop(asyncio.SelectorEventLoop):
             own.bind(address)
         except OSError as error:
             _log_bind_error(address, error)
-            # With this exit code, the supervisor ends the service. Otherwise it would start workers endlessly.
+            # This exit code makes the supervisor end the service. Otherwise, it would start workers endlessly.
             sys.exit(_STARTUP_FAILURE)
         return await super().create_server(*args, sock=own, **options)
 
@@ -232,7 +238,10 @@ def _claim(host: str, port: int) -> Iterator[None]:
 
 
 def _require_free(host: str, port: int) -> None:
-    """End the process with a message if the address cannot be used; uvicorn's message for workers has no address."""
+    """End the process with a message if the address is not free.
+
+    uvicorn's own message for workers does not name the address.
+    """
     with socket.socket(_family(host)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -349,7 +358,7 @@ def _end_with_parent() -> None:
 
 
 def _share(settings: Settings) -> Settings:
-    """Return the settings of a worker process, with its share of the limits on all requests."""
+    """Return the settings of a worker process: limits on all requests are divided among the workers."""
     limits = ("max_concurrent", "max_uploads", "max_waiting", "max_per_client")
     return replace(settings, **{name: -(-getattr(settings, name) // settings.workers) for name in limits})
 
@@ -362,7 +371,7 @@ _StateManager.register("parts", exposed=["call"])
 
 
 class _Parts:
-    """Calls methods of the shared state (tickets, duplicate searches) for other processes."""
+    """Calls methods on parts of the shared state (tickets, duplicate searches) for other processes."""
 
     def __init__(self, state: SharedState) -> None:
         self._state = state
@@ -374,7 +383,7 @@ class _Parts:
 
 
 class _Remote:
-    """Represents a part of the shared state in another process: each method call is sent to that process."""
+    """Stands for a part of the shared state in another process: each method call is sent to that process."""
 
     def __init__(self, parts: _Parts, part: str) -> None:
         self._parts, self._part = parts, part

@@ -52,7 +52,10 @@ def explanation(plan: Iterable[str], request: Mapping[str, object]) -> str:
 
 
 def problem_lines(problems: Collection[object], what: str) -> list[str]:
-    """Return lines that name the first problems, with whole files first, and count the other problems."""
+    """Return lines that list the first problems, and the number of the others.
+
+    Problems that may have lost many documents (files of rows) come first.
+    """
     if not problems:
         return []
     shown = sorted(problems, key=lambda problem: getattr(problem, "documents", 1) is not None)[:_PROBLEMS_SHOWN]

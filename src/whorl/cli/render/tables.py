@@ -1,4 +1,4 @@
-"""Prints hits and sources as tables."""
+"""Formats hits and sources as tables for a terminal, with lines of totals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from whorl.search.attribution.results import Attribution, TextSource
     from whorl.search.similar.results import Similar, SimilarHit
 
-#: Shares of a hit that a table shows in columns, and the titles of these columns and of the column of sizes.
+#: Shares of a hit that a table shows, and the titles of the columns, for hits and for sources.
 _COLUMNS = (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A)
 _SHARE_TITLES = ("jaccard", "A in B", "B in A", "shingles")
 _SOURCE_TITLES = ("covers", "adds", "alone", "jaccard", "A in B", "B in A", "passages")
@@ -59,7 +59,7 @@ def page_table(page: Page) -> Table:
 def similar_table(page: Similar, width: int) -> Table:
     """Return the hits as a table: a bar for the requested metric, and each share with its 95 % interval.
 
-    If boilerplate is separated, the shares without boilerplate are in brackets. A narrow table has them on a second
+    If common text (boilerplate) is defined, the shares without it are in brackets. A narrow table has them on a second
     line, and leaves out the bar, then the name, so that ids and shares stay whole.
     """
     shares = [_shares(similar, " ") for similar in page.found]
@@ -111,9 +111,9 @@ def sources_table(attribution: Attribution, shown: Sequence[TextSource], width: 
     """Return a table of the shown sources.
 
     Three columns have numbers of words that a source covers: all words, words that no earlier source covers, and words
-    that no other source covers. The other columns have the shares. If boilerplate is separated, the shares without
-    boilerplate follow in brackets. If `width` is too small for whole ids next to the numbers, the table omits the
-    names; if it is still too small, the numbers are below each id.
+    that no other source covers. The other columns have the shares. If common text (boilerplate) is defined, the shares
+    without it follow in brackets. If `width` is too small for whole ids next to the numbers, the table omits the names;
+    if it is still too small, the numbers are below each id.
     """
     rows = [_source_cells(attribution, source, " ") for source in shown]
     widths = _widths(_SOURCE_TITLES, rows)

@@ -172,7 +172,7 @@ def _to_compare(batches: Batches) -> Batches:
     for batch in batches:
         receivers, lengths = _from_lists(batch["key"])
         senders, parts = (np.repeat(whole_numbers(batch[name]), lengths) for name in ("first", "part"))
-        # Leave out pairs of equal documents: they share all shingles and need no comparison.
+        # Leave out pairs of equal documents, which share all shingles and need no comparison.
         differs = senders != receivers
         columns = {"senders": senders[differs], "receivers": receivers[differs]}
         yield rows_by_part(parts[differs].astype(np.int32), columns)

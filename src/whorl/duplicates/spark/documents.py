@@ -24,9 +24,10 @@ from whorl.model import documents_of as documents_of_columns
 KINDS = {"parquet": (".parquet",), "json": (".jsonl", ".ndjson", ".json"), "text": ()}
 #: Suffixes of compressed files that Spark unpacks.
 _PACKED = frozenset({".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy"})
-#: Column that tells where a row without an id is, and number of characters of its line or text to show there.
+#: Column that describes the position of a row without an id, and number of characters of the row's line or text in this
+#: description.
 _PLACE, _SHOWN = "whorl_place", 60
-#: Columns of a document, and its place. All other columns are properties.
+#: Columns of a document, and the column of its position. All other columns are properties.
 _COLUMNS = ("id", "name", "text", "content", _PLACE)
 _BROKEN = "whorl_broken_line"
 #: Prefix of local paths in Spark.
@@ -80,7 +81,10 @@ def read(
 
 
 def _add_places(rows: DataFrame, columns: ColumnNames) -> DataFrame:
-    """Add the places of rows without an id: the file, and the number of the row (Parquet) or the start of its line."""
+    """Add a column with the positions of rows without an id.
+
+    A position is the file and the number of the row (Parquet), or the file and the start of the row's line or text.
+    """
     if columns.id not in rows.columns:
         return rows
     if _BROKEN in rows.columns:
@@ -188,9 +192,10 @@ def read_without(
 
 
 def parts_of(*frames: DataFrame) -> Partitioning:
-    """Return a partitioning.
+    """Return a partitioning for the rows of some frames.
 
-    Its size is the largest of three numbers: input partitions, parallelism, shuffle partitions.
+    Its size is the largest of three numbers: the frames' partitions, Spark's default parallelism, and Spark's shuffle
+    partitions.
     """
     context = frames[0].sparkSession.sparkContext
     wanted = context.getConf().get("spark.sql.shuffle.partitions", None)

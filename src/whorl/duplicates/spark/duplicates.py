@@ -287,7 +287,7 @@ def _shares() -> tuple[Column, ...]:
 
 
 def _members_of(block: pa.Table, roots: pa.Table, before: int) -> Batches:
-    """Yield documents of the block as rows of MEMBERS: those with a key in `roots`, and exact copies.
+    """Yield the documents of a block that have a key in `roots` or exact copies, as rows of MEMBERS.
 
     Documents of runs before number `before` are marked to stay.
     """

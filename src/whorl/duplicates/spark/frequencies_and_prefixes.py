@@ -46,8 +46,8 @@ IS_INDEXED, IS_PROBED, HAS_MORE_HASHES, IS_NEW = 1, 2, 4, 8
 _LEVEL_SHIFT = 58
 #: Odd factor, from the golden ratio, that spreads numbers evenly without loss.
 SCATTERED = np.uint64(0x9E3779B97F4A7C15)
-#: The second pass counts the fraction `_OF_THRESHOLD` * threshold of the hash values, and the first pass counts the
-#: rest. If the rest is at least `_MOST_AT_FIRST`, the first pass counts all hashes.
+#: The first pass counts the lowest fraction 1 - `_OF_THRESHOLD` * threshold of the hash values, the second pass counts
+#: the others. If this fraction is at least `_MOST_AT_FIRST`, the first pass counts all hashes.
 _OF_THRESHOLD, _MOST_AT_FIRST = Fraction(4, 5), Fraction(3, 4)
 #: Size of a table that quickly excludes hashes of only one document. For n hashes, its index is the top
 #: log2(n) + `_SPARE_BITS` bits of a hash, but at most `_MOST_HEAD_BITS`.
@@ -97,7 +97,7 @@ class _LevelDocuments:
         return self.entries(np.zeros_like(self.first), self.first)
 
     def reachable(self, known: _FrequencyTable) -> _Bools:
-        """Return a mask of the documents that could reach the threshold if all uncounted hashes were shared.
+        """Return a mask of the documents that could reach the threshold if they shared all uncounted hashes.
 
         Decision 0050 describes this pruning.
         """

@@ -48,7 +48,7 @@ from whorl.duplicates.spark.partitions_and_blocks import (
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 from whorl.model import Document
 
-#: Property of reference documents, which belong to run 0 and are not compared with each other.
+#: Property that marks reference documents. They belong to run 0, and are not compared with each other.
 STAYS = "whorl_stays"
 REFERENCE_RUN = 0
 _IDENTITIES = "part int, largest long, identities binary, sizes binary, keys binary, runs binary"
@@ -227,7 +227,7 @@ def _block_rows_of(
 
 
 def _divide_again(batches: Batches, scheme: SketchScheme, parts: Partitioning, since: int) -> Batches:
-    """Divide the blocks of earlier runs into the parts of this run; documents of run `since` and later count as new."""
+    """Divide the blocks of earlier runs into this run's parts; documents from run `since` on are new."""
     for batch in batches:
         members = BlockMembers.from_rows([batch])
         block = Block.from_rows([batch], scheme)
@@ -257,7 +257,7 @@ def _resolve_ids(batches: Batches, parts: Partitioning) -> Batches:
     identities, sizes, keys, runs = identities[order], sizes[order], keys[order], runs[order]
     starts, of_runs = run_starts(identities), run_starts(identities, runs)
     lasts = np.append(starts[1:], order.size) - 1
-    # Equal documents with one id are one document, so nothing is replaced.
+    # Documents with one id and equal texts are one document; none of them is replaced.
     is_lost = keys != np.repeat(keys[lasts], np.diff(starts, append=order.size))
     counts = {
         "documents": starts.size,

@@ -355,8 +355,8 @@ class BlockMembers:
         starts = run_starts(keys[order], identities[order])
         if starts.size == order.size:
             return whole
-        # Copies with one id may have different names. Use the largest name of the last run, because it does not depend
-        # on the order of rows.
+        # Copies of a document with one id may have different names. Use the largest name of the last run, because this
+        # choice does not depend on the order of the rows.
         groups = [group.tolist() for group in np.split(order, starts[1:])]
         chosen = np.array([max(group, key=lambda at: (runs[at], names_of[at], digests[at])) for group in groups])
         # If a document's text is unchanged, keep the number of the run that first read it.

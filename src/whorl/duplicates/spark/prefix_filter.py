@@ -65,8 +65,8 @@ from whorl.duplicates.spark.verify import PAIRS, pair_rows
 from whorl.duplicates.verify_sketches import Pairs
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme
 
-#: Columns of candidates. Documents are given by their keys. A row of pairs (`kind` is _PAIRS) has smaller documents in
-#: `senders`, which send their sketches to the larger documents in `receivers`. A row of a hash block has all of its
+#: Columns of candidates. Documents are given by their keys. In a row of pairs (`kind` is _PAIRS), each document in
+#: `senders` sends its sketch to the document at the same index in `receivers`. A row of a hash block has all of its
 #: documents in `receivers`, and the new ones in `senders`. A hash block is open if its documents have more hashes for
 #: the next round.
 _CANDIDATES = "part int, kind long, hash_block string, senders binary, receivers binary"
@@ -79,8 +79,9 @@ _AT_ONCE = 1 << 20
 #: Maximum number of hashes that one worker compares. A hash takes 8 bytes, and several times more during the search.
 MOST_AT_ONCE = 1 << 25
 
-#: Called with the hash blocks of a round (columns of `RoundResult.hash_blocks`), whose documents it merges into
-#: clusters. It returns the blocks (column hash_block) that it could not merge; the next round looks at these again.
+#: Function that verifies pairs to connect the documents of a round's hash blocks (columns of
+#: `RoundResult.hash_blocks`). It returns the blocks (column hash_block) that it could not finish; their documents take
+#: part in the next round.
 Decide: TypeAlias = Callable[[DataFrame], DataFrame]
 
 
@@ -109,7 +110,7 @@ def find_candidates(
     pivots: int = 0,
     most_at_once: int = MOST_AT_ONCE,
 ) -> Iterator[RoundResult]:
-    """Yield the candidate pairs, which may reach the threshold, round by round. A few pairs occur several times.
+    """Yield the candidate pairs, which may reach the threshold, round by round; a few pairs are repeated.
 
     With `options.spanning_only`, the caller needs only enough pairs to connect each cluster. So if a hash has too many
     pairs in the last round, its documents are yielded as a hash block instead of all their pairs.
@@ -118,7 +119,7 @@ def find_candidates(
         decide: Called with the hash blocks of a round, if their documents have more hashes. It returns the blocks whose
             documents take part in the next round.
         pivots: Number of new documents of each hash block to pair with the whole hash block.
-        most_at_once: Maximum number of hashes that one worker takes over.
+        most_at_once: If the remaining documents have at most this number of hashes, one worker completes the search.
     """
     blocks, scheme, parts = documents.sketches, documents.scheme, documents.parts
     rounds_left = rounds(options.pairs, documents.largest or 1)
@@ -168,7 +169,7 @@ def find_candidates(
 
 def _pairs_of_blocks(batches: Batches, scheme: SketchScheme, options: JoinOptions) -> Batches:
     block = Block.from_rows(batches, scheme)
-    # The comparison expects documents of one size in the order of their keys, and a block is sorted by key.
+    # `find_pairs` expects documents of one size in the order of their keys; a block is already sorted by key.
     firsts = np.arange(block.keys.size)
     pairs = find_pairs(block.sketches, firsts, options, known=Pairs.concatenate([]), is_known=~block.is_new)
     yield pair_rows(pairs, block.keys)
@@ -216,7 +217,7 @@ def _smallest_sizes(blocks: DataFrame, scheme: SketchScheme, one: Round) -> dict
 def _kinds_in(batches: Batches) -> Batches:
     """Yield the distinct values of column `kind` in each batch.
 
-    Then only a few rows are collected, and no shuffle is needed.
+    So the driver collects only a few rows, and needs no shuffle.
     """
     for batch in batches:
         yield batch_of({"kind": np.unique(whole_numbers(batch["kind"]))})

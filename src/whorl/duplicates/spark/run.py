@@ -122,7 +122,7 @@ def run(paths: Sequence[str], operation: DuplicatesOperation, session: SparkSess
             superfluous = member_by_member(rows).where("not is_principal and not stays").select("id")
             remaining = read_without(own, paths, operation.input, columns, superfluous, excluded=excluded)
             left = _write(*remaining, filtered)
-        # Like `whorl duplicates`, write JSON with one line per cluster, and names only in tables.
+        # The output is the same as that of `whorl duplicates`: in JSON, a cluster is one line, and pairs have no names.
         if clusters:
             rows = nest_members(rows) if form == "json" else member_by_member(rows).drop("stays")
         elif form == "json":

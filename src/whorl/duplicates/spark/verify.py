@@ -1,8 +1,8 @@
-"""Compares the sketches of pairs on Spark: verifies candidates, and measures how much two documents share.
+"""Compares the sketches of pairs on Spark: verifies candidates, and measures the overlap of documents.
 
 The comparison uses the same functions as the search on one machine. The two documents of a pair may be in different
-blocks, in two partitions. Then the block of one document sends its sketch to the block of the other. It sends a sketch
-only once for all comparisons in a block.
+blocks, in two partitions. Then the block of one document sends the document's sketch to the block of the other. Each
+sketch is sent to a block only once, for all comparisons in this block.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Compiled loop that splits Chinese and Japanese text into words.
 
-It gives the same result as `dictionary.LeastCost`. The loop reads ICU's serialized dictionary. It leaves three kinds of
-rare characters to the Python code: characters that compatibility normalization changes, characters beyond the first
+The loop gives the same result as `dictionary.LeastCost`, and reads ICU's serialized dictionary. It leaves three kinds
+of rare characters to the Python code: characters that compatibility normalization changes, characters beyond the first
 Unicode plane, and characters of other dictionaries.
 """
 
@@ -27,7 +27,7 @@ from whorl.fingerprint.words.dictionary import (
 
 _COSTS = np.array(KATAKANA_COSTS, np.int64)
 _UNREACHED = 1 << 31
-#: Marks a unit (a 16-bit number of UTF-16) in the first cache that has not been looked up yet.
+#: In the first cache, marks a unit (a 16-bit number of UTF-16) that has not been looked up yet.
 _UNKNOWN = -2
 #: Binary logarithm of the number of slots in the cache for pairs of units.
 PAIR_BITS = 15

@@ -25,7 +25,7 @@ _HASHES = SHINGLE_BATCH + LANES * LENGTH_CLASSES
 #: limit.
 _MOST_MOVES = 64
 
-#: murmur3 x64 128 (Austin Appleby, public domain).
+#: Constants of murmur3 x64 128 (Austin Appleby, public domain).
 _C1, _C2 = uint64(0x87C37B91114253D5), uint64(0x4CF5AD432745937F)
 _N1, _N2 = uint64(0x52DCE729), uint64(0x38495AB5)
 _M1, _M2 = uint64(0xFF51AFD7ED558CCD), uint64(0xC4CEB9FE1A85EC53)

@@ -99,7 +99,7 @@ def pages_as_in_file(smaps: str, name: str) -> list[tuple[int, int]]:
 
 
 def cached(function: Callable[..., Any]) -> Any:
-    """Decorate a loop: it is compiled on first use, and its compiled code is stored on disk if possible.
+    """Decorate a loop, to compile it on first use and to store its compiled code on disk if possible.
 
     numba checks only the function's own module for changes, so the name of the compiled function contains a digest of
     all modules.

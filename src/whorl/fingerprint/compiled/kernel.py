@@ -1,8 +1,8 @@
-"""Runs the compiled loops that turn text into words, hashes and bucket minima, and decides when to load them.
+"""Loads the compiled loops, and runs them to turn text into words, hashes and bucket minima.
 
 A `Kernel` holds the working memory of the loops, so each thread needs its own kernel. Creating the first kernel imports
 numba. Compiling the loops takes 10 to 15 seconds, once per machine, in a background process that `kernel_if_ready`
-starts. Until it has finished, and for small amounts of text, `shingling` gives the same results.
+starts. Until the compilation has finished, and for small amounts of text, `shingling` computes the same results.
 
 The compiled code is stored in ``NUMBA_CACHE_DIR``, next to this file, or in the user's cache folder. If no folder is
 writable, every process warns and compiles the loops again.
@@ -46,7 +46,7 @@ WINDOW = 1 << 18
 LONGEST_CACHED, MOST_CACHED = 64, 1 << 17
 DEFAULT_SCHEME = Scheme()
 
-#: Set when this process has called all loops.
+#: Event: this process has called all loops, so they are compiled or loaded.
 _compiled = Event()
 
 _NOTHING = np.empty(0, np.uint64)
@@ -239,7 +239,7 @@ class Kernel:
         return np.full((*shape, 2), np.iinfo(np.uint64).max, np.uint64), np.zeros(shape, np.bool_)
 
     def murmur_firsts(self, texts: Sequence[str]) -> Iterator[tuple[int, npt.NDArray[np.uint64]]]:
-        """Yield pieces of the texts: the index of the text, and the first half of the murmur hash of each shingle."""
+        """Yield, for each piece of each text, the text's index and the first halves of its murmur hashes."""
         finished, size = 0, self.scheme.shingle_size
         for window, words, starts, before in self._scan_windows(texts):
             halves = self._ordered_halves(words, starts, before, 1)
@@ -593,14 +593,14 @@ def is_compiling() -> bool:
 def _start_compiler() -> None:
     import subprocess
 
-    # Python shows warnings even if logging is not configured.
+    # Python prints log records of level WARNING even if logging is not configured.
     logging.getLogger("whorl.fingerprint").warning(
         "compiling whorl's loops for this machine, once, in the background; until then it works without them"
     )
     code = f"import sys; sys.path[:] = {sys.path!r}; from whorl.fingerprint.compiled.kernel import Kernel; Kernel()"
     nothing = subprocess.DEVNULL
     with suppress(OSError):
-        # In its own session, the child survives Ctrl-C and the end of this process.
+        # Start the child in a session of its own, so that it survives Ctrl-C and the end of this process.
         command = [sys.executable, "-c", code]
         _started.append(
             subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
@@ -619,8 +619,8 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # Logging has a lock and a fork handler. Handlers run in reverse order, so logging is imported first, at the top of
-    # this module.
+    # Logging has a lock and a fork handler. Handlers before a fork run in reverse order of their registration, so
+    # logging is imported first, at the top of this module.
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 

@@ -60,7 +60,7 @@ def decode(raw: Any, starts: Any, low_bits: Any, counts: Any, firsts: Any, hashe
 
 @loop
 def _unary(raw: Any, at: int, end: int, low: int, count: int, first: int, hashes: Any) -> Any:
-    """Decode the high parts of hashes; return whether there are exactly `count` of them."""
+    """Decode the high parts of hashes; return whether their number is `count`."""
     if at > end:
         return False
     decoded = 0

@@ -1,7 +1,8 @@
-"""Compiled loops that find the passages of two texts, and that choose few texts covering another text (set cover).
+"""Compiled loops that number shingles, find the passages of two texts, and compute set covers.
 
-The loops give the same results as the numpy code in `fingerprint.compare_texts` and `search.attribution.cover`. They
-are faster for short texts, because a call of numpy takes many times as long as the arithmetic.
+A set cover is a small number of texts that together cover another text. The loops give the same results as the numpy
+code in `fingerprint.compare_texts` and `search.attribution.cover`. They are faster for short texts, because a call of
+numpy takes many times as long as the arithmetic.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def number_runs(
 
 @loop
 def _slot_of(items: Any, at: int, size: int, others: Any, slots: Any, key: int) -> Any:
-    """Return the hash-table slot of the equal run of `others`; if there is none, an empty slot for the new run."""
+    """Return the slot of the run of `others` that equals the run at `at`; an empty slot if no run does."""
     slot = int64(key & uint64(slots.size - 1))
     while slots[slot] >= 0:
         place, step = slots[slot], 0
@@ -204,7 +205,7 @@ def greedy_cover(ranges: Any, ends: Any, totals: Any, is_open: Any, gains: Any, 
                 best, most = place, gains[place]
         if best < 0:
             return count
-        # The set with the largest count so far usually rules out most other sets.
+        # Count the most promising set first: its exact count usually rules out most other sets.
         gains[best] = most = _open_items(ranges, ends, best, is_open)
         for place in range(ends.size):
             bound = gains[place]

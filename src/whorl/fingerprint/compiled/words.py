@@ -180,7 +180,7 @@ def _write_by_bits(units: Any, origin: int, start: int, end: int, layout: Any, w
     firsts = work.firsts
     places = _edges(work.runs, start - origin, end - origin, edges)
     length, count = at[0], at[1]
-    boundary = start - origin  # a certain word boundary
+    boundary = start - origin  # position of a certain word boundary
     limit = end - origin
     for j in range(0, places, 2):
         first, stop = int64(get(edges, j)), int64(get(edges, j + 1))

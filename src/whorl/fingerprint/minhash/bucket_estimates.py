@@ -166,7 +166,7 @@ def estimate_buckets(overlaps: StockOverlaps, confidence: float = CONFIDENCE) ->
 def _law(overlaps: StockOverlaps, metric: Metric) -> tuple[Counts, Counts]:
     """Return the population and the sample size of the hypergeometric distribution that estimates the metric."""
     if metric is Metric.CONTAINMENT:
-        # Containment is the share of the smaller text.
+        # Containment is the share of the smaller text's shingles.
         is_hit = overlaps.sizes < overlaps.source_size
         of_hit, of_source = (_law(overlaps, side) for side in (Metric.B_IN_A, Metric.A_IN_B))
         return np.where(is_hit, of_hit[0], of_source[0]), np.where(is_hit, of_hit[1], of_source[1])

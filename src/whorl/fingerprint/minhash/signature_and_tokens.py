@@ -127,7 +127,7 @@ def read_tokens(tokens: Sequence[str], spelling: Spelling = Spelling.UNITS_4) ->
     ['0x610062d83dde00']
     """
     size, encoding = _BYTES[spelling], "utf-8" if spelling is Spelling.HEX else "utf-16-be"
-    # No document has a token of another length, so cut or pad it.
+    # A token of another length matches no document, so cut or pad it to the usual length.
     raw = b"".join([token.encode(encoding, "surrogatepass")[:size].ljust(size, b"\0") for token in tokens])
     words = np.frombuffer(raw, ">u8").astype(np.uint64)
     return words if size == _BYTES[Spelling.UNITS_4] else words.reshape(len(tokens), size // 8)
@@ -403,7 +403,7 @@ def _sort_by_units(
     if scheme.hash_set_size > 1 or not is_exact or not order_matters:
         return tuple(token for token in placed for _ in range(repeats[token])), is_exact
     tokens: list[str] = []
-    # Rotation wraps around within the buckets of each hash function; the first two units name the function.
+    # Rotation wraps around within the buckets of each hash function; the first two units are the function's number.
     for _, group in groupby(placed, key=lambda token: _utf16_bytes(token)[:4]):
         same = list(group)
         ordered = [token for token in same for _ in range(repeats[token])]
@@ -478,14 +478,14 @@ def text_minima(text: str, scheme: Scheme) -> npt.NDArray[np.uint64]:
 
 
 def minima_of(murmur: Iterable[npt.NDArray[np.uint64]], scheme: Scheme) -> npt.NDArray[np.uint64]:
-    """Return the smallest hash or hashes of each bucket; rotation fills empty buckets from the next filled bucket.
+    """Return the smallest hash or hashes of each bucket, after rotation has filled the empty buckets.
 
     `murmur` yields both halves of the murmur hash of all shingles, in pieces.
 
     Returns:
-        uint64 array of shape (tokens, 2) with the tokens' 128 bits, in Lucene's order. It usually has `bucket_count`
-            tokens: fewer without rotation, more with several hash functions or several hashes per bucket, none for a
-            text with fewer words than a shingle.
+        uint64 array of shape (tokens, 2) with the tokens' 128 bits, in Lucene's order. The number of tokens is
+            usually `bucket_count`. It is smaller without rotation, larger with several hash functions or several hashes
+            per bucket, and 0 for a text with fewer words than a shingle.
 
     Source: MinHashFilter.incrementToken.
     """

@@ -68,11 +68,12 @@ _COLUMNS = ("sizes", "levels", "source_counts", "counts", "shared")
 
 @dataclass(frozen=True, slots=True)
 class SketchScheme:
-    """Sketch parameters, in addition to the token scheme. Sketches of different schemes cannot be compared.
+    """Sketch parameters, beyond the token scheme. Sketches of different schemes cannot be compared.
 
     Args:
         k: Largest number of shingles for which a document keeps every hash, at least 1.
-        floor_level: Largest level, except for documents of which it would keep more than `cap` hashes; 0 to 20.
+        floor_level: Largest level of most documents; 0 to 20. A document that would have more than `cap` hashes at this
+            level has a higher level.
         cap: Approximate maximum number of hashes of a document, at least k.
         lookup_k: Largest number of shingles for which the index holds every hash of a document, 1 to k.
         bits: Number of top bits of each hash that are kept, looked up and compared, 24 to 64.
@@ -251,7 +252,7 @@ def lookup_tokens(sketch: Sketch) -> tuple[str, ...]:
 def encode_tokens(numbers: npt.NDArray[np.uint64], bits: int) -> tuple[str, ...]:
     """Encode numbers of `bits` bits as tokens of a text index. Numbers and tokens sort in the same order.
 
-    A token has ceil(bits / 6) characters, so 5 for 27 bits. The first character stands for the top bits.
+    A token has ceil(bits / 6) characters, so 5 for 27 bits. The first character encodes the top bits.
     """
     length = -(-bits // _LETTER_BITS)
     # The last character may have fewer bits; zeros on the right fill it.
@@ -295,7 +296,7 @@ class Overlaps:
         return Overlaps(self.source_size, *(getattr(self, name)[which] for name in _COLUMNS))
 
     def put(self, which: Sequence[int], others: Overlaps) -> None:
-        """Replace the overlaps of the hits at these positions."""
+        """Replace the overlaps of the hits at the positions `which` by the overlaps of `others`."""
         for name in _COLUMNS:
             getattr(self, name)[which] = getattr(others, name)
 
@@ -396,7 +397,7 @@ def encode(sketch: Sketch) -> bytes:
     if sketch.size >= 1 << 32:
         raise ParameterError(f"a sketch can say sizes below 2**32, got {sketch.size}; cut the document into parts")
     bits = max(0, scheme.bits - sketch.level)
-    # The code is shortest if there are one to two times as many possible high parts as hashes.
+    # The code is shortest if the number of possible high parts is one to two times the number of hashes.
     low_bits = max(0, bits - max(0, hashes.size - 1).bit_length())
     high_parts = _shift(hashes, low_bits).astype(np.int64)
     positions = high_parts + np.arange(hashes.size)

@@ -29,7 +29,7 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 #: Tolerance for rounding errors: a tail that equals the requested probability reaches it.
 SLACK = 1e-12
-#: Maximum number of terms in memory. Each takes 8 bytes, in a few copies.
+#: Maximum number of terms in memory. A term takes 8 bytes, and a few arrays have all terms.
 _CELLS = 1 << 19
 #: Largest population. The distribution of a few hundred items drawn from it is practically binomial.
 LARGEST = 1 << 40
@@ -170,7 +170,7 @@ def draws_to_meet(population: int, good: int, recall: Fraction, most: int) -> in
     """
     if recall == 1:
         return min(most, population - good + 1)
-    # For few draws, this is faster than a bisection with `upper_tail`.
+    # For few draws, this loop is faster than a bisection with `upper_tail`.
     chance_of_none, may_miss = 1.0, 1.0 - float(recall) + SLACK
     for drawn in range(most):
         if chance_of_none <= may_miss:
@@ -252,7 +252,7 @@ def _portions(left: Floats, spread: Floats) -> list[tuple[slice, Floats]]:
 
 
 def _terms(left: Floats, spread: Floats) -> int:
-    """Return the number of terms on one side of the mean that are large enough to count.
+    """Return the number of terms on one side of the mean that are not negligible.
 
     At nine standard deviations from the mean, and some terms further because of skew, a term is below 1e-16 of the
     first one.

@@ -26,7 +26,7 @@ from whorl.errors import ParameterError
 Percent: TypeAlias = int | float | str | Fraction
 #: Marks numbers that JSON and CSV show with six decimals. Shares are rounded down, ends of intervals outward.
 SHARE, INTERVAL = "share", "interval"
-#: A share from 0 to 1, and an end of the interval of a share.
+#: Types of a share from 0 to 1, and of an interval of a share.
 Share: TypeAlias = Annotated[float, SHARE]
 Interval: TypeAlias = Annotated[tuple[float, float], INTERVAL]
 #: Maximum length of the exponent of a percentage, including the sign. It is enough for every float.
@@ -125,9 +125,9 @@ def require_fraction(name: str, value: Fraction) -> None:
 
 
 def least_overlap(metric: Metric, threshold: Fraction, source_size: int, hit_size: int) -> int:
-    """Return the smallest number of shared shingles that reaches a threshold, at least 1; it can exceed a text's size.
+    """Return the smallest number of shared shingles that reaches a threshold; it can exceed a text's size.
 
-    If the threshold is 0 or less, return 0.
+    The number is at least 1; it is 0 if the threshold is 0 or less.
 
     >>> least_overlap(Metric.JACCARD, Fraction(1, 2), 30, 30)
     20

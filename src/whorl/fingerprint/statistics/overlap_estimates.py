@@ -87,7 +87,7 @@ def estimate(source: Sketch, hits: Sequence[Sketch], confidence: float = CONFIDE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates(Sequence[Estimate]):
-    """Estimates of a source with several hits, in arrays. An `Estimate` object is created when it is read.
+    """Estimated overlaps of a source and several hits, in arrays; creates an `Estimate` when it is read.
 
     The int64 arrays have shape (hits,).
 
@@ -215,7 +215,8 @@ def overlap_interval(
         np.tile(part, 2).astype(np.int64) for part in (total, drawn, shared, np.maximum(shared, most))
     )
     is_union, is_lower = np.tile(is_union, 2).astype(np.bool_), np.arange(total.size) < total.size // 2
-    # From each end inwards, all numbers are impossible up to some number. A bisection finds this number.
+    # All impossible numbers are next to one of the two ends. From each end inwards, a bisection finds the first
+    # possible number.
     outer, inwards = np.where(is_lower, shared, most), np.where(is_lower, 1, -1)
 
     def is_possible(steps: Counts) -> Bools:

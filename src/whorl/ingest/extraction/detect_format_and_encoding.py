@@ -79,7 +79,7 @@ _MARKS = (
 )
 
 
-#: Number of bytes that show the encoding of a text without a byte order mark.
+#: Number of bytes to examine for the encoding of a text without a byte order mark.
 EXAMINED_BYTES = 200_000
 #: Characters that real text rarely contains: C1 control characters, and replacements of undecodable bytes.
 _BROKEN = re.compile("[\x80-\x9f\N{REPLACEMENT CHARACTER}]")

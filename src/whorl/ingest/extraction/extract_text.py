@@ -81,7 +81,7 @@ def html_text(markup: str) -> str:
     around: list[Tag] = []
     unseen = 0
     for node in chain(soup.descendants, [soup]):
-        # If the innermost open element is not this node's parent, it has been closed.
+        # Close the innermost open elements until one of them is this node's parent.
         while around and node.parent is not around[-1]:
             ended = around.pop()
             unseen -= ended.name in _HIDDEN_TAGS
@@ -124,7 +124,7 @@ def _content(part: MIMEPart) -> str:
     try:
         return payload.decode(part.get_content_charset("ascii")).replace("\r\n", "\n")
     except (LookupError, UnicodeDecodeError):
-        # The message names no charset, or an unknown or wrong one.
+        # The message names no charset, or an unknown or wrong one, so detect the encoding.
         return decode(payload).replace("\r\n", "\n")
 
 

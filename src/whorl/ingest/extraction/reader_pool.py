@@ -43,7 +43,8 @@ class Reader:
     def __init__(self, limits: FileLimits | None = None, workers: int = 1) -> None:
         self.limits = FileLimits() if limits is None else limits
         self._idle: deque[_ReaderProcess] = deque()
-        #: Places for files that are read at the same time, and for slow files among them.
+        #: Semaphores for the number of files that are read at the same time, and for the number of slow files among
+        #: them.
         self._slots, self.slow = threading.BoundedSemaphore(workers), threading.BoundedSemaphore(max(workers - 1, 1))
         #: Number of files that wait for a process.
         self.waiting, self._lock = 0, threading.Lock()

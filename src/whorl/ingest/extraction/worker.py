@@ -20,7 +20,7 @@ from whorl.ingest.extraction.extract_text import TextBuffer, append_text
 
 try:
     import resource
-except ImportError:  # On Windows, only the parent's watchdog and the size limits apply.
+except ImportError:  # Windows has no resource limits: only the parent's watchdog and the limits on sizes apply.
     resource = None  # type: ignore[assignment]
 
 #: Processor time in seconds beyond the limit for a file. Then the system ends the worker, if it is still running.
@@ -79,7 +79,7 @@ def confine(memory_bytes: int | None = None) -> None:
     if memory_bytes is not None:
         limits[resource.RLIMIT_AS] = memory_bytes
     for limit, most in limits.items():
-        # This fails if the hard limit is lower, and on macOS, which allows no memory limits.
+        # `setrlimit` fails if the hard limit is lower, and on macOS, which allows no memory limits.
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(limit, (most, most))
 

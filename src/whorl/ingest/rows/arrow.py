@@ -45,7 +45,7 @@ Group: TypeAlias = tuple[int, "bytes | list[Row]"]
 
 
 class _Columnar(RowFormat):
-    """Parquet and Arrow files, read in batches of columns."""
+    """Base class of the Parquet and Arrow formats, which are read in batches of columns."""
 
     name: str
 
@@ -75,7 +75,10 @@ class _Columnar(RowFormat):
 
 
 class Parquet(_Columnar):
-    """Parquet files, read page by page, so that the memory does not depend on the size of row groups."""
+    """Format of Parquet files.
+
+    The files are read page by page, so that the memory does not depend on the size of row groups.
+    """
 
     name = "Parquet"
 
@@ -119,7 +122,10 @@ class Parquet(_Columnar):
 
 
 class Arrow(_Columnar):
-    """Arrow files and streams, the format of Hugging Face's data sets on disk. A stream has no index at its end."""
+    """Format of Arrow files and streams, such as Hugging Face's data sets on disk.
+
+    A stream has no index at its end.
+    """
 
     name = "Arrow"
 

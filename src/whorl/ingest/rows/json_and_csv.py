@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 #: White space between the values of JSON.
 _BLANKS = re.compile(r"[ \t\n\r]*")
-#: Integers of this size or more need more than 63 bits.
+#: Smallest absolute value of a float that orjson may have converted from a large integer.
 _LARGE = 2.0**63
 #: Approximate size in bytes of the parts of a file that several processes read.
 _SPAN = 1 << 22
@@ -52,7 +52,7 @@ _MODEST, _BYTES_A_CHARACTER, _BYTES_A_VALUE = 1 << 20, 8, 80
 
 
 class JsonLinesFormat(RowFormat):
-    """One object per line, in UTF-8."""
+    """Format of files with one JSON object per line, in UTF-8."""
 
     def spans(self, opened: IO[bytes]) -> Iterator[FileSpan | None]:
         begin = before = 0
@@ -81,7 +81,7 @@ class JsonLinesFormat(RowFormat):
 
 
 class JsonArrayFormat(RowFormat):
-    """An array of objects, read as a whole."""
+    """Format of files with one JSON array of objects; a file is read as a whole."""
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         for row, _ in _array(opened):
@@ -296,7 +296,7 @@ def _has_large_number(value: object) -> bool:
 
 
 def _parse_with_python(line: bytes) -> object:
-    """Parse a line with Python's parser. It is slower, but accepts lone surrogates, NaN and large integers."""
+    """Parse a line with Python's parser: slower, but accepts lone surrogates, NaN and large integers."""
     try:
         # json.loads would detect the encoding of bytes each time, so decode first.
         return json.loads(line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n").decode("utf-8", "surrogatepass"))
@@ -371,7 +371,7 @@ _INVALID, _VALID = re.compile("[\udc80-\udcff]"), re.compile("[^\0-\x7f\udc80-\u
 
 
 class TableFormat(RowFormat):
-    """Values separated by commas, tabs, semicolons or bars, with the usual quoting."""
+    """Format of tables: values separated by commas, tabs, semicolons or bars, and quoted as usual."""
 
     def rows(self, opened: IO[bytes], columns: RowColumns, span: FileSpan | None = None) -> Iterator[Row]:
         with _cells(opened) as cells:
@@ -538,7 +538,7 @@ class _Cells:
 
 
 class _PushedBack(ReadableStream):
-    """A stream with its first bytes put back."""
+    """Stream that returns bytes already read from another stream, and then its remaining bytes."""
 
     def __init__(self, first: bytes, following: IO[bytes]) -> None:
         super().__init__()

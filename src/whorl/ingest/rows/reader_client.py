@@ -132,7 +132,7 @@ class _RowWorker:
             options["close_fds"] = False
         else:
             options["pass_fds"] = (handle,)
-        # -P and a separate session have the same reasons as in `extraction.reader_pool`.
+        # For the reasons for -P and a separate session, see `extraction.reader_pool`.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "whorl.ingest.rows.reader_process", str(handle)],
             stdin=subprocess.DEVNULL,

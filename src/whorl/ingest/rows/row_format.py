@@ -1,4 +1,4 @@
-"""Types of rows and columns, and the interface that each format of row files implements."""
+"""Defines files, rows and columns, and the interface that each format of row files implements."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class RowFormat(Protocol):
         """Yield the rows of a file, or of a part of it; raise UnreadRowsError if it is unreadable or lacks a column."""
 
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
-        """Write the kept rows in the same format, with all of their columns.
+        """Write the rows that `decide` keeps, in the same format and with all of their columns.
 
         If a column that `decide` adds exists already, the new values replace the old values. A text column keeps its
         position.
@@ -193,7 +193,7 @@ class RowColumns:
             raise UnreadRowsError(str(error)) from None
         wanted = {*names} if self.further is None else {self.text, self.id_column, self.name, *self.further}
         counts = Counter(name for name in names if name in wanted)
-        # Empty headings are common, and their cells are usually empty, too.
+        # Allow repeated empty headings: they are common, and their cells are usually empty.
         if repeated := [name for name, count in counts.items() if name and count > 1]:
             raise UnreadRowsError(f"several columns are called {repeated[0]!r}; rename all but one")
         return [name for name, count in counts.items() if count == 1]

@@ -109,7 +109,10 @@ class Warc(RowFormat):
 
 
 class _Unpacked(GzipFile):
-    """Unpacked records. Unlike warcio, this raises an error if the file is truncated."""
+    """Stream of an archive's unpacked records; raises an error if the file is truncated.
+
+    warcio's own stream does not notice a truncated file.
+    """
 
     def __init__(self, opened: IO[bytes]) -> None:
         super().__init__(fileobj=opened)

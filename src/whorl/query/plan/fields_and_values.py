@@ -29,7 +29,7 @@ from whorl.query.ast import Bound
 from whorl.query.literals import IN_NAME
 from whorl.query.plan.nodes import Between, Equal, Kind, Test, Value
 
-#: For each type of a field's values, the engine's field that holds them.
+#: By type of value: the engine's field with a field's values of this type.
 Places: TypeAlias = Mapping[Kind, str]
 _Value = TypeVar("_Value")
 
@@ -312,7 +312,7 @@ def _read_integer_bound(end: Bound, *, is_low: bool) -> tuple[int | None, bool]:
     rounded = int(number.to_integral_value(ROUND_CEILING if is_low else ROUND_FLOOR))
     if not _SMALLEST <= rounded <= _LARGEST:
         is_above = rounded > _LARGEST
-        # A bound beyond all numbers excludes either no number or all numbers.
+        # A bound above or below all numbers excludes either no number or all numbers.
         return (_LARGEST if is_above else _SMALLEST, False) if is_above == is_low else (None, True)
     return rounded, end.is_inclusive or rounded != number
 

@@ -43,7 +43,8 @@ Value: TypeAlias = str | int | float | bool
 class Words:
     """Documents with the words of `text` next to each other, in a field or in the default text fields.
 
-    `slop` is the maximum number of moves; a move shifts one word by one place. Swapping two words takes two moves.
+    `slop` is the maximum total number of moves; a move shifts one word by one position. So swapping two words takes two
+    moves.
     """
 
     text: str
@@ -162,9 +163,10 @@ class FingerprintClause:
 
 @dataclass(frozen=True, slots=True)
 class SharedTokens:
-    """Documents with at least `min_should_match` of `tokens`, which may repeat; scores the matches times `weight`.
+    """Documents with at least `min_should_match` of `tokens`.
 
-    Tokens are integers from `Signature.integers`. The engine converts them to the encoding of its index.
+    The score is the number of matching tokens times `weight`. Tokens may repeat. They are integers from
+    `Signature.integers`, and the engine converts them to the encoding of its index.
     """
 
     reference: str
@@ -175,7 +177,10 @@ class SharedTokens:
 
 @dataclass(frozen=True, slots=True)
 class SharedBands:
-    """Documents with all tokens of at least one band; scores the number of matching bands times `weight`."""
+    """Documents with all tokens of at least one band.
+
+    The score is the number of matching bands times `weight`.
+    """
 
     reference: str
     bands: tuple[tuple[int, ...], ...]
@@ -184,10 +189,10 @@ class SharedBands:
 
 @dataclass(frozen=True, slots=True)
 class SketchTokens:
-    """Documents in a size range with at least `min_should_match` of a sketch's tokens; scores the number of matches.
+    """Documents in a size range with at least `min_should_match` tokens of a sketch.
 
-    A size is a number of distinct shingles; `largest_size` is None if there is no limit. `is_whole` is True if the
-    tokens are all hashes of the source, each once.
+    The score is the number of matching tokens. A size is a number of distinct shingles; `largest_size` is None if there
+    is no limit. `is_whole` is True if the tokens are all hashes of the source, each once.
     """
 
     reference: str
@@ -206,7 +211,10 @@ class SketchTokens:
 
 @dataclass(frozen=True, slots=True)
 class PassageNumbers:
-    """Documents with at least one of a text's passage hashes (`fingerprint.winnowing`); scores the matches."""
+    """Documents with at least one passage hash of a text (`fingerprint.winnowing`).
+
+    The score is the number of matching hashes.
+    """
 
     reference: str
     scheme: PassageScheme
@@ -221,7 +229,8 @@ class DocumentIds:
     groups: tuple[tuple[float, tuple[str, ...]], ...]
 
 
-#: Leaves of the plans after each stage: planning, resolving fields, and binding sources.
+#: Leaves of a plan: `PlannedLeaf` after planning, `ResolvedLeaf` after resolving fields, `BoundLeaf` after binding
+#: sources.
 PlannedLeaf: TypeAlias = MatchAll | FieldClause | FingerprintClause
 ResolvedLeaf: TypeAlias = MatchAll | Nothing | Test | FingerprintClause
 BoundLeaf: TypeAlias = (
@@ -322,5 +331,5 @@ _LOGGED: Mapping[type, str] = {
 
 
 def clause_kinds(plan: BoundNode) -> str:
-    """Return the kinds of clauses in a plan, without their contents, for the log: `clauses+tokens`."""
+    """Return the kinds of clauses in a plan, for example `clauses+tokens`, for the log."""
     return "+".join(sorted({_LOGGED.get(type(leaf), "clauses") for leaf in leaves(plan)}))

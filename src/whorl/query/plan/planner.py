@@ -82,7 +82,7 @@ from whorl.query.plan.nodes import (
     match_any,
 )
 
-#: Name that means all text fields. Words without a field are searched there.
+#: Name of all text fields together. Words without a field are searched in these fields.
 TEXT = "TEXT"
 #: Namespace of the store's own field names, and the default namespace.
 NAMESPACE = "cm"
@@ -164,7 +164,8 @@ class QueryDefaults:
         """Return the plan of a clause in the field that it names, or else in the default fields."""
         name = node.clause.field
         if name is None and self.default_field != TEXT:
-            # Words inside a template that is itself the default field are searched in the default fields.
+            # If the default field is the name of a template, words inside this template are searched in all text
+            # fields.
             is_template = self.default_field.lower() in map(str.lower, self.templates)
             name = TEXT if is_template else self.default_field
         if name is None or name == TEXT:
@@ -187,7 +188,10 @@ def _set_field(node: FieldClause, name: str) -> FieldClause:
 
 
 def make_plan(node: ast.Node, placed: Callable[[FieldClause], Plan] = lambda clause: clause) -> Plan:
-    """Return the plan of a syntax tree; `placed` returns a clause's plan for its own field or the default fields."""
+    """Return the plan of a syntax tree.
+
+    `placed` returns the plan of a clause that searches a field: for the field that it names, or for the default fields.
+    """
     counts_words = not any(isinstance(part, ast.Fingerprint) for part in ast.walk(node))
     return _Planner(placed, float(counts_words), 1.0).plan(node)
 
@@ -197,7 +201,8 @@ class _Planner:
     """Plans a syntax tree.
 
     Args:
-        placed: Returns the plan of a clause for the fields that it names.
+        placed: Returns the plan of a clause that searches a field: for the field that it names, or for the default
+            fields.
         word_weight: Score of a clause without a boost, unless it is a FINGERPRINT.
         scale: Factor of boosts, and score of a FINGERPRINT without a boost: 0 in a filter, otherwise 1.
     """
@@ -393,10 +398,11 @@ class _Resolver:
     # Methods for clauses in one field, or in the default fields. Their tests have weight 0.
 
     def _field_tests(self, clause: ast.Leaf, places: Places) -> list[_FieldTest]:
-        """Return tests of a clause in a field; tests of words leave out documents that have only other values.
+        """Return tests of a clause in a field; tests of words only match documents with a text in the field.
 
-        The index has the words of numbers and dates, too: -5 has the word 5. Documents of other programs on Solr may
-        have words without a whole value, so leave out the others instead of asking for a text.
+        The index also contains the words of numbers and dates: the number -5 matches the word 5. So a test of words
+        excludes documents with only numbers, dates or truth values in the field. It does not require a whole text
+        value, because documents that other programs wrote to Solr may have only words.
         """
         tests = self._tests_of_all_values(clause, places)
         others = tuple(Exists(places[kind], kind, 0.0) for kind in places if kind not in (Kind.TEXT, Kind.KEYWORD))
@@ -490,7 +496,7 @@ class _Resolver:
         return tests
 
     def _split_name_tests(self, clause: ast.Leaf) -> list[_FieldTest]:
-        """Return tests for the clause, split at `_` and `.`, in the default fields whose words are split there too."""
+        """Return tests for the clause, split at `_` and `.`, in the default fields that are also split there."""
         if _split_clause(clause) == clause:
             return []
         tests: list[_FieldTest] = []

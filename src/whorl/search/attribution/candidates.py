@@ -1,4 +1,4 @@
-"""Finds documents that a text may come from: by passage hashes, or by searching overlapping windows of the text.
+"""Finds documents that a text may come from, by passage hashes and by searches for parts of it.
 
 If the store keeps passage hashes, `find_passage_candidates` finds every document with a passage of `run_words` words or
 more, and `find_candidates` searches the text's other words in windows.
@@ -12,8 +12,8 @@ The index holds only some hashes of each document: its passage hashes, chosen by
 of every run of `hashed_words` words of the text. A document with one of these hashes contains the words of the run,
 which gives a lower bound of the words that it shares with the text. The hashes also give an upper bound, because any
 shared run of `run_words` words has a hash every few words. All documents with a rare hash become candidates. A hash in
-more than `MANY` documents is common text (crowded): only the documents that share most hashes with that part of the
-text become candidates.
+more than `MANY` documents is crowded, because it belongs to common text: only the documents that share most hashes with
+that part of the text become candidates.
 """
 
 from __future__ import annotations
@@ -132,7 +132,8 @@ def find_candidates(
         search = search_for(Sources(engine, {_WINDOW: part}), _WINDOW, criteria)
         plan = look_ups(search, others)
         if isinstance(plan.root, Nothing):
-            # Skip this window: all documents are too short, or its text has fewer words if it is split separately.
+            # Skip a window without tokens to look up: all documents are too short, or the window's text has too few
+            # words if it is split into words separately.
             continue
         while (batch := search.batch(plan, 0, frozenset())) is None:
             plan = look_ups(search, others)
@@ -149,7 +150,8 @@ def find_candidates(
             f"{crowded} of {len(places)} parts of the text have more candidates than are compared; those with "
             "most in common were. A query that excludes unwanted documents makes room for others"
         )
-    # If a passage lies in two windows, each may contain only a part of it, as long as the overlap of the windows.
+    # The border of a window may cut a passage. Then the part that is certain to lie in one window is as long as the
+    # overlap of the windows.
     promised_words = math.ceil(longest) + size - 1 if longest <= max(window // 4, shared) else None
     # The sort is stable, so ties keep the order of the parts.
     found = tuple(hit for _, hit in sorted(ranked.values(), key=lambda pair: pair[0]))
@@ -157,9 +159,10 @@ def find_candidates(
 
 
 def _least_promised_overlap(plan: SketchPlan | MinHashPlan, shared: int) -> float:
-    """Return the smallest number of shared shingles for which a document becomes a candidate with the promised recall.
+    """Return the minimum number of shared shingles that makes a document a candidate as promised.
 
-    Return infinity if no number is large enough.
+    This is the smallest number for which the recall of the plan is the promised recall; infinity if no number is large
+    enough.
     """
     if isinstance(plan, MinHashPlan):
         return shared if plan.promised else math.inf
@@ -169,7 +172,7 @@ def _least_promised_overlap(plan: SketchPlan | MinHashPlan, shared: int) -> floa
 
 #: A hash in more documents than this is crowded: only some of these documents become candidates.
 MANY = 5_000
-#: A crowded part of the text has neighbouring hashes that are each in more than `MANY` documents. At most
+#: Neighbouring hashes of the text that are each in more than `MANY` documents form a crowded part. At most
 #: `_MOST_LOOK_UPS` crowded parts are looked up, and each gives at most `TAKEN` candidates.
 TAKEN, _MOST_LOOK_UPS = 50, 200
 
@@ -270,7 +273,7 @@ def find_passage_candidates(
 def _find_best(
     engine: Engine, scheme: PassageScheme, numbers: Sequence[int], left_out: BoundNode | None
 ) -> Collection[str]:
-    """Return the ids of the `TAKEN` documents (or fewer) that have the most of the passage hashes."""
+    """Return the ids of the documents with the most of the passage hashes, at most `TAKEN`."""
     holders: BoundNode = PassageNumbers("the text", scheme, tuple(numbers))
     if left_out is not None:
         holders = Bool(must=(holders,), must_not=(left_out,))

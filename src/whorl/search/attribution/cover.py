@@ -57,7 +57,7 @@ def concatenate_ranges(ranges: Iterable[Numbers]) -> Numbers:
 
 
 def places_of(ranges: Numbers) -> Numbers:
-    """Return the index of each word in the ranges, range by range; int64 array."""
+    """Return the indices of the words in the ranges, one range after the other; int64 array."""
     return spread(ranges[:, 0], ranges[:, 1] - ranges[:, 0])
 
 

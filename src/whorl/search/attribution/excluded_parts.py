@@ -1,7 +1,7 @@
-"""Finds the parts of a text that a search for sources can skip: quotations and the list of references.
+"""Finds the parts of a text that a search for sources can skip: quotations and lists of references.
 
-They are recognised by their notation, so quotations without marks are not found. The members of `Exclusion` state the
-rules.
+They are recognised by their notation, so quotations without quotation marks are not found. The members of `Exclusion`
+state the rules.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from whorl.request_context import timely
 #: Opening quotation marks with their closing marks. The German closing mark is also the English opening mark.
 _MARKS = {"“": "”", "„": "“”", "«": "»", "»": "«", "「": "」", "『": "』", "”": "”", '"': '"'}
 _OPENING = re.compile(f"[{''.join(_MARKS)}]")
-#: A mark for "the same as above", in a column of a table.
+#: A ditto mark ("the same as above") in a column of a table.
 _DITTO = re.compile(r'(?:^|(?<=\n)|(?<=\t)|(?<=\s\s))"(?=\s\s|\t|\n|\Z)')
-#: Opening marks that each paragraph of a quotation repeats; only the last paragraph has a closing mark.
+#: Opening marks that every paragraph of a long quotation repeats. Only the last paragraph has a closing mark.
 _REPEATED = "“„«"
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
 _QUOTED_LINES = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
@@ -93,7 +93,7 @@ def _find_quotations(text: str, start: int, end: int) -> Iterator[tuple[int, int
 
     Ignore an opening mark without a closing mark, unless the next paragraph repeats it.
     """
-    # Cache the next position of each closing mark, so that the run time is linear.
+    # Cache the next position of each closing mark, so that the run time is linear in the length of the text.
     places: dict[str, int] = {}
     at = start
     for opening in timely(_OPENING.finditer(text, start, end)):

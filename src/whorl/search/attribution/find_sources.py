@@ -55,7 +55,8 @@ MOST_LOOKED_UP, _AT_ONCE = 1_000, 50
 READ_AT_ONCE = 4
 #: Compiled loops save as much time in one search for sources as in this number of similarity searches.
 LOOPS_GAIN = 10
-#: Maximum number of phrases to look up in the index of words; for more, searching windows of the text is faster.
+#: Maximum number of phrases to look up in the index of words. If a text has more phrases, searching windows of the text
+#: is faster.
 MOST_PHRASES = 100
 #: Number of candidates to read before phrases are looked up.
 READ_FIRST = 3
@@ -189,7 +190,7 @@ def _cover_text(
     if found := [hit.id for hit in hits.found if hit.id != own_id and (holders is None or hit.id in holders)]:
         chooser.add(found, unknown)
         if certain_words is None:
-            # The store has no passage hashes, so nothing is known about the shared words: read all candidates.
+            # Without passage hashes, the shared words are unknown, so read all candidates.
             for _ in reader.check(chooser.candidates):
                 pass
         chooser.read_until_complete()
@@ -236,10 +237,11 @@ class _Chooser:
         self._engine, self._reader, self._text_words, self._is_counted = engine, reader, words, is_counted
         #: Candidates; if several cover the same words, the first is chosen.
         self.candidates: list[Candidate] = []
-        #: Number of words of a passage hash; 0 if `add_groups` dropped ranges of words that passage hashes prove.
+        #: Number of words of a passage hash; 0 if `add_groups` left out some of the words that passage hashes prove to
+        #: be shared.
         self._proven_words = 0
-        #: Mask of the words that were looked up in the index of words. An unread candidate has these words in a passage
-        #: only if `is_holder` is true.
+        #: Mask of the words that were looked up in the index of words. An unread candidate can share a passage with
+        #: these words only if its `is_holder` is true.
         self._is_closed = np.zeros_like(is_counted)
 
     def add_groups(
@@ -258,7 +260,7 @@ class _Chooser:
                     Candidate(group.ids, cover, group.possible, is_holder=is_broken, has_broken_words=is_broken)
                 )
             else:
-                # Only the first document of a group can become a source.
+                # Only the first document of a group can become a source, so put the others into a second candidate.
                 parts = filter(None, (group.ids[:1], group.ids[1:]))
                 self.candidates += [Candidate(ids, cover, NO_RANGES, is_read=True) for ids in parts]
 
@@ -277,7 +279,7 @@ class _Chooser:
         if not gaps.size:
             return set()
         run = self._reader.run
-        # Each run of words in a gap contains one of these phrases.
+        # Each run of `run` words in a gap contains one of these phrases.
         length, step = run // 2 + 1, run - run // 2
         starts = [at for start, end in gaps.tolist() for at in range(start, end - length + 1, step)]
         phrases = self._phrases_at(starts, length)
@@ -296,7 +298,10 @@ class _Chooser:
         return set(holders or ()) - {*chain.from_iterable(candidate.ids for candidate in self.candidates), own_id}
 
     def _find_phrase_holders(self, starts: Iterable[int], length: int) -> Collection[str] | None:
-        """Return the ids of documents with any of the text's phrases of `length` words at `starts`; None if unknown."""
+        """Return the ids of documents with any of the text's phrases of `length` words that begin at `starts`.
+
+        Return None if the engine cannot look up phrases.
+        """
         return self._engine.phrase_holders(self._phrases_at(starts, length))
 
     def _phrases_at(self, starts: Iterable[int], length: int) -> set[tuple[str, ...]]:
@@ -357,7 +362,7 @@ class _Chooser:
         return is_any
 
     def _keep_first(self, candidate: Candidate) -> Candidate:
-        """Keep only the first document of a candidate, and move the others to a new candidate; return `candidate`.
+        """Keep the first document of a candidate, and move the others to a new candidate; return `candidate`.
 
         If a limit on reading has been reached, move nothing.
         """
@@ -388,12 +393,14 @@ class _Chooser:
         return [among[place] for place in np.flatnonzero(open_words).tolist()]
 
     def _close_gaps(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
-        """If the store has an index of words, look up the uncovered words, to learn which candidates may share them.
+        """Look up the uncovered words in the index of words, to learn which candidates may share them.
 
-        `is_open` marks the uncovered words. Set `is_holder` of the candidates. If only some documents of a candidate
-        may share the words, split them off. Return the given and the new candidates.
+        Do nothing if the store has no such index. `is_open` marks the uncovered words. Set `is_holder` of the
+        candidates. If only some documents of a candidate may share the words, move these documents to a new candidate.
+        Return the given and the new candidates.
         """
-        # Leave out candidates without passage hashes, because the word index or windows have found them.
+        # The documents of candidates without passage hashes were found by the index of words or by windows, so leave
+        # these candidates out.
         unknown = [own for own in promising if (own.cover.size or not own.is_holder) and not own.has_broken_words]
         is_asked = is_open & mask_ranges(
             concatenate_ranges([candidate.possible for candidate in unknown]), is_open.size
@@ -499,7 +506,8 @@ def phrases_at(gaps: Numbers, run: int, proven: int) -> tuple[set[int], int]:
         proven: Number of words that a passage hash covers, if no gap has all words of a hash; otherwise 0.
     """
     if proven:
-        # Each phrase is the first word of a gap with the words before it, or the last word with the words after it.
+        # A phrase consists of the first word of a gap and the words before it, or of the last word and the words after
+        # it.
         return {*(gaps[:, 0] - proven + 1).tolist(), *(gaps[:, 1] - 1).tolist()}, proven
     # A run that crosses the border of a gap has half of its words on one side, and at least one on the other.
     half, step = run // 2, run - run // 2

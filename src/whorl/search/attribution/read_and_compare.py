@@ -55,8 +55,8 @@ class Candidate:
         has_broken_words: Whether words broken at line ends may hide passages from the sketch and the index of words.
         is_narrowed: Whether the sketch has been used to narrow `possible`.
         is_read: Whether the text was read, or is missing.
-        words: Words of the document's text, if kept for the comparison.
-        content: The document's text, if kept for the comparison or compared.
+        words: Words of the document's text; None if they are not in memory.
+        content: The document's text; "" if it is not in memory.
         passages: The shared passages with enough counted words.
     """
 
@@ -77,7 +77,7 @@ class Candidate:
         return self.ids[0]
 
     def split(self, ids: Sequence[str]) -> Candidate:
-        """Move the documents with these ids to a new candidate, and return it."""
+        """Move the documents with these ids to a new candidate; return the new candidate."""
         taken = set(ids)
         self.ids = [document_id for document_id in self.ids if document_id not in taken]
         return self._with_ids([*ids])
@@ -120,8 +120,8 @@ class CandidateReader:
         self._word_starts = of_text.spans[:, 0].copy()
         self._counted_before = cumulate_counted(is_counted)
         self._least_words = min_words
-        # Passages known only by their hashes lack words at their ends, and sometimes within them. So require fewer
-        # words.
+        # If the store has only the hashes of passages, known passages lack words at their ends, and sometimes within
+        # them. So require fewer words.
         if not engine.keeps_texts and (passages := engine.passage_scheme):
             self._least_words = min(min_words, passages.hashed_words)
         self._most, self._characters, self._kept = most, 0, 0
@@ -145,7 +145,7 @@ class CandidateReader:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether a limit prevents reading further documents."""
+        """Whether the limit on documents or the limit on characters has been reached."""
         return self.read + self.without_text >= self._most or self._characters >= MOST_CHARACTERS
 
     def select_passages(self, ranges: Numbers) -> Numbers:
@@ -153,9 +153,10 @@ class CandidateReader:
         return ranges[count_words_in(ranges, self._counted_before) >= self._least_words]
 
     def narrow(self, candidates: Iterable[Candidate], is_open: npt.NDArray[np.bool_]) -> None:
-        """Shrink the ranges of words that candidates may share: remove uncovered words that their sketches rule out.
+        """Shrink the ranges of words that candidates may share: remove words that their sketches rule out.
 
-        `is_open` marks the uncovered words, which no read document shares.
+        Only ranges with uncovered words are examined. `is_open` marks the uncovered words, which no read document
+        shares.
         """
         # Narrow each candidate only once: uncovered words only become fewer, so narrowing again would hardly help.
         new = (own for own in candidates if not own.is_narrowed and not own.has_broken_words)
@@ -174,7 +175,7 @@ class CandidateReader:
     def _narrow_ranges(
         self, possible: Sequence[Numbers], sketches: Sequence[Sketch], is_open: npt.NDArray[np.bool_]
     ) -> list[Numbers]:
-        """Return the ranges of words that each document may share, without the runs that its sketch rules out."""
+        """Return the ranges of words that each document may share, without words that its sketch rules out."""
         ranges, owners = np.concatenate(possible), owners_of(possible)
         is_examined = count_words_in(ranges, cumulate_counted(is_open)) > 0
         (starts, ends), examined = ranges[is_examined].T, owners[is_examined]
@@ -192,10 +193,10 @@ class CandidateReader:
         return ranges_by_owner(owners[order], starts[order], ends[order], len(possible))
 
     def check(self, candidates: Sequence[Candidate], *, are_likely: bool = False) -> Iterator[Candidate]:
-        """Read the texts of candidates and set the words that they share (`cover`); yield each candidate that was read.
+        """Read the texts of candidates and set the words that they share; yield each candidate that was read.
 
-        The shared words are found by hashes of runs of words. If `are_likely`, texts are compared word by word, as long
-        as they fit the limit on kept texts.
+        Likely sources (`are_likely`) are compared word by word, until the texts in memory reach their limit. In other
+        texts, the shared words (`cover`) are found by hashes of runs of words.
         """
         for batch in batches(candidates, _TEXTS_AT_ONCE):
             texts = self._fetch_texts(batch, len(candidates))
@@ -229,7 +230,10 @@ class CandidateReader:
         return is_changed
 
     def _fetch_texts(self, candidates: Sequence[Candidate], total: int) -> dict[str, str]:
-        """Fetch texts within the limits; clear the cover of each candidate that has no text or exceeds the limits."""
+        """Fetch the texts of candidates, up to the limits on documents and characters; return them by id.
+
+        Clear the cover of each candidate that has no text or exceeds the limits.
+        """
         require_time()
         left = self._most - self.read - self.without_text if self._characters < MOST_CHARACTERS else 0
         new = [candidate for candidate in candidates if not candidate.is_read]
@@ -261,7 +265,10 @@ class CandidateReader:
         return self.select_passages(self._without_edges(cover) if self._ignore_common else cover)
 
     def _without_edges(self, cover: Numbers) -> Numbers:
-        """Cut off a few shared words before or after boilerplate: the exact comparison counts them as boilerplate."""
+        """Remove up to `edge` words between an end of a range and boilerplate near this end.
+
+        The comparison word by word counts these words as boilerplate.
+        """
         is_common, edge, shorter = self._comparer.is_common, self._comparer.edge, []
         for start, end in cover.tolist():
             common = start + np.flatnonzero(is_common[start:end])
@@ -275,7 +282,7 @@ class CandidateReader:
     def _compare(self, candidate: Candidate, words: TextWords) -> None:
         comparison = self._comparer.compare(words, self.run)
         candidate.comparison = comparison
-        # Words do not overlap, so a passage starts with the word at its first character.
+        # Words do not overlap, so the character position of a passage identifies its first word.
         numbers = comparison.passages.numbers
         starts = np.searchsorted(self._word_starts, numbers[:, 0])
         ranges = np.stack((starts, starts + numbers[:, 4]), axis=1)

@@ -39,11 +39,11 @@ class Alignment:
 
 
 def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
-    """Return the best alignment of a quotation with a run of a document's words, the first of equally good ones.
+    """Return the best alignment of a quotation with a run of a document's words.
 
-    If several alignments have the same distance, the best has the most words in common. So if the quotation drops "not"
-    before its last word, the result shows this, not an added last word. The time is proportional to the product of both
-    lengths.
+    The best alignment has the smallest edit distance, and among these the most common words; of equally good ones, the
+    first is returned. So if the quotation drops "not" before its last word, the result shows this, not an added last
+    word. The time is proportional to the product of both lengths.
 
     >>> found = align("the rent is due".split(), "that the monthly rent was due on".split())
     >>> found.start, found.end, found.distance, [(edit.quote, edit.document) for edit in found.edits]
@@ -53,7 +53,8 @@ def align(quote: Sequence[str], document: Sequence[str]) -> Alignment:
     wanted = np.array([numbers.setdefault(word, len(numbers)) for word in quote], np.int64)
     words = np.array([numbers.get(word, -1) for word in document], np.int64)
     # The number of common words is the quotation's length, minus the distance, plus the number of omitted words. So an
-    # omission costs one less than another edit, and the distance still decides.
+    # omission costs one less than any other edit. An edit costs more than all these differences together, so the
+    # distance still decides first.
     edit_cost = wanted.size + 1
     row, omitted = np.zeros(words.size + 1, np.int64), np.arange(words.size + 1) * (edit_cost - 1)
     for number in wanted:
@@ -80,7 +81,7 @@ def _next_row(row: _Numbers, differs: npt.NDArray[np.bool_], edit_cost: int, omi
     """
     following = row + edit_cost
     np.minimum(following[1:], row[:-1] + differs * edit_cost, out=following[1:])
-    # A run may be extended to a later end: each additional word is an omission.
+    # The run may end later in the document; then each additional word is an omission.
     following -= omitted
     return np.minimum.accumulate(following, out=following) + omitted
 

@@ -34,7 +34,7 @@ _KEPT_PUNCTUATION = frozenset("‰‱′″§†‡·")
 #: Control characters that reorder the following characters on the screen.
 _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _LIGATURES = str.maketrans({code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)})
-#: Scripts without blanks between words; each of their characters counts as a word.
+#: Scripts without blanks between words. Each character of these scripts counts as a word.
 _NO_BLANKS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u3098\u309b-\u312f\u3190-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
@@ -87,7 +87,7 @@ _PIECE_CHARACTERS = 100_000
 _UNIT = re.compile(r"\s(?<=\d\s)\s*(?=[%°‰])")
 _LOOSE = re.compile(
     r"[\"'`;?!\[\](){}.,:/·-](?:(?<=[\"`;?\[\]{}])|(?<=')(?:(?<!\w')|(?!\w))"
-    # Keep the marks of a call, `foo()`, and of a factorial, `n!`.
+    # Keep the parentheses of a call, `foo()`, and the exclamation mark of a factorial, `n!`.
     r"|(?<=\()(?:(?<!\w\()|(?!\)))|(?<=\))(?<!\w\(\))|(?<=!)(?:(?<!\w!)(?![\w=])|(?<=[^\W\d]{2}!))"
     rf"|(?<=[.,])(?![\d/])|(?<=:)(?![\d/=])|(?<={_LETTER}[.,:])|(?<=,)(?<!\w,)|(?<=:)(?<!\w:)(?!=)"
     rf"|(?<=-)(?:(?!\d|[.$€£¥]\d| \d)|(?<={_LETTER}-))"
@@ -145,9 +145,10 @@ def _replace_ignored(text: str) -> str:
     replaced = _FOOTNOTE_AFTER_COMMA.sub(_without_mark, replaced)
     for pattern in (_EDITOR_MARK, _FOOTNOTE_MARK, _HYPHEN, _UNIT):
         replaced = pattern.sub(lambda found: _LEFT_OUT * len(found[0]), replaced)
-    # Replace a minus sign before a number by a hyphen, so that both compare equal. It is not loose punctuation.
+    # A minus sign before a number becomes a hyphen, so that both compare equal. Do this last, because a hyphen can be
+    # loose punctuation.
     replaced = _MINUS.sub("-", _LOOSE.sub(" ", replaced))
-    # All replacements keep the length, so the marks are at their old positions.
+    # All replacements keep the length of the text, so combining marks can be copied back from their positions in it.
     return replaced if text.isascii() else re.sub(_MARK, lambda found: text[found.start()], replaced)
 
 

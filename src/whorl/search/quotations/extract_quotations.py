@@ -24,8 +24,8 @@ from whorl.search.quotations.results import GivenQuotation, Quotation
 #: Maximum number of quotations in one request, and of characters in a quotation.
 MOST_QUOTATIONS, MOST_CHARACTERS = 10_000, 100_000
 _BLOCK_START = r"^[ \t]*(?:(?:\d{1,9}[.)]|[-*+])[ \t]+)?(?:>[ \t]?)+"
-#: A block quote. In Markdown, its paragraph may continue without a mark, but in mail such a line is the reply. So a
-#: line continues the block only if it begins with a small letter, and the line before it does not end a sentence.
+#: A block quote. A line without a mark continues the block only if it begins with a small letter, and the line before
+#: it does not end a sentence: in Markdown, such a line belongs to the quotation, but in mail it is usually the reply.
 _BLOCK = re.compile(
     rf"(?:{_BLOCK_START}.*(?:\n|\Z)(?:(?<=[^\s.!?…:;>”\"]\n)[ \t]*[^\W\d_A-Z].*(?:\n|\Z))*)+", re.MULTILINE
 )
@@ -40,8 +40,8 @@ _ANY_MARK = re.compile('[“”„«»「」『』"]')
 _SENTENCE = re.compile(r"\S.*?(?:[.!?。！？]['\"”’»)\]]*(?=\s|\Z)|(?=\n[^\S\n]*\n)|\Z)", re.DOTALL)
 _FOOTNOTE_MARK = re.compile(r"[ \t.,;:!?)]{0,3}(?:\[\^?([\w.-]{1,40})\]|([¹²³⁰⁴-⁹]{1,3}))")
 _FOOTNOTE = re.compile(r"^[ \t]*(?:\[\^?([\w.-]{1,40})\]:?|([¹²³⁰⁴-⁹]{1,3}))[ \t]+(\S.*)$", re.MULTILINE)
-#: A name in brackets. A number in square brackets is the mark of a footnote, and square brackets before a round one are
-#: the label of a link.
+#: A name in brackets. A number in square brackets is a footnote mark, and square brackets before a parenthesis are the
+#: label of a link.
 _BRACKETS = re.compile(r"[ \t.,;:]{0,3}(?:\(([^()\n]{1,300})\)|\[(?!\^|\d+\])([^\[\]\n]{1,300})\](?!\())")
 _LINK = re.compile(r"\[([^\]\n]{1,300})\]\(([^()\s]{1,500})\)")
 _HTML = re.compile(
@@ -207,7 +207,7 @@ def _with_source(quotation: Quotation, text: str, end: int, notes: Mapping[str, 
 
 
 def _add_source(quotation: Quotation, source: str | None, *, is_certain: bool = True) -> Quotation:
-    """Return a quotation with a source and the names that the source may have in a store."""
+    """Return a quotation with its source, and with the names that the source may have in a store."""
     if source is None:
         return quotation
     names: list[str] = []
@@ -256,7 +256,8 @@ class _QuoteParser(HTMLParser):
         self._length = self._hidden = 0
 
     def parse_marked_section(self, i: int, report: bool = True) -> int:
-        # Treat <![x[ as a comment up to >, as the standard says; the inherited method would raise an error.
+        # Treat `<![x[` as a comment that ends at the next `>`, as the HTML standard says. The inherited method would
+        # raise an error.
         return self.parse_bogus_comment(i, report)
 
     def _add(self, text: str) -> None:

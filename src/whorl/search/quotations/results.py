@@ -39,8 +39,9 @@ class Quotation:
 
     Args:
         quote: The quotation, without its marks.
-        place: Half-open range of characters in the text, with the marks; None if it was given alone.
-        source: Name of the source in the text, or None.
+        place: Half-open range of characters in the text, with the marks; None if the quotation was given without a
+            text.
+        source: Name of the source in the text; None if the text names no source.
         references: Names that the source may have in a store, the likeliest first.
         is_certain: Whether `source` certainly names a document. If it does and the store lacks the document, the user
             gets a note.
@@ -94,7 +95,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class QuotedPlace:
-    """Place in a document that has a quotation or a part of it.
+    """A place in a document that contains a quotation or a part of it.
 
     Args:
         quote: The part, as a half-open range of characters of the quotation.

@@ -1,12 +1,14 @@
 """Verifies quotations: checks whether the store has each quotation word for word, and where.
 
-A quotation is first compared with its named source. If the source does not contain it, runs of its words are looked up
-as phrases, and the documents with the most runs are read. If none of them has the quotation, other documents with its
-words are read, at most `MOST_HOLDERS`. The comparison uses canonical words, never hashes. Verdicts:
+A quotation is first compared with its named source. If the source does not contain the quotation, runs of the
+quotation's words are looked up as phrases, and the documents with the most runs are read. If none of them contains the
+quotation, other documents with its words are read, at most `MOST_HOLDERS`. The comparison uses canonical words, never
+hashes. Verdicts:
 
-- *exact*: a document has all words of the quotation in one run; *stitched*: it has the parts between ellipses in order.
+- *exact*: a document has all words of the quotation in one run.
 - *edited*: the best place in a document differs in at most a quarter of the words.
-- *stitched*: runs of `RUN_WORDS` words or more of one or several documents explain the quotation better than edits.
+- *stitched*: a document has the parts between ellipses in order, or runs of `RUN_WORDS` words or more of one or several
+  documents explain the quotation better than edits.
 
 A quotation of fewer than `FEWEST_WORDS` words is never edited: a few similar words can be a coincidence.
 """
@@ -53,30 +55,34 @@ from whorl.search.quotations.results import (
 if TYPE_CHECKING:
     from whorl.search.document_references import References
 
-#: Minimum number of words of a run that counts as taken from a document, and number of words of a run to look up.
+#: Minimum number of words of a run common to a quotation and a document, and number of words of the runs that are
+#: looked up.
 RUN_WORDS, _LOOKED_UP_WORDS = 5, 4
 #: Minimum number of words of a quotation that may be edited.
 FEWEST_WORDS = 8
-#: Maximum share of different words in an edited quotation. If it has at least `MANY_EDITS` edits, runs from several
-#: places may explain it better.
+#: Maximum share of differing words in an edited quotation, and minimum number of edits at which runs from several
+#: places may explain the quotation better.
 MOST_EDITED, MANY_EDITS = 0.25, 5
 #: Maximum share of a stitched quotation's words that are in no run.
 MOST_UNEXPLAINED = 0.2
-#: Maximum number of runs in a look-up, of documents to read after a look-up, and of look-ups for a quotation.
+#: Maximum numbers of runs in a look-up, of documents to read after a look-up, and of look-ups for a quotation.
 _RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
-#: Maximum number of documents to read because they have the words of a quotation, and number to read at once.
+#: Maximum number of documents that are read because they contain words of the quotation, and number of documents to
+#: read at once.
 MOST_HOLDERS, _HOLDERS_AT_ONCE = 500, 20
-#: Maximum number of words to choose from a quotation to find these documents, of chosen words with a digit, and of
-#: characters of a run of CJK, Thai or similar characters.
+#: Limits for the words that these documents must have: number of words chosen from the quotation, number of chosen
+#: words with a digit, and number of characters of a run of CJK, Thai or similar characters.
 _MOST_REQUIRED, _MOST_NUMBERS, _MOST_UNSPACED = 8, 3, 60
-#: Pairs of a chosen word and a neighbour are looked up if there are at least `_FEWEST_PAIRS`. A document must have the
-#: share `_INTACT` of each half of the pairs; if too many documents have this share, also `_NARROWING_PAIRS` others.
+#: Pairs of a chosen word and its neighbour are looked up if a quotation has at least `_FEWEST_PAIRS` of them. A
+#: document must have the share `_INTACT` of the first half of the pairs, and of the second half. If too many documents
+#: do, they must also have `_NARROWING_PAIRS` other pairs.
 _INTACT, _FEWEST_PAIRS, _NARROWING_PAIRS = 0.2, 6, 2
-#: Largest number of a footnote mark that may be between two words of such a pair.
+#: Largest number of a footnote that may be between the two words of a pair.
 _MOST_FOOTNOTES = 40
 #: Preferred length of a chosen word: shorter words are frequent, and longer words are more often broken at a line end.
 _WORD_LETTERS = 6
-#: Maximum number of phrases that rank the documents with a quotation's words, and of words in each phrase.
+#: Maximum number of phrases that rank the documents with words of the quotation, and maximum number of words of a
+#: phrase.
 _RANKING_PHRASES, _RANKING_WORDS = 8, 32
 #: Maximum product of the lengths of a quotation and a document, in words; longer ones are not aligned.
 _MOST_CELLS = 200_000_000
@@ -255,7 +261,7 @@ class _Verifier:
         self._names_itself = named in store.own_ids
         self._named = None if self._names_itself else named
         if self._named is None and not quotation.is_certain:
-            # Words in brackets that name no document are not meant as a source, so drop them.
+            # The words in brackets name no document, so they are probably not a source; drop them.
             self._quotation = replace(quotation, source=None, references=())
         self._runs: dict[str, None] = {}
         self._holders_unread = 0
@@ -320,7 +326,8 @@ class _Verifier:
                 return Verdict.STITCHED, self._find_stitches([own])
         best = min(others, key=lambda match: (not match.at, len(match.at), match.distance), default=None)
         if best is not None and (placed := self._judge_match(best, unexplained)) is not None:
-            # A quotation with an unknown source is misattributed if it was given alone, but not if it is in a text.
+            # If a quotation names an unknown source, it is misattributed if it was given without a text; in a text, it
+            # is not.
             is_given = self._is_of_unknown_source and self._quotation.place is None
             return (Verdict.MISATTRIBUTED if own is not None or is_given else placed[0]), placed[1]
         if self._is_long and unexplained <= MOST_UNEXPLAINED * len(self._words):
@@ -330,8 +337,9 @@ class _Verifier:
     def _judge_match(self, match: _Match, unexplained: int) -> tuple[Verdict, tuple[QuotedPlace, ...]] | None:
         """Return the verdict and the places if one document has the quotation; otherwise None.
 
-        `unexplained` is the number of the quotation's words that are in no run. If there are at least `MANY_EDITS`
-        edits, and at least three times as many as such words, runs explain the quotation better. Then return None.
+        `unexplained` is the number of the quotation's words that are in no run. Also return None if runs explain the
+        quotation better than edits: if it has at least `MANY_EDITS` edits, and three or more edits for each unexplained
+        word.
         """
         if len(match.at) == 1:
             quote = self._whole.place(0, len(self._whole.words))
@@ -343,7 +351,7 @@ class _Verifier:
             )
         if not self._is_near(match) or (match.distance >= MANY_EDITS and unexplained <= match.distance / 3):
             return None
-        # If there are no edits, the document has all parts, but in another order.
+        # If all parts match without edits, the document has them in another order.
         return (Verdict.EDITED if match.distance else Verdict.STITCHED), self._find_edited_places(match)
 
     def _find_edited_places(self, match: _Match) -> tuple[QuotedPlace, ...]:
@@ -402,7 +410,7 @@ class _Verifier:
         return len(self._words) - int(np.count_nonzero(self._mask_covered(matches)))
 
     def _documents_with_runs(self, own: _Match | None) -> Iterator[_Match]:
-        """Yield documents with runs of the quotation, the most complete first."""
+        """Yield documents with runs of the quotation's words; each look-up yields the best first."""
         seen = {self._named}
         matches = [] if own is None else [own]
         for round_ in range(_ROUNDS):
@@ -419,7 +427,7 @@ class _Verifier:
             if not ids and round_:
                 return
             seen.update(ids)
-            # If the quotation is exact, usually the best document has it, so read this document alone first.
+            # The best document usually has an exact quotation, so read this document alone first.
             for group in (ids[:1], ids[1:]):
                 for match in self._compare_documents(group):
                     matches.append(match)
@@ -478,22 +486,31 @@ class _Verifier:
         return is_inside and not any(map(is_unspaced, self._words[at : at + 2]))
 
     def _pairs_in_none(self, read: Sequence[_Match]) -> list[int]:
-        """Return the longest pairs of neighbouring words in no run of a read document, by the first word's index."""
+        """Return the longest pairs of neighbouring words that are in no run of the read documents.
+
+        A pair is given by the index of its first word; at most `_NARROWING_PAIRS` pairs are returned.
+        """
         known = {at for match in read for run in match.runs for at in range(run.start, run.end - 1)}
-        # A word at the edge of a part may be joined to an unknown word.
+        # Leave out words at the edge of a part, because in a document they may be joined to an unknown word.
         known.update(self._bounds, (bound - 2 for bound in self._bounds))
         pairs = [at for at in range(len(self._words)) if self._is_pair(at) and at not in known]
         return sorted(pairs, key=lambda at: len(self._words[at] + self._words[at + 1]))[-_NARROWING_PAIRS:]
 
     def _clause_of_pair(self, at: int) -> Bool[BoundLeaf]:
-        """Return a clause for documents with two neighbouring words, or with one of them in another spelling."""
+        """Return a clause for documents with a pair of neighbouring words, in any spelling.
+
+        A footnote number may be between the words, or a document may break, join or emphasise one of them.
+        """
         pair = " ".join(self._words[at : at + 2])
         others = (text for word in (at, at + 1) for text in _other_spellings(self._words, word, self._store.profile))
         footnoted = (pair.replace(" ", f" {number} ") for number in range(1, _MOST_FOOTNOTES + 1))
         return _any_of((*_spellings(pair), *others, *footnoted), 0.0)
 
     def _clause_of_intact_pairs(self, pairs: Sequence[int]) -> Bool[BoundLeaf]:
-        """Return a clause for documents that have the share `_INTACT` of the pairs, joined by a blank or full stop."""
+        """Return a clause for documents that have the share `_INTACT` of the pairs of neighbouring words.
+
+        In the document, a blank or a full stop may separate the words of a pair.
+        """
         phrases = _any_of(sign.join(self._words[at : at + 2]) for at in pairs for sign in " .")
         return replace(phrases, min_should_match=math.ceil(_INTACT * len(pairs)))
 
@@ -558,9 +575,9 @@ class _Verifier:
 
 
 def _choose_required_words(words: Sequence[str]) -> tuple[list[int], bool]:
-    """Return the indices of some words that a document must have if it has the quotation.
+    """Return the indices of some words that each document with the quotation must have.
 
-    Also return whether the absence of these words proves the absence of the quotation. Words of scripts without blanks
+    Also return whether a document without these words certainly lacks the quotation. Words of scripts without blanks
     are not chosen. The first and the last word are chosen only if the quotation is short: a document may join them to
     other words.
     """
@@ -587,7 +604,8 @@ def _clauses_of_all_spellings(words: Sequence[str], chosen: Sequence[int], profi
     clauses = [_any_of((*_spellings(words[at]), *_other_spellings(words, at, profile)), 0.0) for at in chosen]
     runs = ["".join(run) for is_run, run in groupby(words, is_unspaced) if is_run]
     for run in runs[:_MOST_REQUIRED]:
-        # The index splits a run by a dictionary; the bounds of the words depend on the characters around them.
+        # The index splits a run by a dictionary. The first and the last word depend on the characters around the run,
+        # so leave them out.
         inside = tokens(run[:_MOST_UNSPACED])[1:-1]
         if len(inside) > 1:
             clauses.append(replace(_any_of(inside), min_should_match=len({*inside}) // 2))

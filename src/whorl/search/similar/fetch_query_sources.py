@@ -30,13 +30,14 @@ class Source(NamedTuple):
 
 
 class Sources:
-    """The sources of a query with their signatures, sketches and texts. Each is fetched once.
+    """The sources of a query, with their signatures, sketches and texts. Each is fetched once.
 
     Args:
         texts: Texts given with the query, by name, or one text, which gets the name `SOURCE`. A reference with the name
             of a given text means this text, not a document.
         references: Resolves paths and names of documents; None to allow only references that the engine knows.
-        recalls: Whether a search may begin with a remembered sketch; the caller then handles ChangedSourceError.
+        recalls: Whether a search may begin with a cached sketch, which may be out of date; the caller then handles
+            ChangedSourceError.
     """
 
     def __init__(
@@ -136,7 +137,8 @@ class Sources:
         others = self._other_ids([name for name in unknown if name not in signed])
         for name, order_matters in unknown.items():
             if name in others:
-                # The reference is another name of a document, whose signature is then fetched by id.
+                # The reference is not an id but another name of a document; the signature is then fetched by the
+                # document's id.
                 self._ids[name] = others[name]
                 continue
             self._ids[name], self._signatures[name] = signed.get(name, (None, None))

@@ -26,13 +26,13 @@ from whorl.fingerprint.statistics.metric import Metric, least_overlap, require_f
 
 #: Number of tokens to look up. If the metric allows smaller hits, all tokens of the source are looked up.
 BUDGET = 256
-#: The look-ups may cause this share of the allowed misses (1 - recall); the verification may cause the rest.
+#: Share of the allowed misses (1 - recall) that the look-ups may cause; the verification may cause the others.
 _FIRST_SHARE = Fraction(1, 5)
 #: Number of document sizes for which the recall is computed.
 _GRID = 24
-#: Largest size to consider, as a multiple of the source's size; larger documents share no token.
+#: Largest document size that is considered, as a multiple of the source's size; larger documents share no token.
 _LARGEST_RATIO = 4096
-#: Smaller probabilities do not change a recall.
+#: Probabilities below this number are ignored, because they do not change a recall.
 _NEGLIGIBLE = 1e-18
 
 
@@ -43,9 +43,9 @@ class MinHashPlan:
     Args:
         recall: Wanted probability that a document at the threshold is found.
         second_recall: Recall of the verification by `judge_buckets`.
-        source_size: Number of distinct shingles of the source, perhaps an estimate.
+        source_size: Number of distinct shingles of the source; an estimate if the text is not known.
         buckets: Buckets to look up, ordered by the chance that a larger document has their tokens.
-        min_should_match: Tokens that a candidate must have; 0 if the source has no tokens.
+        min_should_match: Number of tokens that a candidate must have; 0 if the source has no tokens.
         sizes: Smallest and largest size of a document that can reach the threshold, in distinct shingles.
         promised_sizes: Smallest and largest size with the wanted recall; None if no size has it.
         recalls: Probabilities that a document at the threshold becomes a candidate, for the smallest size, the size

@@ -53,7 +53,7 @@ class HitGroup(NamedTuple):
 
     Attributes:
         lowest: Lower end of the 95 % interval of the share that the metric measures.
-        candidates, positions: Page of candidates that has the hits, and their positions on this page.
+        candidates, positions: A page of candidates, and the positions of the hits on this page.
         number: Index of the hits' estimate in `estimates`.
         residual: Shares without common text; only for a group of one hit.
     """
@@ -136,7 +136,8 @@ class RankedHits:
         """Split the hits: decided hits (exact, or their whole interval is above the threshold), and undecided hits."""
         parts: tuple[list[HitGroup], list[HitGroup]] = [], []
         for group in self.groups:
-            # The acceptance test is wider than the interval, so the whole interval may be below the threshold.
+            # The test that accepts hits is wider than the interval, so the whole interval of a hit may be below the
+            # threshold.
             parts[group.lowest < float(threshold) and not group.estimate.is_exact].append(group)
         return RankedHits(parts[0]), RankedHits(parts[1])
 
@@ -161,7 +162,12 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """Hits of a search, best first. The search found `candidates` documents, and verified `seen` of them."""
+    """Hits of a search, best first.
+
+    Args:
+        candidates: Number of documents that the search found.
+        seen: Number of these documents that were verified.
+    """
 
     hits: RankedHits
     candidates: int

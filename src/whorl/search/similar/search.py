@@ -77,15 +77,16 @@ from whorl.search.similar.sketch_plan import (
 )
 from whorl.search.similar.verify import TextVerifier, compare_with_documents
 
-#: Maximum number of candidates that a search verifies, the best first.
+#: Maximum number of candidates that a search verifies. The best candidates come first.
 MOST_VERIFIED = 10_000
 #: Number of candidates to fetch at a time if the page includes their sketches, which take about 3 MB.
 AT_ONCE = 2_000
-#: If a query matches more candidates than this, a second query with more tokens pays off.
+#: Maximum number of candidates of a first query with few tokens. If it matches more documents, a second query with more
+#: tokens pays off.
 FEW = 100
 #: Maximum size of a source to look up as phrases, in shingles.
 MOST_PHRASES = 128
-#: Threshold of a calibrated FINGERPRINT if the query gives none.
+#: Threshold of a calibrated FINGERPRINT that has no overlap.
 _OVERLAP = Fraction(1, 5)
 #: Each page of hits needs the same plan, so cache it.
 _plan = lru_cache(64)(make_plan)
@@ -104,14 +105,15 @@ class SketchSearch:
     ) -> None:
         self._budget = budget
         self.engine, self.source, self.criteria, self._sketch = engine, source, criteria, sketch
-        # If a hit may be any number of times larger than the source, only the largest document limits its size.
+        # Hits may be larger than the source by any factor, so only the largest document limits their size.
         self._largest = engine.largest_size() if criteria.metric.allows_larger else None
-        # The source may be even larger, if it was added after the engine read the largest size.
+        # The source itself may be larger, if it was added after the engine had read the largest size.
         if self._largest is not None and source.document_id is not None:
             self._largest = max(self._largest, sketch.size)
         self._costs = engine.costs
         self._phrases: tuple[str, ...] | None = None
-        #: Remembered sketch of the source, to be compared with the current one; None if the search does not use it.
+        #: Cached sketch of the source, which must be compared with the current sketch; None if the search uses the
+        #: current sketch.
         self.recalled: RecalledSketch | None = None
         self.plan: SketchPlan = self._make_plan(self._costs)
         self._verifier = TextVerifier(engine, source, criteria)
@@ -131,7 +133,7 @@ class SketchSearch:
         return with_phrases(plan) if len(self._phrases) == plan.source_size else plan
 
     def _narrow(self) -> None:
-        """Switch to the plan with more tokens, and to large batches of candidates."""
+        """Switch to the plan with more tokens, which finds fewer candidates, and to large batches."""
         precise = self._make_plan(None)
         self.plan, self._costs = max(self.plan, precise, key=lambda plan: plan.look_ups), None
 
@@ -175,7 +177,7 @@ class SketchSearch:
 
         If the first plan matches too many candidates, return None; `look_ups` then returns another query.
         """
-        # The first query fetches up to FEW candidates. If it matches more, another query replaces it.
+        # The first query fetches up to `FEW` candidates. If it matches more documents, another query replaces it.
         is_cheap = self._costs is not None and not start
         candidates = self.engine.candidates(
             look_ups, start=start, rows=FEW if is_cheap else rows or AT_ONCE, in_order=not is_cheap
@@ -208,7 +210,7 @@ class SketchSearch:
         return RankedHits.from_estimates(candidates, groups, estimates, self.criteria.metric)
 
     def verify_exact(self, hits: RankedHits) -> tuple[RankedHits, int]:
-        """Verify undecided hits by their texts; return the hits, and 0: no candidate is dropped unread."""
+        """Decide the undecided hits by their texts; return the hits, and the number of unread candidates, 0."""
         decided, undecided = hits.split(self.criteria.threshold)
         if not undecided:
             return hits, 0
@@ -381,7 +383,8 @@ def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> S
     if scheme is not None and (recalled := sources.recall_sketch(reference)):
         search = SketchSearch(engine, Source(reference, recalled.document_id), recalled.sketch, criteria)
         search.recalled = recalled
-        # Use the cached sketch only if candidates are searched: their answer also shows whether the sketch is current.
+        # Use the cached sketch only if the engine searches candidates: its response also shows whether the sketch is
+        # current.
         if search.look_ups() is not None:
             return search
     source = sources.source(reference, with_sketch=scheme is not None)
@@ -407,7 +410,7 @@ def search_without(
 
 
 def look_ups(search: SimilarSearch, only: BoundNode = MatchAll()) -> BoundPlan:  # noqa: B008 - frozen
-    """Return the query for a search's candidates among the documents that match `only`."""
+    """Return the query for the candidates of a search; only documents that match `only` are candidates."""
     plan = search.look_ups()
     if plan is None:
         return BoundPlan(Nothing("the source has no tokens to look for"))
@@ -420,7 +423,7 @@ def verify(search: SimilarSearch, only: BoundNode = MatchAll()) -> Verified:  # 
     if isinstance(plan.root, Nothing):
         return Verified(RankedHits(), 0, 0, search.warnings)
     groups = list[HitGroup]()
-    # Concurrent writes can move a candidate from one page to the next, so verify each candidate only once.
+    # Concurrent writes can move a candidate to the next page, so verify each candidate only once.
     seen = set[str]()
     warnings = list(search.warnings)
     start, total, verified = 0, 1, 0

@@ -1,4 +1,4 @@
-"""Chooses, for a search by sketches, which tokens to look up and how many must match to reach a given recall.
+"""Plans a search by sketches for a given recall: tokens to look up, and matches that are required.
 
 The query of a plan is an OR of branches. Each branch covers a range of document sizes, and looks up the m smallest
 hashes of the source's sketch. The index has these hashes for all documents of these sizes. The m tokens are a uniform
@@ -77,16 +77,17 @@ from whorl.search.similar.options import SimilarCriteria
 BUDGET_OF_TWO_PHASES = 64
 #: The first phase may cause this share of the allowed misses.
 _FIRST_SHARE = Fraction(1, 5)
-#: A plan looks up at most this multiple of the budget to reach the promised recall.
+#: A plan may use up to this multiple of the budget of tokens to reach the promised recall.
 _MOST_BUDGETS = 4
-#: Minimum share of the available tokens to look up. Slightly fewer tokens may bring the recall closer to the target.
+#: Minimum share of the available tokens that a plan looks up. Slightly fewer tokens may bring the recall closer to the
+#: wanted recall.
 _LEAST_SHARE_OF_TOKENS = 0.85
 #: D in the cost formula: average number of documents that contain the whole source (see benchmarks/similar_costs.py).
 _SHARING = 4.0
-#: Replaces c - 1 in the cost formula if c, the minimum number of matches, is 1, because c - 1 would be 0.
+#: Value of c - 1 in the cost formula if c, the minimum number of matches, is 1, because c - 1 would be 0.
 _OF_ONE_TOKEN = 1 / 6
 _NO_HASHES = np.empty(0, np.uint64)
-#: A document this far below the threshold counts as an unwanted candidate.
+#: A document whose share is this far below the threshold counts as an unwanted candidate.
 _NEAR_POINTS_BELOW = Fraction(10, 100)
 
 
@@ -147,7 +148,7 @@ class SketchPlan:
 
     @property
     def promised(self) -> bool:
-        """Whether hits of every size are found with the wanted recall. If not, the plan is best effort."""
+        """Whether hits of every size are found with the wanted recall. Otherwise, the plan is best effort."""
         return all(branch.promised for branch in self.branches)
 
     def is_candidate(self, sizes: npt.NDArray[np.int64], shared: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
@@ -174,7 +175,7 @@ class SketchPlan:
         return is_passing
 
     def _split_by_branch(self, sizes: npt.NDArray[np.int64]) -> Iterator[tuple[Branch, npt.NDArray[np.bool_]]]:
-        """Yield each branch with a mask of the documents whose size is in the branch's range."""
+        """Yield each branch with a mask of the documents whose size is in the branch's range; bool array."""
         for branch in self.branches:
             is_own, limit = sizes >= branch.smallest_size, self.size_limit(branch)
             yield branch, is_own if limit is None else is_own & (sizes <= limit)
@@ -189,7 +190,10 @@ class SketchPlan:
         return None if is_open else branch.largest_size
 
     def overlap_at(self, size: int, threshold: Fraction | None = None) -> int:
-        """Return the number of shingles that a document of `size` must share to reach a threshold."""
+        """Return the number of shingles that a document of `size` must share to reach the threshold.
+
+        `threshold` is a fraction; None means the threshold of the plan.
+        """
         at = self.threshold if threshold is None else threshold
         return least_overlap(self.metric, at, self.source_size, size)
 
@@ -268,7 +272,7 @@ def _phase_recalls(recall: Fraction, asks: int) -> tuple[Fraction, Fraction]:
 
 
 class _SizeRange(NamedTuple):
-    """Range of document sizes for which a search looks up the same `token_count` tokens, at the look-up level."""
+    """Range of document sizes with the same level and the same number of tokens to look up."""
 
     smallest: int
     largest: int | None
@@ -350,7 +354,7 @@ def _branches(plan: SketchPlan, size_ranges: tuple[_SizeRange, ...], costs: Cost
 
 
 def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None) -> range:
-    """Return the numbers of tokens to choose from for a range of document sizes."""
+    """Return the numbers of tokens that a search for a range of document sizes may look up."""
     most = size_range.token_count
     # A small part of the source shares few shingles with it, so look up all tokens.
     is_within = plan.metric is Metric.B_IN_A or (
@@ -366,12 +370,16 @@ def _token_counts(plan: SketchPlan, size_range: _SizeRange, costs: Costs | None)
 
 
 def _imprecision(plan: SketchPlan, minima: Counts, recalls: Floats, unwanted: Floats) -> Floats:
-    """Return the imprecision of each number of tokens, to be used as its price; infinity if the recall is too low.
+    """Return the imprecision of each number of tokens, which replaces its price.
 
     The imprecision is the probability of finding a document 10 points below the threshold, plus the recall in excess of
-    the wanted recall. With slightly fewer tokens, a min-should-match is often closer to the wanted recall. `minima` has
-    the min-should-match of each number of tokens, 0 for none; `recalls` and `unwanted` are the probabilities of finding
-    a document at the threshold, and 10 points below.
+    the wanted recall; infinity if the recall is too low. With slightly fewer tokens, a min-should-match is often closer
+    to the wanted recall.
+
+    Args:
+        minima: The min-should-match of each number of tokens; 0 if none reaches the recall.
+        recalls: For each number of tokens, the probability of finding a document at the threshold.
+        unwanted: The same for a document 10 points below the threshold.
     """
     return np.where(minima > 0, unwanted + recalls - float(plan.first_recall), np.inf)
 
@@ -428,7 +436,7 @@ class ResidualPlan:
 
     @property
     def left(self) -> int:
-        """Number of distinct shingles of the source that are not common."""
+        """Number of distinct shingles of the source that are not common; 0 if its whole text is common."""
         return self.candidates.source_size
 
     @property
@@ -455,10 +463,10 @@ _POINTS_BELOW = (Fraction(10, 100), Fraction(20, 100))
 
 
 def reach(plan: SketchPlan, branch: Branch) -> float | None:
-    """Return the smallest share at which documents of the branch's smallest size are found with the wanted recall.
+    """Return the smallest share at which a branch finds documents with the wanted recall.
 
-    The share is measured by the metric, as a fraction up to 1. Return None if the branch reaches this recall already at
-    the threshold, or does not reach it for any share.
+    The documents have the branch's smallest size. The share is measured by the metric, as a fraction up to 1. Return
+    None if the branch reaches this recall already at the threshold, or does not reach it for any share.
     """
     if branch.promised:
         return None
@@ -487,7 +495,7 @@ def find_promised_size(plan: SketchPlan) -> int | None:
 def false_positives(plan: SketchPlan, branch: Branch) -> tuple[float, float]:
     """Return the probabilities that documents 10 and 20 points below the threshold become candidates.
 
-    The probabilities take the filter `SketchPlan.is_candidate` into account. They are computed for the branch's size
+    The probabilities include the filter `SketchPlan.is_candidate`. They are computed for the size in the branch's range
     that is nearest to the source's size.
     """
     needed, lower = _overlaps_around_threshold(plan, branch)

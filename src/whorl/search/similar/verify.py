@@ -22,8 +22,8 @@ from whorl.search.similar.results import RankedHits, SimilarHit, exact_estimate,
 #: Limits of one search: number of texts to read to decide which candidates are hits, number of texts to read for exact
 #: numbers on a page, and number of characters of all these texts.
 MOST_VERIFIED_EXACTLY, MOST_READ, MOST_CHARACTERS = 3_000, 300, 30_000_000
-#: Number of texts to fetch in one request to decide hits, number to fetch in one request for a page, and approximate
-#: maximum number of shingles of the texts in a request.
+#: Number of texts to fetch in one request to decide hits, number of texts to fetch in one request for a page, and
+#: approximate maximum number of shingles of all texts in a request.
 _VERIFIED_AT_ONCE, _TEXTS_AT_ONCE, _SHINGLES_AT_ONCE = 200, 25, 100_000
 #: Minimum number of texts to read at once, even if a page needs fewer.
 _LEAST_AT_ONCE = 5
@@ -52,7 +52,7 @@ class TextVerifier:
 
     def verify_exact(self, hits: Iterable[SimilarHit]) -> Iterator[SimilarHit]:
         """Compare undecided hits by their texts; drop hits below the threshold."""
-        # Read the smallest texts first, to decide as many hits as possible.
+        # Read the smallest texts first, to decide as many hits as possible within the limits.
         undecided = sorted(hits, key=lambda similar: (similar.estimate.hit_size, similar.hit.id))
         hashes = dict(self._hash_hits(undecided))
         for similar in undecided:
@@ -64,7 +64,10 @@ class TextVerifier:
                 yield from self._score_exactly(similar, len(self._own), len(hashes[similar.hit.id]), shared)
 
     def _hash_hits(self, hits: list[SimilarHit]) -> Iterator[tuple[str, npt.NDArray[np.uint64]]]:
-        """Yield the id of each hit and all hashes of its text. First read the source's text into `_own`."""
+        """Yield the id of each hit and the hashes of all shingles of its text.
+
+        First read the source's text, and keep its hashes in `_own`. Yield nothing if the source has no text.
+        """
         for group in chunks(hits, _hit_size, _SHINGLES_AT_ONCE, _VERIFIED_AT_ONCE):
             if not (left := self._texts_left(MOST_VERIFIED_EXACTLY)):
                 return
@@ -143,7 +146,7 @@ MOST_PAGE_CHARACTERS = 20_000_000
 
 
 class Residuals(NamedTuple):
-    """Shares without common text, by document id, for hits whose text could be read."""
+    """Shares without common text, by document id, for the hits whose texts could be read."""
 
     by_id: Mapping[str, ResidualOverlap]
     warnings: tuple[str, ...] = ()

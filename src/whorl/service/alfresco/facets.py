@@ -47,14 +47,17 @@ _NUMBERS = (Kind.INTEGER, Kind.FLOAT)
 
 @dataclass(frozen=True, slots=True)
 class FilterCount:
-    """Number of hits that match a filter."""
+    """Request for the number of hits that match a filter."""
 
     filter: Filter
 
 
 @dataclass(frozen=True, slots=True)
 class FieldValueCounts:
-    """Counts of a field's values; `within` has nested requests, answered for the hits with each value."""
+    """Request for the counts of a field's values.
+
+    `within` has nested requests, which are answered for the hits with each value.
+    """
 
     facet: FacetField
     within: tuple[FacetRequest, ...] = ()
@@ -62,7 +65,7 @@ class FieldValueCounts:
 
 @dataclass(frozen=True, slots=True)
 class FieldNumbers:
-    """Statistics of a numeric field."""
+    """Request for the statistics of a numeric field."""
 
     field: str
 
@@ -72,9 +75,9 @@ FacetRequest: TypeAlias = FilterCount | FieldValueCounts | FieldNumbers
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Hits with one value of a field: the value as text, query, number of hits, nested answers.
+    """Hits with one value of a field: the value as text, a query for it, and the number of hits.
 
-    `text` is None for hits without a value.
+    `text` is None for hits without a value. `within` has the answers to nested requests.
     """
 
     text: str | None
@@ -101,7 +104,7 @@ def answer_facets(
 ) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
     """Return the answers to requests about all hits of a query, and warnings for the user.
 
-    The engine gets all of them in one request. `without` has the positions of filters that do not apply to the counts.
+    The engine gets all requests at once. `without` has the positions of filters that do not apply to the counts.
 
     Raises:
         ParameterError: A field holds words, which cannot be counted, or has no numbers for statistics.
@@ -123,7 +126,10 @@ class _FacetTranslator:
         self.warnings: list[str] = []
 
     def add(self, request: FacetRequest) -> _Read:
-        """Add the engine's facets for a request; return a function that reads their results in the same order."""
+        """Add the engine's facets for a request to `facets`; return a function that reads their results.
+
+        The functions must be called in the order of the requests.
+        """
         match request:
             case FilterCount(filter=chosen):
                 return self._filter(chosen)
@@ -153,7 +159,7 @@ class _FacetTranslator:
         most = facet.offset + (MOST_VALUES if facet.limit < 0 else facet.limit)
         is_by_value, within = facet.sort == "INDEX", tuple(inner.facets)
         # A number may be an integer in one document and a float in another. So request all counts of both types: the
-        # minimum applies to their sum.
+        # minimum count applies to the sum of both.
         least = 1 if places.keys() >= {*_NUMBERS} else facet.mincount
         self.facets += [
             ValueFacet(kind, place, most, least, is_by_value, facet.prefix, within) for kind, place in places.items()
@@ -276,7 +282,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a range. If a bound is None, the step is open on that side."""
+    """One step of a range of values. If a bound is None, the step is open on that side."""
 
     label: str
     low: Bound | None
@@ -391,14 +397,17 @@ def facets_of(prepared: PreparedQuery, body: SearchRequest) -> tuple[_Json, tupl
 
 
 class _RequestedFacets:
-    """Facets of a request. `questions` are for the engine; `context` takes the answers in the same order."""
+    """The facets that a request asks for.
+
+    `questions` returns the requests to the store; `context` needs the answers in the same order.
+    """
 
     def __init__(self, body: SearchRequest) -> None:
         self._body = body
         self._fields = {facet.name: facet for facet in body.facet_fields.facets}
         self._stats = {stats.name: stats for stats in body.stats}
         inner = {pivot.keys[-1] for pivot in body.pivots}
-        #: Statistics of all hits; statistics in a pivot are left out.
+        #: Statistics of all hits. Statistics that a pivot names are left out, because they belong to the pivot.
         self._outer_stats = [stats for stats in body.stats if stats.name not in inner]
         intervals = body.facet_intervals
         self._intervals = [(interval, interval.sets or intervals.sets) for interval in intervals.intervals]

@@ -89,9 +89,9 @@ def _require_false(value: bool) -> bool:
     return value
 
 
-#: Option of Alfresco that whorl does not support. Only an empty value is accepted.
+#: An option of Alfresco that whorl does not support; only an empty value is accepted.
 Unasked: TypeAlias = Annotated[Any, BeforeValidator(_require_empty)]
-#: Flag of Alfresco that whorl does not support. Only false is accepted.
+#: A flag of Alfresco that whorl does not support; only false is accepted.
 UnaskedFlag: TypeAlias = Annotated[bool, AfterValidator(_require_false)]
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 
@@ -484,7 +484,10 @@ class SearchRequest(AlfrescoModel):
 
 
 def markings(highlight: Highlight) -> dict[str, Marking]:
-    """Return the options of each field to highlight; if the request names no field, of cm:name and cm:content."""
+    """Return the options of each field to highlight, by field name.
+
+    If the request names no field, these are cm:name and cm:content.
+    """
 
     def marking(field: HighlightField) -> Marking:
         own = highlight.model_copy(update=field.model_dump(exclude={"field"}, exclude_none=True))

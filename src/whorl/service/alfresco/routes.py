@@ -43,7 +43,7 @@ _PREFIXES = {
     "{http://www.alfresco.org/model/application/1.0}": "app:",
     "{http://www.alfresco.org/model/site/1.0}": "st:",
 }
-#: Properties that an entry shows outside its `properties`, and their possible names in a document.
+#: Properties that an entry shows under separate keys, outside its `properties`, and their possible names in a document.
 _OWN: Mapping[str, tuple[str, ...]] = {
     "name": ("cm:name",),
     "type": ("TYPE", "nodeType"),
@@ -108,8 +108,8 @@ class _Node:
             if own_names[role] and _moment(str(present[own_names[role]][0])) is None:
                 own_names[role] = ""
         if not (own_names["mime type"] and own_names["size"] and _SIZE.fullmatch(str(present[own_names["size"]][0]))):
-            # An entry has `content` only with a MIME type and a size. If one of them is missing, show the other as an
-            # ordinary property.
+            # An entry has `content` only if both a MIME type and a size are known. If one is missing, the others are
+            # shown as ordinary properties.
             own_names |= dict.fromkeys(("mime type", "size", "encoding"), "")
         self._own = {role: present[name] for role, name in own_names.items() if name}
         self._left = {name: values for name, values in present.items() if name not in own_names.values()}
@@ -172,7 +172,13 @@ def _fingerprint(reference: str, measured: Measured) -> dict[str, Any]:
 
 
 def _first_present(spellings: tuple[str, ...], there: Collection[str], names: Mapping[str, str]) -> str:
-    """Return the stored name of a property: the first of its possible names that the document has, or ""."""
+    """Return the first of a property's possible names that the document has, or "".
+
+    Args:
+        spellings: Possible names of the property, the preferred one first.
+        there: Names of the document's properties.
+        names: Maps Alfresco's properties to the store's properties.
+    """
     for spelling in spellings:
         local = spelling.partition(":")[2]
         for name in (names.get(spelling), spelling, names.get(local), local, spelling.replace(":", "_")):
@@ -346,7 +352,7 @@ def _entries(
 ) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     ids = [hit.id for hit in page.hits]
     documents = store.documents(ids)
-    # If there are several sources, `measured` returns nothing.
+    # `measured` returns nothing unless the query has exactly one source.
     measured = prepared.measured(ids)
     marked = Highlights({}, ())
     if body.highlight is not None:

@@ -1,4 +1,4 @@
-"""Limits how many requests run and wait, how long they take, and the media type, size and speed of their bodies.
+"""Limits how many requests run and wait, and the time, size, speed and media type of requests.
 
 Each request to the store occupies a thread, which cannot be stopped. So each request takes one of a limited number of
 slots. If a request times out or its client disconnects, the thread keeps its slot until it next calls `require_time()`,
@@ -31,8 +31,8 @@ from whorl.settings.settings import Settings
 
 #: Time in seconds that a thread has after its deadline to report its own error.
 _GRACE_SECONDS = 0.5
-#: The next request begins after this time in seconds, even if the current request has not ended. Nearly all searches
-#: on an embedded store end earlier.
+#: The next request begins after this time in seconds, even if the current request is still running. Nearly all searches
+#: on an embedded store take less time.
 _TURN_SECONDS = 0.05
 #: The client's connection is watched only after this time in seconds, because most requests are answered earlier.
 _UNWATCHED_SECONDS = 0.05
@@ -40,7 +40,7 @@ _UNWATCHED_SECONDS = 0.05
 
 @dataclass(slots=True)
 class RequestGauge:
-    """Numbers of running and waiting requests; `changed` is called after each change."""
+    """Numbers of running and waiting requests. The function `changed` is called after each change."""
 
     working: int = 0
     waiting: int = 0
@@ -157,10 +157,10 @@ class Turns:
 
 
 class Admission:
-    """Runs each request in a slot when it is its turn, until its deadline or until the client disconnects.
+    """Runs each request in a slot, until its deadline or until the client disconnects.
 
-    Uploads are exempt: each part of an upload takes a slot of another semaphore. `seconds` limits the time of waiting
-    and running together.
+    A request waits for a slot and for its turn; `seconds` limits the time of waiting and running together. Uploads are
+    exempt: each part of an upload takes a slot of another semaphore.
     """
 
     def __init__(
@@ -171,7 +171,8 @@ class Admission:
         turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
         self._app, self._semaphore, self._seconds, self._turn = app, semaphore, seconds, turn
-        # All running tasks, even of answered requests, because the event loop keeps only weak references.
+        # Keep references to all running tasks, even of answered requests, because the event loop keeps only weak
+        # references.
         self._late: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -237,7 +238,7 @@ def _needs_no_slot(scope: Scope) -> bool:
 
 
 class _Client:
-    """Notices when a client disconnects, from the first call of `gone()` on; the body was already read."""
+    """Notices when a client disconnects, after the first call of `gone()`; the body must be read before."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -282,7 +283,7 @@ _OPENING = b"[{"
 
 
 class JsonMeter:
-    """Counts the keys and values of a JSON text in UTF-8; error messages call the text `what`."""
+    """Counts the keys and values of a JSON text in UTF-8. Error messages call the text `what`."""
 
     def __init__(self, what: str, most_values: int = MOST_VALUES) -> None:
         self._what, self._most_values = what, most_values
@@ -318,7 +319,7 @@ class JsonMeter:
 LEAST_BYTES_A_SECOND = 1_000
 #: Maximum number of bytes of a log-in, and of a body that its route does not need.
 _FEW_BYTES = 4_096
-#: Maximum total size of the bodies of log-ins, which need no key.
+#: Minimum average speed of a client in bytes a second. The permitted silence is not counted as time.
 _LOG_IN_BYTES = 1_000_000
 _JSON = "application/json"
 _JSON_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
@@ -372,7 +373,10 @@ class Bodies:
             memory.release(len(body))
 
     def _limit(self, scope: Scope) -> int:
-        """Return the size limit of a request's body; raise HTTPException 413 if Content-Length exceeds it."""
+        """Return the size limit of a request's body in bytes.
+
+        Raise HTTPException 413 if Content-Length already exceeds the limit.
+        """
         limit = _FEW_BYTES
         if brings_text(scope):
             limit = self._settings.max_text_bytes
@@ -412,7 +416,10 @@ async def _read(receive: Receive, body: bytearray, limit: int, memory: BodyMemor
 
 
 class ReadAhead:
-    """Receives one message ahead, to notice if a client disconnects while its documents are stored."""
+    """Receives each message of a body before it is needed.
+
+    So a disconnect of the client is noticed while the documents received so far are stored.
+    """
 
     def __init__(self, receive: Receive, disconnected: threading.Event) -> None:
         self._receive, self._disconnected = receive, disconnected
@@ -420,7 +427,7 @@ class ReadAhead:
 
     async def __call__(self) -> Message:
         self._next = self._next or asyncio.create_task(self._look())
-        # If the caller times out, the next call gets the message.
+        # If the caller times out, the task continues, and the next call gets its message.
         message = await asyncio.shield(self._next)
         self._next = None if message["type"] == "http.disconnect" else asyncio.create_task(self._look())
         return message
@@ -462,7 +469,8 @@ class RateLimit:
                 message = await self._receive()
         except TimeoutError:
             raise HTTPException(408, f"{reason}; send it faster", {"Connection": "close"}) from None
-        # Do not count time beyond the timeout, because this process spent it, not the client.
+        # The event loop may be busy and report a timeout late. This is not the client's fault, so do not count time
+        # beyond the timeout.
         self._waited += min(loop.time() - began, seconds)
         self._received += len(message.get("body", b""))
         return message

@@ -75,7 +75,7 @@ class TerminalFormatter(logging.Formatter):
 
 
 def _members(record: logging.LogRecord) -> dict[str, Any]:
-    """Return a log record as members of a JSON object: its event and fields, and an exception's class and stack."""
+    """Return the members of a log line: the event, its fields, and the class and stack of an exception."""
     members: dict[str, Any] = {"event": record.getMessage(), **getattr(record, "fields", {})}
     if record.exc_info and record.exc_info[1] is not None:
         members |= describe_error(record.exc_info[1])
@@ -166,7 +166,7 @@ class Metrics:
         gauge.changed = set_gauges
 
     def note(self, method: str, route: str, status: int, seconds: float, trace: Trace) -> None:
-        """Count one request by its route's pattern; counting by path would make a time series for each document."""
+        """Count one request, by the pattern of its route; paths would make a time series for each document."""
         requests, times = self._labelled(method, route, status)
         requests.inc()
         times.observe(seconds)
@@ -186,7 +186,7 @@ class Metrics:
 
 
 def _forget_ended_processes(folder: Path) -> None:
-    """Remove the counts of running requests that killed processes have left."""
+    """Remove the counts of running requests that belong to ended processes."""
     if os.name != "posix":
         # Do nothing on Windows, where `os.kill` would end the process.
         return
@@ -251,7 +251,7 @@ class RequestLog:
             except ClientDisconnect:
                 trace.error = ClientDisconnect.__name__
             except asyncio.CancelledError:
-                # The shutdown cancels requests after a grace period. Answer 503, unless the response has begun.
+                # At shutdown, requests are cancelled after a grace period. Answer 503, unless the response has begun.
                 if status:
                     raise
                 trace.error = "CancelledError"

@@ -31,7 +31,7 @@ _log = logging.getLogger(LOGGER)
 class Framing:
     """Answers 400 to a request whose end is ambiguous, and closes the connection.
 
-    Otherwise, a server could read bytes of this request as another request.
+    Otherwise, a server could read a part of this request's body as another request (request smuggling).
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -91,7 +91,7 @@ class Hosts:
         self._names = {*LOOPBACK, *(_plain(name) for name in (listening, *allowed))}
         self._allowed = {_plain(name) for name in allowed}
         self._is_any = ANY in allowed
-        # A service that listens on all addresses allows any address, because DNS rebinding needs host names.
+        # DNS rebinding needs a host name, so a service that listens on all addresses allows any IP address as its host.
         self._is_everywhere = _is_address(listening) and ipaddress.ip_address(listening).is_unspecified
 
     def admit(self, header: str) -> bool:
@@ -103,7 +103,8 @@ class Hosts:
     def admit_page(self, host: str, origin: str, site: str) -> bool:
         """Check whether a page may send requests: a page of this service, or of an allowed host or origin.
 
-        Programs other than browsers send neither Origin nor Sec-Fetch-Site; the arguments are then "".
+        The arguments are the headers Host, Origin and Sec-Fetch-Site. Programs other than browsers send neither of the
+        last two; these arguments are then "".
         """
         if site in ("same-origin", "none") or not (site or origin) or origin in self._origins:
             return True
@@ -214,7 +215,7 @@ class HeadRequests:
         async def send_head(message: Message) -> None:
             if message["type"] == "http.response.body":
                 message = {**message, "body": b""}
-            # The server reads the method, too: it counts the bytes of a body, which HEAD does not have.
+            # The server reads the method to count the bytes of the body, which a response to HEAD does not have.
             scope["method"] = "HEAD"
             await send(message)
             scope["method"] = "GET"

@@ -38,7 +38,7 @@ from whorl.service.route_paths import API
 #: A query in whorl's query language, described in docs/afts.md.
 QueryText: TypeAlias = Annotated[str, Field(json_schema_extra={**QUERY_SCHEMA}, examples=["name:lease OR rent"])]
 
-#: Ids of the documents on a page that need details.
+#: Ids of the documents on a page of hits for which details are requested.
 Shown: TypeAlias = Annotated[list[str], Field(max_length=100)]
 
 Example: TypeAlias = dict[str, Any] | None
@@ -48,13 +48,13 @@ class RequestBody(BaseModel):
     """Base model that refuses unknown keys and values of the wrong JSON type."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=lambda schema, cls: _complete(schema, cls))
-    #: Whether the values come from a query string, as text.
+    #: Whether the values come from a query string, and so are all text.
     is_text: ClassVar[bool] = False
-    #: Condition on several properties together, as JSON Schema.
+    #: A condition that several properties must meet together, as JSON Schema.
     rule: ClassVar[dict[str, Any]] = {}
     #: Example request for a store with the contracts of examples/; None if the properties have examples.
     example: ClassVar[Example] = None
-    #: Valid objects, shown in the error if the value is not an object; if empty, the error shows `example`.
+    #: Descriptions of valid objects, for the error if the value is not an object; if empty, the error shows `example`.
     forms: ClassVar[str] = ""
 
     @model_validator(mode="before")
@@ -183,11 +183,11 @@ def response_type(result: Any) -> Any:
         field.name: NotRequired[_json_type(field.annotation)] if field.condition else _json_type(field.annotation)
         for field in json_fields(result)
     }
-    typed_dict: Any = TypedDict  # mypy accepts literals only
+    typed_dict: Any = TypedDict  # mypy accepts only literal names
     made = typed_dict(result.__name__, keys)
     made.__doc__ = (inspect.getdoc(result) or "").partition("\n\n")[0]
     made.__module__ = result.__module__
-    # Only the description at /openapi.json needs the schema, so do not build it at the start.
+    # The schema is only needed for the description at /openapi.json, so do not build it at the start of the service.
     made.__pydantic_config__ = ConfigDict(defer_build=True)
     return made
 

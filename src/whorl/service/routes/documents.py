@@ -32,7 +32,7 @@ from whorl.service.route_paths import DOCUMENTS
 from whorl.service.routes.base_models import Example, RequestBody, api_router, body_of, options_in, response_type
 from whorl.store import Store, ids_after
 
-#: Maximum number of words in the name filter; additional words are ignored.
+#: Maximum number of words of the name filter; further words are ignored.
 _MOST_PIECES = 8
 _PATH = "/documents"
 _BULK_DESCRIPTION = {
@@ -62,7 +62,7 @@ _Id: TypeAlias = Annotated[str, Path(examples=["lease"])]
 
 @dataclass(frozen=True, slots=True)
 class ReadDocument:
-    """Stored fields of a document, with its text on request."""
+    """Stored fields of a document, and its text if requested."""
 
     JSON_FIELDS: ClassVar[tuple[str, ...]] = ("*stored", "text?")
 

@@ -34,17 +34,17 @@ from whorl.service.route_paths import API
 from whorl.service.routes.base_models import Example, RequestBody, api_router, body_of, options_in, response_type
 from whorl.store import Store
 
-#: Clusters of up to this size are returned with their pairs.
+#: Clusters of at most this number of documents are returned with their pairs.
 PAIRS_UP_TO = 30
-#: Time in seconds for which a result is used again for equal requests.
+#: For this time in seconds, a result is returned again for equal requests, without a new search.
 SECONDS_FRESH = 60.0
 _PATH = "/duplicates"
 #: Order of clusters: by size, or by the smallest Jaccard similarity of two members, the highest or the lowest first.
 Order: TypeAlias = Literal["size", "alike", "unlike"]
 _JobId: TypeAlias = Annotated[str, Path(examples=["Yx2mQ0ZlT8aB4cDe"])]
 _log = logging.getLogger(LOGGER)
-#: An unfinished job is cancelled if no client has asked about it for `WATCHED_SECONDS`. A finished job is forgotten
-#: after `KEPT_SECONDS`. Browsers limit a page in the background to one request a minute.
+#: Time limits of jobs in seconds. An unfinished job is cancelled if no client has asked about it for `WATCHED_SECONDS`;
+#: browsers limit a page in the background to one request a minute. A finished job is forgotten after `KEPT_SECONDS`.
 WATCHED_SECONDS, KEPT_SECONDS = 90.0, 600.0
 #: Maximum number of running and waiting jobs, and maximum number of finished jobs to keep.
 MOST_WAITING, MOST_KEPT = 4, 4
@@ -146,7 +146,7 @@ class Jobs(Generic[Result]):
             self._jobs.pop(job_id, None)
 
     def close(self) -> None:
-        """Cancel all jobs and wait for the thread. A later job starts a new thread."""
+        """Cancel all jobs and wait for the thread to end. A later job starts a new thread."""
         with self._lock:
             for job in self._jobs.values():
                 job.cancel()
@@ -155,7 +155,7 @@ class Jobs(Generic[Result]):
             thread.shutdown(cancel_futures=True)
 
     def _give_up(self) -> None:
-        """Cancel jobs without a recent request, and forget old finished jobs."""
+        """Cancel jobs that no client has asked about recently, and forget old finished jobs."""
         now = self._clock()
         over = sorted((job for job in self._jobs.values() if job.is_over), key=lambda job: -job.asked_at)
         for job in list(self._jobs.values()):
@@ -178,19 +178,23 @@ class Found:
 
     options: DuplicatesOperation
     at: float
-    #: Number of documents in the store when the search ran, and number of compared documents.
+    #: `count`: number of documents in the store when the search ran. `documents`: number of compared documents.
     count: int
     documents: int
     pairs: int
     clusters: tuple[Cluster, ...]
     warnings: tuple[str, ...]
-    #: Function that adds to each version in a cluster the words and passages that it gains and loses.
+    #: Returns a cluster of versions with the words and passages that each version gains and loses.
     worded: Callable[[Cluster], Cluster]
-    #: Numbers of cluster labels that were written.
+    #: Numbers of cluster labels that the search has written; None if it was not asked to write any.
     marked: LabelCounts | None
 
     def answers(self, options: DuplicatesOperation, count: int) -> bool:
-        """Check whether this result answers a request: equal options, a recent result, and no documents deleted."""
+        """Check whether this result can answer a request.
+
+        The options must be equal, the result recent, and no documents deleted since: the store has `count` documents
+        now.
+        """
         return self.options == options and self.count <= count and time.monotonic() - self.at <= SECONDS_FRESH
 
     def page(self, start: int, rows: int, order: Order = "size", named: str = "") -> FoundPage:
@@ -322,11 +326,11 @@ class DuplicateSearches(Jobs[Found]):
         out, options = io.StringIO(), job.result.options
         has_residual = DuplicatesOptions.from_options(options).common is not None
         write_clusters(job.result.clusters, form, out, versions=options.versions, with_residual=has_residual)
-        # This encoding does not fail, because stored texts and names have no lone surrogates.
+        # This encoding cannot fail, because stored texts and names have no lone surrogates.
         return out.getvalue().encode()
 
     def _find(self, options: DuplicatesOperation, search: DuplicatesOptions) -> Found:
-        # Only one job runs at a time, so `_fresh` needs no lock.
+        # Jobs run one at a time, so `_fresh` needs no lock.
         if options.write_ids or self._fresh is None or not self._fresh.answers(options, self._store.count()):
             self._fresh = _find(self._store, options, search)
         return self._fresh

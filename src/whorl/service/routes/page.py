@@ -37,7 +37,7 @@ def page_routes() -> APIRouter:
 
     @router.get("/page/{name}")
     def part(name: str, request: Request) -> Response:
-        # Serve only listed names, so that no path leads out of the folder.
+        # Serve only files in the list, so that no path can lead out of the folder.
         if name not in files:
             raise HTTPException(404, f"the page has no file {name!r:.80}")
         return _answer(files[name], request)

@@ -180,7 +180,7 @@ class SourcesRequest(OneText):
 
     example: ClassVar[Example] = {"id": "renewal", "min_words": 8, "texts": "passages"}
 
-    #: Whether the response includes the text of each passage, or only its position.
+    #: Whether the response includes the texts of the passages, or only their positions.
     texts: Literal["none", "passages"] = "passages"
     #: Title of the text.
     name: str = Field("", max_length=1_000)

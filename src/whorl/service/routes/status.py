@@ -22,7 +22,7 @@ from whorl.store import Store
 #: Maximum time in seconds for the store to answer.
 _READY_SECONDS = 5.0
 _log = logging.getLogger(LOGGER)
-#: Number of threads for readiness checks only: the checks are answered even if all other threads wait for the store.
+#: Number of threads reserved for readiness checks. So they are answered even if all other threads wait for the store.
 _AT_ONCE = 2
 
 
@@ -51,7 +51,7 @@ def health_routes(store: Store, metrics: Metrics) -> APIRouter:
             with deadline(_READY_SECONDS):
                 state = await to_thread.run_sync(lambda: (store.count(), store.engine.index_lag()), limiter=limiter())
         except WhorlError as error:
-            # Clients need no key, so only the log may contain the store's address.
+            # Clients of this route need no key, so its response must not contain the store's address; the log may.
             trace().error = type(error).__name__
             _log.warning("not ready", extra={"fields": {"reason": str(error)}})
             raise HTTPException(status_of(error), "the store does not answer; the service's log says why") from None
