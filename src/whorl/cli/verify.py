@@ -106,7 +106,7 @@ def _read_and_verify(store: Store, named: str, options: VerifyOperation) -> tupl
             raise ParameterError(
                 f'{named} is no list of quotations in JSON, such as [{{"quote": "the words", "source": "a document"}}]'
             )
-        # Mark the text as HTML, because HTML without a head or block quotes is not recognised.
+        # Mark the text as HTML, because HTML without blocks is not recognised.
         source = f"<html>{text}" if suffix in _HTML_SUFFIXES else text
         verification = store.verify(own_id, options, source=source)
         return Read(named, kind, verification.text), verification

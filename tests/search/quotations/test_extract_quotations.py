@@ -196,6 +196,11 @@ NOTATIONS = [
     ("> the landlord keeps.\nno, he does not", ["the landlord keeps."]),
     ("1. > the landlord\n2. > keeps", ["the landlord\nkeeps"]),
     ("<p>He says: <blockquote>the landlord keeps<p>the roof", ["the landlord keeps\nthe roof"]),
+    ("<p>He says: &ldquo;the <b>landlord</b> keeps&rdquo;</p>", ["the landlord keeps"]),
+    ('<DIV class="a">He says: "the <b>landlord</b> keeps"</div> at', ["the landlord keeps"]),
+    ("He says: &#8220;the <b>landlord</b> keeps&#8221;", ["the landlord keeps"]),
+    ("He writes: “the `<p>` and `</p>` of <b>it</b>”", ["the `<p>` and `</p>` of <b>it</b>"]),
+    ("He writes: “List<T> and a</p> of <b>it</b>”", ["List<T> and a</p> of <b>it</b>"]),
     ("<html><a title='“no one”'>He says &ldquo;the <b>landlord</b> keeps&rdquo;", ["the landlord keeps"]),
 ]
 

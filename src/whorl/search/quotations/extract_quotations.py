@@ -47,6 +47,12 @@ _LINK = re.compile(r"\[([^\]\n]{1,300})\]\(([^()\s]{1,500})\)")
 _HTML = re.compile(
     r"<(?:blockquote|q)\b|\A\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE
 )
+#: Tags of blocks, as in a part of an HTML page; a text is HTML if it has both tags of an element, except in code of
+#: Markdown. A text with these characters in the notation of HTML is HTML, too.
+_BLOCK_TAG = re.compile(
+    r"(?<!`)<(/?)(article|div|h[1-6]|li|main|ol|p|section|table|td|ul)(?:\s[^<>`]*)?>", re.IGNORECASE
+)
+_CHARACTER_OF_HTML = re.compile(r"(?<!`)&(?:[lr]dquo|bdquo|[lr]aquo|#822[0-2]|#x201[cde]);", re.IGNORECASE)
 #: The beginning of quotations as JSON.
 _JSON = re.compile(r'\s*(?:\[\s*)?\{\s*"(?:quote|source)"\s*:')
 #: Number of characters of HTML to parse at a time.
@@ -67,7 +73,7 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
     The text is plain text, Markdown or HTML. If `every_sentence`, each of its sentences counts as a quotation.
     """
     marked: list[Quotation] = []
-    if _HTML.search(text):
+    if _is_html(text):
         text, marked = _quotations_of_html(text)
     if every_sentence:
         sentences = (found.span() for found in timely(_SENTENCE.finditer(text)))
@@ -94,6 +100,18 @@ def quotations_of(text: str, *, every_sentence: bool = False) -> tuple[str, list
             continue
         kept.append(quotation if quotation.source else _with_source(quotation, text, end, notes))
     return text, kept
+
+
+def _is_html(text: str) -> bool:
+    if _HTML.search(text) or _CHARACTER_OF_HTML.search(text):
+        return True
+    opened: set[str] = set()
+    for tag in timely(_BLOCK_TAG.finditer(text)):
+        element = tag[2].lower()
+        if tag[1] and element in opened:
+            return True
+        opened.add("" if tag[1] else element)
+    return False
 
 
 def count_unpaired_marks(text: str, quotations: Sequence[Quotation]) -> int:
