@@ -66,7 +66,10 @@ def test_json_whose_rows_are_not_read_is_noted(folder: Path) -> None:
     (folder / "wrapped.json").write_text(json.dumps({"data": [{"id": 1, "text": FIRST}]}))
     (folder / "other.json").write_text('{"data": [{"id": 1}]}')
     note = "is JSON without rows, read as one text; JSON lines and objects in an array become documents"
-    assert f"note: wrapped.json {note}" in whorl("index", "--store", "store", "wrapped.json").stderr
+    (folder / "lines.json").write_text('{"body": "a"}\n{"body": "b"}\n')
+    for name in ("wrapped.json", "lines.json"):
+        done = whorl("index", "--store", name.partition(".")[0], name)
+        assert (done.stdout.split()[0], f"note: {name} {note}" in done.stderr) == ("1", True)
     for options in (["--text-column", "text"], ["--id-column", "id"]):
         done = CliRunner().invoke(main, ["index", "--store", options[1], *options, "wrapped.json", "other.json"])
         assert (done.exit_code, done.stdout) == (1, f"1 document stored in {options[1]}.\n")

@@ -214,12 +214,11 @@ def documents_in(
 def _may_have_rows(opened: IO[bytes], name: PurePath, columns: RowColumns) -> bool:
     """Check whether a file that is read as one document is a table, or JSON that may have rows."""
     from whorl.ingest.rows.detect_row_format import format_of as format_of_rows
-    from whorl.ingest.rows.detect_row_format import is_table_or_array
 
     if columns.is_text_named:
         return name.suffix.lower() == ".json"
     try:
-        return is_table_or_array(format_of_rows(opened, name, columns, file_text))
+        return format_of_rows(opened, name, columns, file_text) is not None
     except UnreadRowsError:
         return True
 

@@ -46,10 +46,12 @@ def test_json_lines_by_their_content(tmp_path: Path, name: str, pack: Callable[[
 @pytest.mark.parametrize("columns", [RowColumns(), RowColumns(text="body"), RowColumns(text="year")])
 def test_json_lines_with_the_suffix_of_json(start: bytes, columns: RowColumns) -> None:
     """
-    Two lines of objects in a .json file are rows, also after blanks, or if the text column is missing in the first.
+    Two lines of objects in a .json file are rows, also after blanks; for `index`, one of the two needs a text column.
     """
-    form = format_of(io.BytesIO(start + LINES), PurePath("a.json"), columns, file_text)
-    assert isinstance(form, JsonLinesFormat)
+    file = PurePath("a.json")
+    assert isinstance(format_of(io.BytesIO(start + LINES), file, columns, file_text), JsonLinesFormat)
+    form = format_of(io.BytesIO(start + LINES), file, columns, file_text, as_text=True)
+    assert isinstance(form, JsonLinesFormat) == (columns.text != "body")
 
 
 @pytest.mark.parametrize(

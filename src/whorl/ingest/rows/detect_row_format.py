@@ -50,8 +50,8 @@ def format_of(
     """Return the format of a file with many rows; None for a file that is a single document.
 
     Raise UnreadRowsError if the format is known but not supported. The position in the file must be 0, and is 0 again
-    after the call. If `as_text` is true, a table (CSV or TSV), or a JSON array of values other than objects, is a
-    single document.
+    after the call. If `as_text` is true, a single document is a table (CSV or TSV), a JSON array of values other than
+    objects, or a `.json` file whose lines lack the text column.
     """
     opened.seek(0)
     head = opened.read(_HEAD)
@@ -74,10 +74,6 @@ def detect(
         return _plain(opened, head, file, columns, extract, as_text=as_text)
     finally:
         opened.seek(0)
-
-
-def is_table_or_array(form: RowFormat | None) -> bool:
-    return isinstance(form, TableFormat | JsonArrayFormat)
 
 
 def is_columnar(opened: IO[bytes]) -> bool:
@@ -138,9 +134,10 @@ def _plain(
     if suffix in _JSON_LINES or (head.removeprefix(_MARK).startswith(b"{") and is_row(_first_line(opened), columns)):
         return JsonLinesFormat()
     if suffix == ".json" and head.removeprefix(_MARK).lstrip().startswith(b"{"):
-        if begins_with_lines(opened, columns):
+        is_text_needed = as_text and not columns.id
+        if begins_with_lines(opened, columns, is_text_needed=is_text_needed):
             return JsonLinesFormat()
-        if columns.text and (columns.id or not as_text):
+        if columns.text and not is_text_needed:
             require_no_nested_rows(opened, columns)
     if suffix in _TABLES and not as_text:
         return TableFormat()

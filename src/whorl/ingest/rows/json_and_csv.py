@@ -116,10 +116,11 @@ def is_row(line: bytes, columns: RowColumns) -> bool:
     return True
 
 
-def begins_with_lines(opened: IO[bytes], columns: RowColumns) -> bool:
+def begins_with_lines(opened: IO[bytes], columns: RowColumns, *, is_text_needed: bool) -> bool:
     """Check whether the first two lines of a file are JSON objects, or the first line is a row with a text column.
 
-    Ignore blank lines. The position in the file is 0 after the call.
+    With `is_text_needed`, one of the two must have a text column. Ignore blank lines. The position in the file is 0
+    after the call.
     """
     opened.seek(0)
     lines: list[bytes] = []
@@ -127,9 +128,11 @@ def begins_with_lines(opened: IO[bytes], columns: RowColumns) -> bool:
         if line.strip():
             lines.append(line)
     opened.seek(0)
-    if not lines or not is_object(lines[0]):
+    if lines and is_row(lines[0], columns):
+        return True
+    if len(lines) < 2 or not all(map(is_object, lines)):
         return False
-    return is_row(lines[0], columns) or (len(lines) > 1 and is_object(lines[1]))
+    return not is_text_needed or is_row(lines[1], columns)
 
 
 def is_object(line: bytes) -> bool:
