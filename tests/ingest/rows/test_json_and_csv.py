@@ -409,6 +409,14 @@ def test_the_end_of_a_truncated_line_is_named(line: str, end: str) -> None:
     assert str(row.values).endswith(f", at character {len(line) + 1}")
 
 
+def test_a_truncated_text_is_named_by_its_beginning() -> None:
+    """
+    The error for a line that ends within a text names the first character of the text.
+    """
+    (row,) = JsonLinesFormat().rows(io.BytesIO(b'{"id": 1, "text": "cut'), RowColumns())
+    assert str(row.values) == "this is not JSON: Unterminated string, at character 19"
+
+
 def test_columns_of_one_name_are_refused() -> None:
     """
     A table with two text columns is not read; columns that are not read may have any names.

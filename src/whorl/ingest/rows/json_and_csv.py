@@ -304,7 +304,8 @@ def _parse_with_python(line: bytes) -> object:
         # json.loads would detect the encoding of bytes each time, so decode first.
         return json.loads(line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n").decode("utf-8", "surrogatepass"))
     except json.JSONDecodeError as error:
-        raise DocumentError(f"this is not JSON: {error.msg}, at character {error.pos + 1}") from None
+        reason = error.msg.removesuffix(" starting at")
+        raise DocumentError(f"this is not JSON: {reason}, at character {error.pos + 1}") from None
     except RecursionError:
         raise DocumentError("this is nested too deep to be read") from None
     except UnicodeDecodeError as error:
