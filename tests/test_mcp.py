@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from whorl.request_context import require_time
 
 ROOT = Path(__file__).parents[1]
 LEASE, RENEWAL, MINUTES = "lease-2023.txt", "lease_2024.txt", "minutes.txt"
+#: A long id of a document that a test stores.
+LONG_ID = "long/" + "id" * 400
 LETTER = (ROOT / "examples" / "letter.txt").read_text("utf-8")
 READS = {"similar", "sources", "verify", "compare", "search", "duplicates", "document", "explain"}
 WRITES = {"store_document", "delete_documents"}
@@ -253,6 +256,77 @@ def test_answers_stay_within_their_limit(store: Store) -> None:
                     item.get("id") for item in whole[items][: len(answer[items])]
                 ]
             assert next(iter(answer)) == "untrusted_content"
+
+
+def strings(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each string in an answer with the keys that lead to it."""
+    if isinstance(value, str):
+        yield path, value
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        yield from strings(inner, f"{path}.{key}")
+    for inner in value if isinstance(value, list) else ():
+        yield from strings(inner, path)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("sources", {"id": MINUTES}),
+        ("sources", {"id": LONG_ID}),
+        ("similar", {"id": LONG_ID, "threshold": 1}),
+        ("compare", {"a_id": LONG_ID, "b_id": LEASE}),
+        ("verify", {"text": 'It says: "The landlord keeps the structure of the house". And "the moon is green"?'}),
+        ("search", {"query": "rent OR landlord"}),
+        ("duplicates", {"threshold": 50}),
+        ("document", {"id": LONG_ID, "characters": 1_000_000}),
+        ("document", {"id": "many", "characters": 1_000_000}),
+        ("document", {"id": "wide"}),
+    ],
+)
+@pytest.mark.parametrize("limit", [1_000, 1_300, 2_000])
+def test_small_answers_have_whole_ids(store: Store, tool: str, arguments: dict[str, Any], limit: int) -> None:
+    """
+    A short answer has whole ids, levels and key words or none, says that the rest is data, and says what is missing.
+    """
+    notes = {f"note{number}": f"{number} " * 100 for number in range(40)}
+    tags: dict[str, list[str | int]] = {f"tag{number}": ["a", "b", "c", "d", number] for number in range(300)}
+    store.index(
+        [
+            Document(LONG_ID, LETTER + " and more", "N" * 3_000, {"note": "x " * 900}),
+            Document("many", "word " * 900, "Many", notes),
+            Document("wide", "some words", "Wide", tags),
+        ]
+    )
+    server = server_of(store)
+    whole = call_tool(server, tool, max_characters=1_000_000, **arguments)
+    answer = call_tool(server, tool, max_characters=limit, **arguments)
+    assert len(json.dumps(answer, ensure_ascii=False)) <= limit
+    assert next(iter(answer)) == "untrusted_content"
+    assert answer["untrusted_content"] == whole["untrusted_content"]
+    assert (answer == whole) != ("left_out" in answer)
+    known = set(strings(whole))
+    for path, string in strings(answer):
+        if not path.startswith(".properties.") and path.rpartition(".")[2] not in {"text", "quote", "query", "note"}:
+            assert (path, string) in known
+
+
+def test_the_level_of_a_text_fits_in_the_smallest_answer(store: Store) -> None:
+    """
+    An answer of 1,000 characters has the sources of a text and its level; only their passages are missing.
+    """
+    answer = call_tool(server_of(store), "sources", id=MINUTES, max_characters=1_000)
+    assert answer["level"] == "medium"
+    assert [source["id"] for source in answer["sources"]] == [LEASE]
+
+
+def test_an_answer_without_room_for_an_item(store: Store) -> None:
+    """
+    If not even one item fits, the answer says so.
+    """
+    store.index([Document(LONG_ID, LETTER, "N" * 900)])
+    answer = call_tool(server_of(store), "similar", text=LETTER + " and more", rows=1, max_characters=1_000)
+    assert (answer["hits"], answer["left_out"]["hits"]) == ([], 1)
+    assert answer["note"] == "max_characters is too small for one item of the list"
 
 
 def test_pages_reach_every_item_once(store: Store) -> None:
