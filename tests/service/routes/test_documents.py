@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -385,6 +386,33 @@ def test_a_file_that_exceeds_the_time_limit(embedded_contracts: Store, monkeypat
         assert answer.status_code == 503
         assert "Retry-After" in answer.headers
         assert "(setting request_timeout)" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "has_rows"),
+    [
+        ("rows.jsonl", b'{"id": "a", "text": "some words"}\n', True),
+        ("rows", b'{"id": "a", "text": "some words"}\n{"id": "b", "text": "x"}\n', True),
+        ("rows.json", b' [{"text": "some words"}]', True),
+        ("rows.parquet", b"PAR1" + bytes(20), True),
+        ("rows.jsonl.gz", gzip.compress(b'{"text": "a"}\n'), True),
+        ("table.csv", b"id,text\na,some words\n", False),
+        ("settings.json", b'{"colour": "red"}', False),
+        ("note.txt", b"{some words} in braces", False),
+    ],
+)
+def test_a_file_of_many_documents(embedded_service: TestClient, name: str, content: bytes, has_rows: bool) -> None:
+    """
+    A file whose rows `whorl index` stores as documents is a 400 that names this command; any other file is one text.
+    """
+    encoded = base64.b64encode(content).decode()
+    answer = embedded_service.post("/api/v1/text", json={"name": name, "content": encoded})
+    assert answer.status_code == (400 if has_rows else 200)
+    if has_rows:
+        assert f"{name} holds documents as rows" in answer.json()["error"]["message"]
+        assert "'whorl index'" in answer.json()["error"]["message"]
+    else:
+        assert answer.json()["text"] == content.decode()
 
 
 @pytest.mark.parametrize(("content", "named"), [("=", "base64"), ("AAEC/w==", "not text")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import PurePath
@@ -82,6 +83,16 @@ def is_columnar(opened: IO[bytes]) -> bool:
     head = opened.read(_HEAD)
     opened.seek(0)
     return head.startswith((_PARQUET, _ARROW, _ARROW_STREAM))
+
+
+def has_rows(content: bytes, file: PurePath) -> bool:
+    """Check by its content and name whether a file holds documents as rows. A table counts as one document."""
+    head = content[:_HEAD]
+    if packing_of(head) or head.startswith((_PARQUET, _ARROW, _ARROW_STREAM, _WARC)):
+        return True
+    with suppress(UnreadRowsError):
+        return detect(io.BytesIO(content), file, RowColumns(), lambda raw, name: "", as_text=True) is not None
+    return False
 
 
 def column_names(file: File, columns: RowColumns, extract: Extract) -> list[str]:

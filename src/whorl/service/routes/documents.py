@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 from whorl.errors import DocumentError, ParameterError, UnknownDocumentError
 from whorl.ingest.extraction.reader_pool import BusyError, Reader
 from whorl.ingest.find_and_read_files import file_text
+from whorl.ingest.rows.detect_row_format import has_rows
 from whorl.model import MAX_ID_LENGTH, Hit, Page, PropertyValue, Stored
 from whorl.operations import MAX_ROWS, MAX_START, DeleteOperation, IndexOperation
 from whorl.output.json_conversion import values
@@ -241,14 +242,21 @@ def documents_routes(store: Store, uploads: Uploads, reader: Reader, *, is_read_
     def read_file(request: FileRequest) -> FileText:
         """The text of a file as `whorl index` reads it, in any encoding; for HTML, only the visible text.
 
+        A file whose rows are documents, such as JSON lines or Parquet, is refused.
         PDF and other formats need the extra whorl[files]; the limits of the settings apply.
         """
         try:
             content = base64.b64decode(request.content, validate=True)
         except (binascii.Error, ValueError):
             raise ParameterError("content: this is not base64") from None
+        name = PurePath(request.name)
         try:
-            return {"name": request.name, "text": file_text(content, PurePath(request.name), reader)}
+            if has_rows(content, name):
+                raise ParameterError(
+                    f"{request.name:.200} holds documents as rows, and here a file is read as one text; "
+                    f"'whorl index' stores each row as a document, and POST /api/v1/documents takes JSON lines"
+                )
+            return {"name": request.name, "text": file_text(content, name, reader)}
         except DocumentError as error:
             left = seconds_left()
             if isinstance(error, BusyError) or (left is not None and left <= 0):
