@@ -191,6 +191,48 @@ def test_two_texts_of_the_user(page: Page, url: str) -> None:
     expect(page.locator("#compare-error")).to_contain_text("d.bin")
 
 
+def test_short_texts_and_parts_of_names(page: Page, url: str) -> None:
+    """
+    A short text is compared as a text; if several names contain the typed words, the user chooses a document.
+    """
+    page.goto(f"{url}#compare")
+    page.get_by_label("Document A", exact=True).fill("The landlord keeps the structure of the house in good repair")
+    page.get_by_label("Document B", exact=True).fill("draft")
+    page.get_by_role("button", name="Compare").click()
+    problem = page.locator("#compare-error")
+    expect(problem).to_contain_text("4 documents with “draft” in their name or id: choose one")
+    problem.get_by_role("button", name="draft 2").click()
+    expect(page.locator("#name-a")).to_have_text("Your text")
+    expect(page.locator("#name-b")).to_have_text("draft 2")
+    expect(problem).to_be_empty()
+    page.wait_for_url("**#compare?text-a=*&b=*")
+    # An id is enough, even if other ids contain it.
+    page.goto(f"{url}#compare?a=renewal")
+    expect(page.get_by_label("Document B", exact=True)).to_have_value("")
+    page.get_by_label("Document B", exact=True).fill("lease")
+    page.get_by_role("button", name="Compare").click()
+    page.wait_for_url("**#compare?a=renewal&b=lease")
+    page.goto(f"{url}#compare?a=renewal")
+    expect(page.get_by_label("Document B", exact=True)).to_have_value("")
+    page.get_by_label("Document B", exact=True).fill("no such name")
+    page.get_by_role("button", name="Compare").click()
+    expect(problem).to_contain_text("'no such name'")
+
+
+def test_two_files_with_one_text(page: Page, url: str) -> None:
+    """
+    Each of two files with the same text keeps its name.
+    """
+    page.goto(f"{url}#compare")
+    for side in "ab":
+        page.locator(f"#file-{side}").set_input_files(
+            {"name": f"{side}.txt", "mimeType": "", "buffer": MINUTES.encode()}
+        )
+        expect(page.locator(f"#side-{side}")).to_have_attribute("placeholder", f"Your text ({side}.txt)")
+    expect(page.locator("#name-a")).to_have_text("Your text (a.txt)")
+    expect(page.locator("#name-b")).to_have_text("Your text (b.txt)")
+
+
 def test_words_that_differ_are_marked(page: Page, url: str) -> None:
     """
     One switch marks the words that differ instead of the shared passages; they are stepped through in pairs.

@@ -4,11 +4,14 @@ import { credentials, signIn } from "./sign-in.js";
 
 const API = "/api/v1";
 
-/** A failed request: `message` for the user; `span` and `hint` of a wrong query; `suggested` id for an unknown id. */
+/**
+ * A failed request: `message` for the user; `span` and `hint` of a wrong query; `suggested` id for an unknown id;
+ * `choices` for the user, each with its `label` and a function `choose`.
+ */
 export class Failure extends Error {
-  constructor(message, { span = null, hint = "", suggested = null, status = 0 } = {}) {
+  constructor(message, { span = null, hint = "", suggested = null, status = 0, choices = [] } = {}) {
     super(message);
-    Object.assign(this, { span, hint, suggested, status });
+    Object.assign(this, { span, hint, suggested, status, choices });
   }
 }
 

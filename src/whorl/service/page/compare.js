@@ -17,7 +17,7 @@ const bySide = (make) => Object.fromEntries(SIDES.map((side) => [side, make(side
 const LISTED = 50;
 /** Characters of a passage in the list. */
 const SAID = 160;
-/** Longest pasted line that is taken as a name. A longer line is a text. */
+/** Longest pasted line that may be a name. A longer line is a text. */
 const NAMED = 200;
 const STRIP = 400;
 const SVG = "http://www.w3.org/2000/svg";
@@ -153,10 +153,23 @@ function showSides() {
 async function address() {
   const parameters = new URLSearchParams();
   for (const side of SIDES) {
-    if (marks[side] !== null) parameters.append(`text-${side}`, marks[side]);
-    else parameters.set(side, await fields[side].id());
+    const id = marks[side] === null ? await idOf(side) : null;
+    if (id === null) parameters.append(`text-${side}`, marks[side]);
+    else parameters.set(side, id);
   }
+  showSides();
   return `#compare?${parameters}`;
+}
+
+/** Return the id of a side's document; null if the field contains a text, which then becomes that side. */
+async function idOf(side) {
+  const input = byId(`side-${side}`), typed = input.value;
+  const id = await fields[side].id((document_) => {
+    fields[side].set(document_);
+    byId("pair").requestSubmit();
+  });
+  if (id === null) marks[side] = keep(typed, "");
+  return id;
 }
 
 async function run() {
@@ -188,7 +201,8 @@ async function sideOf(side) {
     if (own === null) throw new Error(NOT_HERE);
     return { text: own.text };
   }
-  const id = await fields[side].id();
+  const id = await idOf(side);
+  if (id === null) return { text: textOf(marks[side]).text };
   if (id) return { id };
   byId(`side-${side}`).focus();
   throw new Error(`Document ${side.toUpperCase()} is missing: write a part of its name.`);

@@ -1,9 +1,13 @@
 /** Input fields for a document, by id or by a name that is completed while typing. */
 
+import { Failure, ask } from "./api.js";
 import { element, fill, settled } from "./dom.js";
-import { documentsNamed, nameOf } from "./store.js";
+import { counted } from "./format.js";
+import { documentsNamed, nameOf, pathOf } from "./store.js";
 
 const PAUSE = 150, SHOWN = 8;
+/** A typed text that no document is called: several words, or many characters of a script without spaces. */
+const TEXT = /\S\s+\S+\s+\S+\s+\S|[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}]{20}/u;
 
 /** An input field for a document. */
 export class NameField {
@@ -23,14 +27,35 @@ export class NameField {
   }
 
   /**
-   * Return the id of the document in the field: the completed one, the only one whose name contains the typed text, or
-   * the typed text itself.
+   * Return the id of the document in the field: the completed one, the one with the typed id or name, or the only one
+   * whose name contains the typed text. Return null if the typed text is no name but a text.
+   * @param {function(Object)} chosen Called with the document that the user chooses if several names contain the text.
    */
-  async id() {
+  async id(chosen) {
     const typed = this.input.value.trim();
     if (!typed || this.ids.has(typed)) return this.ids.get(typed) ?? "";
-    const { total, documents } = await documentsNamed(typed, { rows: 2 });
-    return total === 1 ? documents[0].id : typed;
+    const { total, documents } = await documentsNamed(typed, { rows: SHOWN });
+    if (total === 1) return documents[0].id;
+    try {
+      return (await ask(pathOf(typed))).id;
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      if (total) throw this.#several(typed, total, documents, chosen);
+      if (TEXT.test(typed)) return null;
+      throw error;
+    }
+  }
+
+  #several(typed, total, documents, chosen) {
+    const choices = documents.map((document_) => ({ label: this.#label(document_, documents), choose: () => chosen(document_) }));
+    const hint = total > documents.length ? `and ${total - documents.length} more; type more of the name` : "";
+    return new Failure(`${counted(total, "document")} with “${typed}” in their name or id: choose one`, { choices, hint });
+  }
+
+  /** Return the name of a document, with its id if another one has the same name. */
+  #label(document_, documents) {
+    const isTwice = documents.filter((each) => nameOf(each) === nameOf(document_)).length > 1;
+    return isTwice ? `${nameOf(document_)} – ${document_.id}` : nameOf(document_);
   }
 
   async #complete() {
@@ -43,9 +68,8 @@ export class NameField {
       return; // Completion is optional.
     }
     if (typed !== this.input.value) return;
-    const isTwice = (label) => found.filter((each) => nameOf(each) === label).length > 1;
     fill(this.input.list, ...found.map((each) => {
-      const label = isTwice(nameOf(each)) ? `${nameOf(each)} – ${each.id}` : nameOf(each);
+      const label = this.#label(each, found);
       this.ids.set(label, each.id);
       return element("option", { value: label });
     }));

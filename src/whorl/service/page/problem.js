@@ -13,6 +13,11 @@ export function showProblem(place, failure, query = "") {
   }
   const shown = element("div.problem", {}, element("p", {}, element("b", {}, failure.message)));
   if (failure.span) shown.append(caret(query, failure.span));
+  if (failure.choices?.length) {
+    shown.append(element("ul.choices", {}, ...failure.choices.map(({ label, choose }) => (
+      element("li", {}, element("button", { type: "button", onclick: choose }, label))
+    ))));
+  }
   if (failure.hint) shown.append(element("p", {}, failure.hint));
   if (failure.suggested) {
     shown.append(element("p", {}, element("a", { href: documentLink(failure.suggested) }, `Open ${failure.suggested}`)));

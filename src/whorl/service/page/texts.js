@@ -14,7 +14,7 @@ const inMemory = new Map();
  * @returns {string} The mark.
  */
 export function keep(text, name) {
-  const mark = markOf(text), own = { text, name };
+  const mark = markOf(text, name), own = { text, name };
   inMemory.set(mark, own);
   sessionStorage.removeItem(KEPT + mark);
   for (const isAlone of [false, true]) {
@@ -55,9 +55,11 @@ export const calledOf = ({ name }) => (name ? `Your text (${name})` : "Your text
 /** Return the display name inside a sentence. */
 export const inSentence = (own) => calledOf(own).replace("Your", "your");
 
-/** Hash a text (FNV-1a) together with its length, so that two texts of one tab hardly collide. */
-function markOf(text) {
+/** Hash a text and its name (FNV-1a) together with the text's length, so that two texts of one tab hardly collide. */
+function markOf(text, name) {
   let hash = 0x811c9dc5;
-  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  for (const part of [text, name]) {
+    for (let at = 0; at < part.length; at += 1) hash = Math.imul(hash ^ part.charCodeAt(at), 0x01000193);
+  }
   return `${text.length.toString(36)}-${(hash >>> 0).toString(36)}`;
 }
