@@ -210,6 +210,22 @@ def test_a_mistake_has_a_caret(page: Page, shots: Path, query: str, wrong: str, 
     expect(alert).to_be_empty()
 
 
+def test_the_address_of_a_mistake(page: Page) -> None:
+    """
+    After a query with a mistake, a reload shows this query and its message again, and Back the search before it.
+    """
+    ask(page, "rent")
+    expect(hits(page).first).to_be_visible()
+    ask(page, "name:(rent")
+    expect(page.locator("#query-error .caret")).to_be_visible()
+    page.reload()
+    expect(page.locator("#query")).to_have_value("name:(rent")
+    expect(page.locator("#query-error .caret")).to_be_visible()
+    page.go_back()
+    expect(page.locator("#query")).to_have_value("rent")
+    expect(hits(page).first).to_be_visible()
+
+
 def test_no_hit_is_a_result(page: Page) -> None:
     """
     No hits, and a missing source document, are shown as results, not as failures.

@@ -66,8 +66,12 @@ export function connectOwn(id, view, {
   });
   byId(id).addEventListener("submit", (event) => {
     event.preventDefault();
-    if (box.value.trim()) takeOwn(box.value, "", view);
-    else box.focus();
+    if (box.value.trim()) {
+      takeOwn(box.value, "", view);
+      return;
+    }
+    showProblem(byId("incoming-problem"), new Error("Type or paste a text first, or choose a file."));
+    box.focus();
   });
   onFiles(byId(`${id}-file`), ([file]) => takeOwnFile(file, view));
 }

@@ -198,9 +198,10 @@ async function run(rows = ROWS) {
   parts.form.setAttribute("aria-busy", "true");
   if (read(query) !== null) parts.language.open = true;
   showOwn();
+  let wanted = null;
   try {
     const clauses = wordsOf(query);
-    let wanted = await question(clauses === null ? query : clauses.join(" AND "));
+    wanted = await question(clauses === null ? query : clauses.join(" AND "));
     // The typed text may be an id, which need not be a valid query.
     let [page, named] = await Promise.all([
       ask("/search", { ...wanted, rows }, signal).catch((error) => error), documentOf(query, signal),
@@ -223,6 +224,8 @@ async function run(rows = ROWS) {
     if (signal.aborted) return;
     showFound(null);
     parts.blank.hidden = true;
+    // The address has the query, so that a reload shows the same message.
+    if (wanted) goTo(addressOf(wanted, rows, query));
     showProblem(parts.problem, error, query);
     if (error.span) parts.query.setAttribute("aria-invalid", "true");
   } finally {
