@@ -130,6 +130,7 @@ def test_a_store_without_texts(
         sources = call_tool(server, "sources", text=LETTER)["sources"]
         assert LEASE in [source["id"] for source in sources]
         assert [hit["id"] for hit in call_tool(server, "search", query=f"name:{LEASE}")["hits"]] == [LEASE]
+        assert "text" not in call_tool(server, "document", id=LEASE)
         assert "keeps no texts" in call_tool(server, tool, **arguments)["error"]
 
 
@@ -159,7 +160,10 @@ def test_words_clusters_and_documents(store: Store) -> None:
     for tool, more in (("duplicates", {}), ("similar", {"id": LEASE})):
         (warning,) = call_tool(server, tool, threshold=1, **more)["warnings"]
         assert warning.startswith("threshold 1 means 100 %")
-    assert "text" not in call_tool(server, "document", id=LEASE)
+    assert "text" not in call_tool(server, "document", id=LEASE, characters=0)
+    text = Path(LEASE).read_text("utf-8")
+    assert call_tool(server, "document", id=LEASE)["text"] == text
+    assert call_tool(server, "document", id=LEASE, start=6)["text"] == text[6:]
     assert call_tool(server, "document", id=LEASE, characters=5)["text"] == "LEASE"
 
 
@@ -172,6 +176,9 @@ def test_words_clusters_and_documents(store: Store) -> None:
         ("similar", {"id": MINUTES, "metric": "cosine"}, "a_in_b"),
         ("similar", {"id": MINUTES, "threshold": 140}, "less than or equal to 100"),
         ("search", {"query": "FINGERPRINT:a_140"}, "the overlap must be above 0"),
+        ("similar", {"id": MINUTES, "threshold": True}, "threshold: Input should be a number, not a truth value"),
+        ("similar", {"id": MINUTES, "rows": True}, "rows: Input should be a number, not a truth value"),
+        ("document", {"id": MINUTES, "start": True}, "start: Input should be a number, not a truth value"),
         ("document", {"id": "nobody"}, "nobody"),
         ("compare", {"a_id": "nobody", "b_text": "x"}, "nobody"),
     ],
@@ -181,6 +188,43 @@ def test_error_messages(store: Store, tool: str, arguments: dict[str, Any], mess
     Error messages tell an assistant how to correct the call.
     """
     assert message in call_tool(server_of(store), tool, **arguments)["error"]
+
+
+def test_one_text_for_a_list(store: Store) -> None:
+    """
+    An option that is a list takes a single text as its only item.
+    """
+    server = server_of(store)
+    for name, item in (("without", "quotations"), ("boilerplate", LETTER)):
+        assert call_tool(server, "sources", text=LETTER, **{name: item}) == call_tool(
+            server, "sources", text=LETTER, **{name: [item]}
+        )
+
+
+def test_properties_of_a_stored_document(store: Store) -> None:
+    """
+    Properties may be lists, or null for none; an error names the document and the property.
+    """
+    server = server_of(store, writes=True)
+    properties = {"tags": ["rent", 3], "none": None, "final": True}
+    assert call_tool(server, "store_document", id="note", text="a b c", properties=properties)["stored"] == 1
+    assert store.document("note").properties == {"tags": ("rent", 3), "final": (True,)}
+    error = call_tool(server, "store_document", id="note", text="a b c", properties={"tags": {"a": 1}})["error"]
+    assert "property 'tags' of document 'note' must be text, numbers, true, false or a list of those" in error
+    assert "\n" not in error
+
+
+def test_the_end_of_a_long_text(store: Store) -> None:
+    """
+    Pages reach the end of a text of more than a million characters.
+    """
+    store.index([Document("long", "word " * 202_000)])
+    server = server_of(store)
+    page = call_tool(server, "document", id="long", start=990_000, characters=15_000)
+    assert (page["next_start"], page["characters"]) == (1_005_000, 1_010_000)
+    last = call_tool(server, "document", id="long", start=page["next_start"], characters=15_000)
+    assert len(last["text"]) == 5_000
+    assert "next_start" not in last
 
 
 def test_writing_tools_must_be_enabled(store: Store) -> None:
@@ -457,7 +501,7 @@ def test_errors_stay_short(store: Store) -> None:
         ("search", {"query": f"{long[:60_000]}:word"}, "no field"),
         ("search", {"query": f"created:[{long[:60_000]} TO NOW]"}, ""),
         ("similar", {"id": MINUTES, "metric": long}, "metric: Input should be 'containment'"),
-        ("store_document", {"id": "a", "text": "b", "properties": {long: {}}}, "Input should be a valid string"),
+        ("store_document", {"id": "a", "text": "b", "properties": {long: {}}}, "must be text, numbers"),
         ("store_document", {"id": "a", "text": "b", "properties": {f"\n{long}": 1}}, "control characters"),
         (long, {}, "Unknown tool"),
     ):

@@ -23,7 +23,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp_types import ToolAnnotations
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from whorl.duplicates import DuplicatesOptions, duplicates_in
 from whorl.duplicates.options import require_property
@@ -32,6 +33,7 @@ from whorl.duplicates.run import require_few_documents
 from whorl.errors import ParameterError, WhorlError, suggestion
 from whorl.model import Document
 from whorl.operations import (
+    MAX_START,
     CompareOperation,
     DeleteOperation,
     DuplicatesOperation,
@@ -249,12 +251,33 @@ _Quotations = Annotated[
         "document that it should be from",
     ),
 ]
-_Rows = Annotated[int, Field(ge=1, le=100, description="How many to return")]
-_Start = Annotated[int, Field(ge=0, le=1_000_000, description="How many to skip, for the next page")]
-_Characters = Annotated[int, Field(ge=0, le=1_000_000, description="How much of its text to return")]
-_MaxCharacters = Annotated[int, Field(ge=1_000, le=1_000_000, description="Size limit of the answer, as JSON text")]
+
+
+def _refuse_truth_value(value: Any) -> Any:
+    """Refuse true and false, which pydantic takes for 1 and 0."""
+    if isinstance(value, bool):
+        raise PydanticCustomError("number", "Input should be a number, not a truth value")
+    return value
+
+
+_NUMBER = BeforeValidator(_refuse_truth_value)
+_Rows = Annotated[int, _NUMBER, Field(ge=1, le=100, description="How many to return")]
+_Start = Annotated[int, _NUMBER, Field(ge=0, le=MAX_START, description="How many to skip, for the next page")]
+_TextStart = Annotated[int, _NUMBER, Field(ge=0, description="How many characters of its text to skip")]
+_Characters = Annotated[
+    int, _NUMBER, Field(ge=0, le=1_000_000, description="How much of its text to return; 0 for none")
+]
+_MaxCharacters = Annotated[
+    int, _NUMBER, Field(ge=1_000, le=1_000_000, description="Size limit of the answer, as JSON text")
+]
+_Properties = Annotated[
+    dict[str, Any] | None,
+    Field(description="Other fields; each value is a text, a number, a truth value, a list of these, or null for none"),
+]
 
 _DEFAULT_CHARACTERS = 20_000
+#: Number of characters of a document's text that `document` returns by default.
+_BEGINNING = 5_000
 #: Maximum number of characters of an error message. A longer message repeats a long argument.
 _ERROR_CHARACTERS = 2_000
 #: Maximum number of characters of an argument's or tool's name in a message, and of mistakes listed for one call.
@@ -441,11 +464,11 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         return {"documents": count, "total": len(largest_first), "clusters": values, "warnings": warnings}
 
     @_tool(server, reads, "text")
-    def document(id: str, characters: _Characters = 0, start: _Start = 0) -> dict[str, Any]:
+    def document(id: str, characters: _Characters = _BEGINNING, start: _TextStart = 0) -> dict[str, Any]:
         """Return a document's name and properties, and up to `characters` characters of its text from `start`."""
         stored = store.document(id)
         values = json_values(stored)
-        if characters:
+        if characters and store.engine.keeps_texts:
             text = store.texts([stored.id])[stored.id]
             values |= {"text": text[start : start + characters], "characters": len(text)}
         return values
@@ -456,11 +479,10 @@ def server_of(store: Store, *, writes: bool = False) -> MCPServer[Any]:
         )
 
         @_tool(server, changes)
-        def store_document(
-            id: str, text: str, name: str = "", properties: dict[str, str | int | float | bool] | None = None
-        ) -> dict[str, Any]:
+        def store_document(id: str, text: str, name: str = "", properties: _Properties = None) -> dict[str, Any]:
             """Store a text under an id, replacing the document with that id."""
-            result = store.index([Document(id, text, name, properties or {})])
+            given = {key: value for key, value in (properties or {}).items() if value is not None}
+            result = store.index([Document(id, text, name, given)])
             return {"stored": result.stored, "unchanged": result.unchanged}
 
         @_tool(server, changes)
@@ -528,7 +550,11 @@ def _parameter(declared: OptionField) -> Parameter:
     kind: Any = float if declared.is_percent else declared.type
     described = Field(description=declared.option.help, **declared.bounds.keywords)
     default = "" if declared.is_optional else declared.default
-    annotation = Annotated[kind, described]
+    annotation: Any = Annotated[kind, described]
+    if kind in (int, float):
+        annotation = Annotated[annotation, _NUMBER]
+    elif declared.is_list:
+        annotation = Annotated[annotation, BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
     return Parameter(declared.name_in("mcp"), Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
@@ -555,7 +581,7 @@ def _paginate(answer: dict[str, Any], items: str, start: int, max_characters: in
     left_out = trim(answer, max_characters)
     total = answer.get("characters" if items == "text" else "total", 0)
     end = start + len(answer.get(items, ()))
-    if end < total and end > start:
+    if start < end < total and (items == "text" or end <= MAX_START):
         answer["next_start"] = end
     elif left_out[items]:
         answer["note"] = _TOO_SMALL
