@@ -65,6 +65,9 @@ def test_a_name_that_several_have(store: Store) -> None:
     assert store.references.ids(["b.txt", "seven", "B.TXT", "*", ""]) == {"seven": "7"}
     with pytest.raises(UnknownDocumentError, match=r"but several of this name: 'other/b\.txt', 'texts/b\.txt'"):
         store.references.referent("b.txt")
+    with pytest.raises(UnknownDocumentError, match="but several of this name: 'other/b") as unknown:
+        store.document("b.txt")
+    assert unknown.value.suggested is None
 
 
 def test_without_a_folder_no_file_is_read(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

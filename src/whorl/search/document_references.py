@@ -137,17 +137,26 @@ class References:
             referent = self.resolve_text(text, reference, finds_copy=finds_copy)
             note = f"{reference} is not in the store, so the file itself is the source"
             return referent if referent.note else replace(referent, note=note)
-        names = self._find_by_name(reference)
-        if len(names) > 1:
-            shown = ", ".join(shorten_repr(hit.id) for hit in names[:_NAMES_SHOWN])
-            raise UnknownDocumentError(reference, f", but several of this name: {shown}; name one by its id")
+        if names := self._names_hint(reference):
+            raise UnknownDocumentError(reference, names)
         suggested = self._nearest_id(reference)
         advice = self._gaps_hint() or ("" if suggested else f"; {self._advice}")
         raise UnknownDocumentError(reference, f", and there is no such file{advice}", suggested)
 
     def unknown_document_error(self, reference: str) -> UnknownDocumentError:
-        """Return the error for an unknown reference; it suggests the document with the most similar id or name."""
+        """Return the error for an unknown reference.
+
+        It lists the documents of this name, or suggests the document with the most similar id or name.
+        """
+        if names := self._names_hint(reference):
+            return UnknownDocumentError(reference, names)
         return UnknownDocumentError(reference, self._gaps_hint(), self._nearest_id(reference))
+
+    def _names_hint(self, reference: str) -> str:
+        """Return a hint that lists the documents of one name; "" if at most one document has this name."""
+        names = self._find_by_name(reference)
+        shown = ", ".join(shorten_repr(hit.id) for hit in names[:_NAMES_SHOWN])
+        return f", but several of this name: {shown}; name one by its id" if len(names) > 1 else ""
 
     def _gaps_hint(self) -> str:
         """Return a hint for an error message if the engine cannot find all documents yet; otherwise ""."""
