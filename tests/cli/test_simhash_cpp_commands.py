@@ -72,6 +72,15 @@ def test_documents_by_their_codes(run: Callable[..., tuple[int, str, str]], tmp_
     assert (code, "F/codes:2: expected a code, a tab and an id" in messages) == (9, True)
 
 
+@pytest.mark.parametrize("text", ["1\n3\n", '{"id": "a", "simhash": 1}\n{"id": "b", "simhash": 3}\n', "1\ta\n3\tb\n"])
+def test_a_byte_order_mark(run: Callable[..., tuple[int, str, str]], text: str) -> None:
+    """
+    A byte order mark at the beginning of a file is ignored.
+    """
+    assert run(find_all, f"\ufeff{text}", "-b5", "-d3")[:2] == run(find_all, text, "-b5", "-d3")[:2]
+    assert run(find_all, "\ufeff", "-b5", "-d3")[:2] == (0, "")
+
+
 def test_no_codes_are_no_pairs(run: Callable[..., tuple[int, str, str]]) -> None:
     """
     Empty input gives empty output.
@@ -86,6 +95,7 @@ def test_no_codes_are_no_pairs(run: Callable[..., tuple[int, str, str]]) -> None
         (["--nothing"], 1, "option --nothing not recognized"),
         (["-x"], 1, "option -x not recognized"),
         (["-b"], 1, "option -b requires argument"),
+        (["-b", "5", "-d", "3", "codes.txt"], 1, "'codes.txt' is not an option; a file is read with --input FILE"),
         (["-d", "3"], 2, "Blocks must be provided and > 0"),
         (["-b", "0", "-d", "3"], 2, "Blocks must be provided and > 0"),
         (["-b", "many", "-d", "3"], 2, "Blocks must be provided and > 0"),

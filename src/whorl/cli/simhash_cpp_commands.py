@@ -8,6 +8,7 @@ because imports take longer than the search of a small input.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import getopt
@@ -111,7 +112,7 @@ def _main(job: _Job, arguments: Sequence[str] | None) -> int:
 
 def _run(job: _Job, arguments: Sequence[str]) -> None:
     try:
-        given, _ = getopt.gnu_getopt(
+        given, others = getopt.gnu_getopt(
             list(arguments), "i:o:b:d:h", ["input=", "output=", "blocks=", "distance=", "help"]
         )
     except getopt.GetoptError as problem:
@@ -120,6 +121,8 @@ def _run(job: _Job, arguments: Sequence[str]) -> None:
     if "h" in options:
         print(_HELP.format(name=job.name, what=job.what), end="", flush=True)
         return
+    if others:
+        raise _ExitError(1, f"{job.name}: {others[0]!r:.80} is not an option; a file is read with --input FILE")
     blocks, distance = _number(options.get("b")), _number(options.get("d"))
     source, target = options.get("i", "-"), options.get("o", "-")
     for is_right, code, message in (
@@ -170,7 +173,10 @@ def _read(source: str) -> tuple[Codes, dict[int, list[str]]]:
                 seconds = size / _LINE * _PLAIN_SECONDS
                 if seconds > hamming_codes.LOADING_SECONDS:  # Load the compiled loops before reading the input.
                     hamming_codes.loops(seconds)
-            name, ahead = "stdin" if source == "-" else source, stream.readline(_FIRST_LINE)
+            name, ahead = (
+                "stdin" if source == "-" else source,
+                stream.readline(_FIRST_LINE).removeprefix(codecs.BOM_UTF8),
+            )
             if is_labelled(ahead):
                 return read_labelled(prepend_lines(ahead, stream), name)
             return read_codes(stream, name, ahead), {}
