@@ -256,6 +256,7 @@ def test_stores_that_cannot_be_upgraded(tmp_path: Path) -> None:
     """
     for path in (tmp_path / "nothing", Path("/")):
         assert "there is no store at" in run(path).stderr
+    assert "upgrade is for a store in a folder" in run(Path("http://localhost:1/solr/letters")).stderr
     folder = tmp_path / "store"
     write_previous_store(folder, DOCUMENTS)
     (tmp_path / "store.old").mkdir()

@@ -18,9 +18,22 @@ _Boilerplate = TypeVar("_Boilerplate", bound=Boilerplate)
 
 #: Key of the command line's arguments in click's context.
 WORDS = "whorl.words"
+
+
+def _only_value(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """Return the value of an option, None without one; refuse several values, instead of taking the last one."""
+    if len(values) > 1:
+        raise click.BadParameter(
+            f"one store can be given, got {' and '.join(map(without_login, values))}", context, parameter
+        )
+    return values[0] if values else None
+
+
+#: Settings of an option for a store.
+STORE_OPTION: dict[str, Any] = {"metavar": "STORE", "multiple": True, "callback": _only_value}
 STORE = click.option(
     "--store",
-    metavar="STORE",
+    **STORE_OPTION,
     help="A Solr URL (http://host:8983/solr/NAME), one of an index (opensearch+http://host:9200/NAME), or a folder. "
     "Default: WHORL_STORE, or a folder of your own.",
 )

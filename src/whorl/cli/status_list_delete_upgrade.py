@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import click
 from whorl.cli.flags import STORE, operation_options, store_flag
 from whorl.cli.open_store_and_documents import open_existing_store, print_notes
 from whorl.engine.protocol import Engine, lag_message
-from whorl.errors import StoreError, format_names, shorten_repr, without_login
+from whorl.errors import ParameterError, StoreError, format_names, shorten_repr, without_login
 from whorl.operations import DeleteOperation, Paging
 from whorl.output.formatting import as_json as as_json_text
 from whorl.output.formatting import plural, title_of
@@ -136,6 +137,11 @@ def upgrade(folder: Path) -> None:
     from whorl.engine.embedded.database import previous_count, previous_documents, previous_options
     from whorl.fingerprint.winnowing import PassageScheme
 
+    if re.match(r"[a-z+]+:/", str(folder)):
+        raise ParameterError(
+            "upgrade is for a store in a folder; for a store in a server, see 'whorl solr check URL' and 'whorl "
+            "opensearch check URL'"
+        )
     # If the folder is a link, upgrade its target: the link stays, and the data stay on their disk.
     folder = Path(os.path.realpath(folder))
     fresh, old = (Path(f"{folder}{ending}") for ending in (".upgraded", ".old"))

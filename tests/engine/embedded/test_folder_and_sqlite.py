@@ -19,6 +19,7 @@ from whorl.engine.embedded.folder_and_sqlite import (
     connect,
     connect_read_only,
     file_state,
+    prepare_folder,
     sqlite_errors,
 )
 from whorl.errors import StoreError
@@ -59,6 +60,8 @@ def test_other_things_are_left_alone(path, tmp_path):
     (path / "letter.txt").write_text("dear")
     with pytest.raises(StoreError, match=r"holds other things and no store \(letter.txt"):
         opened(path)
+    with pytest.raises(StoreError, match="make one by indexing: whorl index --store NEW"):
+        prepare_folder(path, create=False)
     assert [child.name for child in path.iterdir()] == ["letter.txt"]
     with pytest.raises(StoreError, match="is a file"):
         opened(path / "letter.txt")

@@ -46,7 +46,10 @@ def prepare_folder(path: Path, *, create: bool) -> bool:
         # An empty database is allowed: another process may be creating the store, or was stopped while creating it.
         # SQLite adds files next to its databases.
         if others := [name for name in names if not name.startswith((LOCK, RECORDS))]:
-            raise StoreError(f"{path} holds other things and no store ({others[0]}, …); name an empty or a new folder")
+            advice = (
+                "name an empty or a new folder" if create else f"make one by indexing: whorl index --store NEW {path}"
+            )
+            raise StoreError(f"{path} holds other things and no store ({others[0]}, …); {advice}")
         if not create:
             raise StoreError(f"there is no store at {path}; make one by indexing: whorl index --store {path} FILES")
         path.mkdir(parents=True, exist_ok=True)
