@@ -85,7 +85,7 @@ class Store:
     ) -> None:
         self.engine = engine
         self.names = names or {}
-        self._limits, self._max_rows = limits, max_rows
+        self._limits, self.max_rows = limits, max_rows
         #: Finds the documents that ids, names and paths refer to. A front end on the user's machine adds a folder and
         #: files.
         self.references = References(engine, self._bound, self._with_same_shingles)
@@ -370,7 +370,7 @@ class Store:
         texts: Collection[str] = (),
     ) -> QueryReader:
         defaults = replace(defaults, limits=self._limits)
-        return QueryReader(self.engine, self.names, defaults, self._max_rows, texts, self.references)
+        return QueryReader(self.engine, self.names, defaults, self.max_rows, texts, self.references)
 
     def delete(self, ids: Collection[str]) -> int:
         """Delete documents by their ids or other references; return the number of deleted documents."""

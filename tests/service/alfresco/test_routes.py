@@ -492,6 +492,8 @@ def test_include_and_fields_of_a_node(embedded_service: TestClient) -> None:
     options = {"include": "path,allowableOperations,permissions,isFavorite", "fields": "id,path"}
     node = embedded_service.get(f"{NODES}/lease", params=options).json()["entry"]
     assert node.keys() == {"id", "path"}
+    node = embedded_service.get(f"{NODES}/lease?fields=id,isLocked").json()["entry"]
+    assert node == {"id": NODE, "isLocked": False}
     node = embedded_service.get(f"{NODES}/lease?include=isLink&include=isFavorite").json()["entry"]
     assert (node["isLink"], node["isFavorite"]) == (False, False)
 
@@ -502,6 +504,7 @@ def test_include_and_fields_of_a_node(embedded_service: TestClient) -> None:
         (f"{NODES}/gone", 404, "'gone'"),
         (f"{NODES}/-root-", 404, "'-root-'"),
         (f"{NODES}/lease?include=everything", 400, "include"),
+        (f"{NODES}/lease?fields=id,nosuch", 400, "fields"),
         (f"{NODES}/lease?relativePath=a", 400, "relativePath"),
     ],
 )

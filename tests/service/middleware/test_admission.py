@@ -78,7 +78,9 @@ def test_too_many_rows(tmp_path: Any) -> None:
         assert service.get("/api/v1/search?q=*&rows=5").status_code == 200
         assert refused(service.get("/api/v1/search?q=*&rows=6"), 400) == "rows must be 0 to 5, got 6"
         assert "0 to 5" in refused(service.post("/api/v1/similar", json={"id": "a", "rows": 6}), 400)
-        assert service.post(SEARCH, json={"query": {"query": "*"}, "paging": {"maxItems": 6}}).status_code == 400
+        answer = service.post(SEARCH, json={"query": {"query": "*"}, "paging": {"maxItems": 6}})
+        assert answer.status_code == 400
+        assert "paging.maxItems must be 1 to 5, got 6" in answer.text
 
 
 def test_requests_beyond_the_limits_are_refused(held: Held, asking: Any) -> None:

@@ -222,6 +222,12 @@ NodePart: TypeAlias = Literal[
 ]  # fmt: skip
 
 
+NodeField: TypeAlias = Literal[
+    "id", "name", "nodeType", "isFolder", "isFile", "createdAt", "createdByUser", "modifiedAt", "modifiedByUser",
+    "parentId", "content", "location", NodePart,
+]  # fmt: skip
+
+
 def _split(names: Any) -> Any:
     """Split comma-separated values of one or several parameters."""
     return [name for value in names for name in str(value).split(",") if name] if isinstance(names, list) else names
@@ -233,7 +239,7 @@ class NodeQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     include: Annotated[list[NodePart], BeforeValidator(_split)] = []
-    fields: Annotated[list[str], BeforeValidator(_split)] = []
+    fields: Annotated[list[NodeField], BeforeValidator(_split)] = []
     alf_ticket: str = ""
 
 
@@ -305,7 +311,7 @@ def alfresco_routes(store: Store, access: Access, *, is_read_only: bool) -> APIR
         stored = next(iter(found.values()), None)
         if stored is None:
             raise UnknownDocumentError(node_id)
-        entry = node_entry(stored, store.names, query.include)
+        entry = node_entry(stored, store.names, {*query.include, *query.fields})
         return {"entry": {name: entry[name] for name in entry if not query.fields or name in query.fields}}
 
     return router
@@ -320,6 +326,8 @@ def _ticket(request: Request) -> str:
 
 def _result_list(store: Store, body: SearchRequest) -> dict[str, Any]:
     paging, filters = body.paging, [filter_query.alternatives for filter_query in body.filter_queries]
+    if paging.max_items > store.max_rows:
+        raise ParameterError(f"paging.maxItems must be 1 to {store.max_rows:,}, got {paging.max_items:,}")
     prepared = store.prepare(body.query.query, defaults=body.query_defaults, filter=filters)
     page = prepared.search(start=paging.skip_count, rows=paging.max_items, sort=[key.order for key in body.sort])
     context, warnings = facets_of(prepared, body)
