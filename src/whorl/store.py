@@ -33,7 +33,7 @@ from whorl.query import ast
 from whorl.query.ast import QueryLimits
 from whorl.query.plan.nodes import Bool, BoundPlan, references
 from whorl.query.plan.planner import QueryDefaults
-from whorl.query.unparse import unparse
+from whorl.query.unparse import quote, unparse
 from whorl.request_context import require_time, trace
 from whorl.search.document_references import References, list_references, require_reference
 from whorl.search.prepared_search import PreparedQuery, QueryOptions, QueryReader, SearchOptions
@@ -300,12 +300,23 @@ class Store:
         self._require_named(reference, source)
         text, own_id = self._text_and_id(reference, source)
         gaps = gap_warnings(self.engine, "sketches")
+        if excluded is not None and options.exclude is not None:
+            excluded = replace(
+                excluded, warnings=(*excluded.warnings, *self._exclusion_notes(options.exclude, excluded))
+            )
         attribution = find_sources(self.engine, text, options, own_id=own_id, excluded=excluded)
         if not gaps:
             return attribution
         promise = replace(attribution.promise, words=None, certain_words=None)
         warnings = (*attribution.warnings, *gaps)
         return replace(attribution, promise=promise, is_complete=False, warnings=warnings)
+
+    def _exclusion_notes(self, query: str, excluded: BoundPlan) -> Iterator[str]:
+        """Yield a warning if no document is excluded: the query may be a misspelt name, or the id of a document."""
+        if self.engine.search(excluded, start=0, rows=0).total == 0:
+            ids = self.references.ids([query])
+            remedy = f"; to exclude the document of this id, write id:{quote(ids[query])}" if ids else ""
+            yield f"no document matches the query to exclude, {shorten_repr(query)}{remedy}"
 
     def verify(
         self,

@@ -110,6 +110,21 @@ def test_exclude_and_min_words(folder: Path) -> None:
     assert whorl(*arguments, "--exclude", "name:b.txt", "--min-words", "18").stdout.count("\n") == 1
 
 
+def test_an_exclusion_of_no_document(folder: Path) -> None:
+    """
+    A note says that a query to exclude matches no document; for an id, it has the query that does.
+    """
+    (folder / "own.txt").write_text(SECOND, encoding="utf-8")
+    arguments = ("sources", "--store", "store", "own.txt", "--csv", "--exclude")
+    done = whorl(*arguments, "notes/b.txt")
+    note = "note: no document matches the query to exclude, 'notes/b.txt'"
+    assert f'{note}; to exclude the document of this id, write id:"notes/b.txt"\n' in done.stderr
+    assert "notes/b.txt" in done.stdout
+    mended = whorl(*arguments, 'id:"notes/b.txt"')
+    assert ("to exclude" in mended.stderr, "notes/b.txt" in mended.stdout) == (False, False)
+    assert "no document matches the query to exclude, 'name:nowhere'\n" in whorl(*arguments, "name:nowhere").stderr
+
+
 def test_a_report_is_written(folder: Path) -> None:
     """
     --html FILE writes a report besides the output; a report that cannot be written leaves no file.
