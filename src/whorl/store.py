@@ -572,14 +572,15 @@ def open_store(
             set up for them.
         without_minhash: Remove the MINHASH tokens from a folder, and keep none from now on. This saves a fifth of the
             space if you never use FINGERPRINT.
-        short_minhash: Cut the MINHASH tokens of a folder to their upper bits from now on. A FINGERPRINT then also reads
-            the texts of its hits, with the same result. This saves a quarter of the space of paragraphs.
+        short_minhash: Cut the MINHASH tokens of a folder to their upper bits, permanently. A FINGERPRINT then also
+            reads the texts of its hits, with the same result. This saves a quarter of the space of paragraphs.
         no_text: Keep only the hashes of passages in a new folder, and no texts. Then `sources` works, but no operation
             that reads or compares texts.
 
     Raises:
         ParameterError: The URL does not name a core, collection or index; or `without_minhash`, `short_minhash` or
-            `no_text` is given for a server; or both of the former are given; or an option has another type.
+            `no_text` is given for a server; or `short_minhash` together with one of the others; or an option has
+            another type.
         SchemaError: The collection or index has no field for passages.
         SchemeMismatchError: The store finds passages of another length.
         StoreError: The folder is not usable, or does not exist.
@@ -604,8 +605,9 @@ def open_store(
     for option, is_wanted in (("short_minhash", short_minhash), ("no_text", no_text)):
         if is_wanted and "://" in name:
             raise ParameterError(f"{option} is for a folder, and {name} is not one")
-    if without_minhash and short_minhash:
-        raise ParameterError("without_minhash removes the tokens that short_minhash cuts; give one of them")
+    if short_minhash and (without_minhash or no_text):
+        other = "without_minhash" if without_minhash else "no_text"
+        raise ParameterError(f"short_minhash needs tokens and texts, and {other} removes them; give one of them")
     scheme = None if isinstance(passages, bool) else PassageScheme.for_runs(passages)
     if _is_of_a_cluster(name, settings):
         name = f"opensearch+{name}"

@@ -163,7 +163,12 @@ def upgrade(folder: Path) -> None:
     options = previous_options(folder)
     passages = PassageScheme.parse(options["passages"]).run_words if "passages" in options else False
     with (
-        open_store(fresh, passages=passages, without_minhash="minhash" in options) as store,
+        open_store(
+            fresh,
+            passages=passages,
+            without_minhash=options.get("minhash") == "none",
+            short_minhash=options.get("minhash") == "short",
+        ) as store,
         progress_bar("documents") as bar,
     ):
         documents = previous_documents(folder)

@@ -39,7 +39,7 @@ class IndexOperation(Columns):
     )
     short_minhash: bool = option(
         False,
-        "From now on, keep only the upper bits of MINHASH tokens in the store (a folder): less space, a quarter for "
+        "Keep only the upper bits of MINHASH tokens in the store (a folder), permanently: less space, a quarter for "
         "paragraphs. FINGERPRINT has the same hits, but also reads their texts, so it takes longer.",
         absent=_SET_UP,
     )

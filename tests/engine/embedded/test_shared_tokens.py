@@ -149,6 +149,26 @@ def test_counts_equal_those_of_plain_sets(
 
 
 @thorough
+def test_texts_are_read_once_for_a_clause(tmp_path: Path) -> None:
+    """
+    Facets and parts of a query repeat a clause, and reading texts takes longest.
+    """
+    reads = list[int]()
+
+    def read(numbers: npt.NDArray[np.int64], _: int) -> Iterator[tuple[int, npt.NDArray[np.uint64]]]:
+        reads.extend(numbers.tolist())
+        return iter([(7, np.array([1, 2], np.uint64))])
+
+    index = TokenIndex(tmp_path / "tokens", "mine", (SCHEME.bits, SCHEME.bits), read_minhash=read)
+    index.make()
+    index.replace({7: DocumentTokens(2, (np.zeros(1, np.uint64), np.empty(0, np.uint64)))})
+    index.commit(1)
+    clause = SharedTokens("a", (1, 2, 3), 2, 0.5)
+    plan = Bool(should=(clause, Bool(must=(clause,))))
+    assert [match_tokens(plan, index.snapshot()).scores.tolist() for _ in range(2)] == [[2.0], [2.0]]
+    assert reads == [7]
+
+
 def test_many_parts_take_no_more_memory_than_some(tmp_path: Path) -> None:
     """
     A thousand parts that are all found in a thousand documents are not a million documents.

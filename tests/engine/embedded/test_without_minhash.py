@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl import Document, Store, open_store
+from whorl.engine.embedded.engine import EmbeddedEngine
+from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError
+from whorl.engine.embedded.text_and_token_index import InvertedIndex
 from whorl.errors import ParameterError, SchemaError, StoreError
 
 WORDS = [f"w{number}" for number in range(300)]
@@ -111,7 +116,7 @@ def test_a_store_changes_to_short_tokens_and_none(tmp_path: Path) -> None:
     for cut in ("", "short", "", "none", "short"):
         with open_store(path, without_minhash=cut == "none", short_minhash=cut == "short") as store:
             if cut == "none":
-                with pytest.raises(SchemaError, match="'whorl index --short-minhash' adds short ones"):
+                with pytest.raises(SchemaError, match="'whorl index --short-minhash PATH' adds short ones"):
                     store.search("FINGERPRINT:d3_50")
             else:
                 totals.append(store.search("FINGERPRINT:d3_50").total)
@@ -123,8 +128,48 @@ def test_a_store_changes_to_short_tokens_and_none(tmp_path: Path) -> None:
         with open_store(path, without_minhash=True), open_store(path, short_minhash=True):
             pass
         late.index([Document("new", "some text")])
-    with pytest.raises(ParameterError, match="give one of them"):
+    with pytest.raises(ParameterError, match="without_minhash removes them; give one of them"):
         open_store(path, without_minhash=True, short_minhash=True)
+    with pytest.raises(ParameterError, match="no_text removes them; give one of them"):
+        open_store(tmp_path / "new", no_text=True, short_minhash=True)
+
+
+def test_a_failed_change_leaves_the_store_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    If no new index can be built, the old one still answers, and the option is not set.
+    """
+    path = tmp_path / "store"
+    with open_store(path) as store:
+        store.index(DOCUMENTS)
+        total = store.search("FINGERPRINT:d3_50").total
+
+    def build(*_: object) -> None:
+        raise IndexBrokenError("no space left", is_full=True)
+
+    for options in ({"short_minhash": True}, {"without_minhash": True}, {"passages": True}):
+        with monkeypatch.context() as patch:
+            patch.setattr(InvertedIndex, "build", build)
+            with pytest.raises(StoreError, match="no room left on the disk"):
+                open_store(path, None, **options)
+        with open_store(path) as store:
+            assert store.search("FINGERPRINT:d3_50").total == total
+            assert store.engine.passage_scheme is None
+
+
+def test_a_change_that_was_not_finished(tmp_path: Path) -> None:
+    """
+    A store that was killed while it lost its tokens can have short ones again, and other engines can write.
+    """
+    path = tmp_path / "store"
+    with open_store(path, short_minhash=True) as store:
+        store.index(DOCUMENTS)
+    with closing(sqlite3.connect(path / "records.db")) as records:
+        records.execute("UPDATE meta SET value = 'none' WHERE key = 'minhash'")
+        records.commit()
+    with open_store(path, short_minhash=True) as store, EmbeddedEngine(path, wait_seconds=0.05) as other:
+        other.index([Document("new", DOCUMENTS[3].text)])
+        other.refresh()
+        assert "new" in [hit.id for hit in store.search("FINGERPRINT:d3_100").hits]
 
 
 def test_a_store_is_rid_of_them(tmp_path: Path) -> None:

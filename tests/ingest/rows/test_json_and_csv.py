@@ -193,6 +193,15 @@ def test_a_new_text_leaves_the_other_members_unchanged(form: JsonLinesFormat | J
     assert out.getvalue().decode() == start + separator.join(expected) + end
 
 
+def test_lone_surrogates_of_an_array_are_escaped() -> None:
+    """
+    UTF-16 can have lone surrogates, and the UTF-8 of a copy cannot.
+    """
+    out, array = io.BytesIO(), '[{"text": "a\ud800"}]'.encode("utf-16", "surrogatepass")
+    JsonArrayFormat().rewrite(io.BytesIO(array), out, RowColumns(), lambda rows: [{} for _ in rows], {})
+    assert out.getvalue() == b'[\n{"text": "a\\ud800"}\n]\n'
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text('ab]},[{ "\\', max_size=5) | st.floats(allow_nan=False),
     lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text("]}a", max_size=2), values, max_size=3),

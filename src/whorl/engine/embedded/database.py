@@ -264,8 +264,11 @@ class Records:
     def minhash(self) -> MinHashPart:
         return cast(MinHashPart, self.option("minhash") or "whole")
 
-    def set_option(self, option: StoreOption, value: str) -> None:
-        self._writer.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (option, value))
+    def set_option(self, option: StoreOption, value: str | None) -> None:
+        if value is None:
+            self._writer.execute("DELETE FROM meta WHERE key = ?", (option,))
+        else:
+            self._writer.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (option, value))
 
     def require_unchanged(self) -> None:
         """Raise StoreError if another process has written to a read-only store since it was opened."""

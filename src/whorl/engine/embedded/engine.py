@@ -140,6 +140,8 @@ class EmbeddedEngine(Engine):
         # Damage that the last rebuild of the index has repaired, as text.
         self._repaired = ""
         self._writer: IndexWriter | None = None
+        # Values of options before this engine changed them.
+        self._replaced_options: dict[StoreOption, str | None] = {}
         self._merged = threading.Event()
         self._merged.set()
         has_store = prepare_folder(self.path, create=create)
@@ -186,7 +188,12 @@ class EmbeddedEngine(Engine):
             opened.callback(self._index.close)
             self._runner = PlanRunner(self._records, self._index, scheme.profile, self._preparation.words)
             self._lag = IndexLag(self._records, self._index, self._catch_up)
-            self._apply_leftovers()
+            try:
+                self._apply_leftovers()
+            except BaseException:
+                with suppress(StoreError):
+                    self._restore_options()
+                raise
             self._opened = opened.pop_all()
 
     @property
@@ -230,9 +237,16 @@ class EmbeddedEngine(Engine):
         if self._is_read_only:
             raise StoreError(self._not_writable())
         self._acquire_lock()
+        self._replaced_options.setdefault(option, self._records.option(option))
         # The identifier of the index contains the scheme and the bits of its tokens, so the index is rebuilt.
         with self._records.writing():
             self._records.set_option(option, value)
+
+    def _restore_options(self) -> None:
+        """Undo the changes of options, because no index could be built for them: the old index still answers."""
+        with self._records.writing():
+            for option, value in self._replaced_options.items():
+                self._records.set_option(option, value)
 
     # Writing.
 
@@ -498,6 +512,8 @@ class EmbeddedEngine(Engine):
     def _apply_leftovers(self) -> None:
         """Apply the journal entries that the index lacks after a crash."""
         if self._is_up_to_date():
+            # `_set_option` may have taken the lock.
+            self._lock.release()
             return
         has_index = self._index.read_applied_numbers() is not None
         if not has_index:
@@ -643,7 +659,7 @@ class EmbeddedEngine(Engine):
         ):
             raise SchemaError(
                 f"the store {self.path} keeps no MINHASH tokens, which FINGERPRINT asks; 'whorl similar' and "
-                "FINGERPRINT with '--plan calibrated' need none, and 'whorl index --short-minhash' adds short ones"
+                "FINGERPRINT with '--plan calibrated' need none, and 'whorl index --short-minhash PATH' adds short ones"
             )
         return plan
 

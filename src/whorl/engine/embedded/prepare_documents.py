@@ -12,6 +12,7 @@ import tantivy
 from whorl.arrays_and_batches import ascending_distinct, chunks, sort_distinct
 from whorl.engine.embedded.database import MinHashPart, NumberedDocument, Record
 from whorl.engine.embedded.segmented_token_index import DocumentTokens
+from whorl.engine.embedded.segments import MINHASH_BITS
 from whorl.engine.index_terms import OWN_FIELDS, join_terms, presence_term, property_words, value_term
 from whorl.fingerprint.fingerprint_texts import (
     BATCH_CHARACTERS,
@@ -31,8 +32,8 @@ from whorl.query.plan.nodes import Kind, Value
 
 #: Name of tantivy's field for the words of all properties except OWN_FIELDS.
 _OTHER_WORDS = "words"
-#: Number of bits of a whole MinHash token, and the width of the postings of an index without MinHash tokens.
-MINHASH_BITS, _BITS_WITHOUT_MINHASH = 64, 8
+#: Width of the postings of an index without MinHash tokens.
+_BITS_WITHOUT_MINHASH = 8
 _NO_TOKENS: Numbers = np.empty(0, np.uint64)
 
 

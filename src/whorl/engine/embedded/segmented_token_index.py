@@ -17,7 +17,7 @@ import uuid
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.engine.embedded.folder_and_sqlite import IndexBrokenError, OtherIndexError
-from whorl.engine.embedded.segments import Segment, Tokens, merge_segments, write_documents
+from whorl.engine.embedded.segments import MINHASH, MINHASH_BITS, Segment, Tokens, merge_segments, write_documents
 
 #: Merge `FANOUT` segments of fewer than `SMALLEST_SEGMENT` documents (64), then `FANOUT` segments of fewer than four
 #: times as many (256), and so on.
@@ -47,7 +47,7 @@ _MANIFEST = "runs.json"
 
 
 #: Function that reads whole MinHash tokens from texts. It takes the numbers of documents and the journal number of the
-#: index, and yields a document's number and its distinct tokens. It omits documents that have changed since.
+#: index, and yields a document's number and its distinct tokens. It omits documents that have changed after it.
 ReadMinHash: TypeAlias = Callable[[npt.NDArray[np.int64], int], Iterator[tuple[int, Tokens]]]
 
 
@@ -74,6 +74,15 @@ class TokenSnapshot:
     segments: tuple[Segment, ...]
     alive: tuple[npt.NDArray[np.bool_], ...]
     read_minhash: ReadMinHash | None = None
+    #: Numbers and scores of the documents that match a clause, if texts were read to count them.
+    matches_by_texts: dict[object, tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]] = field(
+        default_factory=dict, compare=False
+    )
+
+    @property
+    def dropped_bits(self) -> int:
+        """Number of lower bits of a MinHash token that the index lacks."""
+        return MINHASH_BITS - self.segments[0].kinds[MINHASH].token_bits if self.segments else 0
 
     @cached_property
     def largest_size(self) -> int | None:

@@ -128,6 +128,8 @@ Tokens = npt.NDArray[np.uint64]
 #: Kinds of tokens, in the order of a segment's postings: MinHash tokens, look-up hashes of sketches, and optional
 #: passage hashes.
 MINHASH, SKETCH, PASSAGES = 0, 1, 2
+#: Number of bits of a whole MinHash token.
+MINHASH_BITS = 64
 _MAGIC = b"whorlrun"
 _HEAD_BYTES = 1024
 #: Minimum average number of postings per bucket. Smaller buckets would need more space for their counts, larger buckets

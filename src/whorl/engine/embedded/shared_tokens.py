@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import batches, run_starts, sort_distinct, spread
-from whorl.engine.embedded.prepare_documents import MINHASH_BITS
 from whorl.engine.embedded.segmented_token_index import ReadMinHash, TokenSnapshot
 from whorl.engine.embedded.segments import MINHASH, PASSAGES, SKETCH, Numbers, Segment, Tokens
 from whorl.query.plan.nodes import (
@@ -28,6 +27,8 @@ from whorl.request_context import require_time
 
 #: Maximum number of clauses to match at a time, to limit the memory.
 _PARTS_AT_ONCE = 64
+#: Maximum number of clauses whose matches are remembered, if texts were read for them.
+_MOST_REMEMBERED = 16
 #: Function that combines several clauses of a plan into one clause.
 Combine: TypeAlias = Callable[[tuple[BoundNode, ...]], BoundNode]
 _NO_NUMBERS, _NO_SCORES = np.empty(0, np.int64), np.empty(0, np.float32)
@@ -111,26 +112,50 @@ def _match_by_texts(
     Different tokens can have the same upper bits. So the counts by the index may be too high, and the texts of the
     documents that it finds are read, to count whole tokens.
     """
-    if not snapshot.segments:
-        return NO_MATCHES
-    dropped_bits = MINHASH_BITS - snapshot.segments[0].kinds[MINHASH].token_bits
-    count: Callable[[Tokens], int]
+    # Facets and the parts of a query repeat a clause.
+    if known := snapshot.matches_by_texts.get(clause):
+        return ScoredDocuments(*known)
     if isinstance(clause, SharedTokens):
-        minimum = max(clause.min_should_match, 1)
-        query = _TokenQuery([token >> dropped_bits for token in clause.tokens], minimum)
-        (candidates,) = _match_queries(snapshot, MINHASH, [query])
-        distinct, repetitions = _distinct_tokens(_token_array(clause.tokens))
-        count = lambda own: int(repetitions[np.isin(distinct, own, assume_unique=True)].sum())  # noqa: E731
+        minimum, (candidates, count) = max(clause.min_should_match, 1), _candidates_by_tokens(clause, snapshot)
     else:
-        minimum, bands = 1, [*map(frozenset, clause.bands)]
-        candidates = _match_bands(snapshot, [[token >> dropped_bits for token in band] for band in bands], 1.0)
-        count = lambda own: sum(map(frozenset(own.tolist()).issuperset, bands))  # noqa: E731
-    scores = candidates.scores
+        minimum, (candidates, count) = 1, _candidates_by_bands(clause, snapshot)
+    scores = candidates.scores.copy()
     for number, tokens in read_minhash(candidates.numbers, snapshot.applied):
         require_time()
         scores[np.searchsorted(candidates.numbers, number)] = count(tokens)
-    matches = candidates.select(scores >= minimum)
-    return ScoredDocuments(matches.numbers, matches.scores * np.float32(clause.weight))
+    is_match = scores >= minimum
+    matches = candidates.numbers[is_match], scores[is_match] * np.float32(clause.weight)
+    if len(snapshot.matches_by_texts) >= _MOST_REMEMBERED:
+        snapshot.matches_by_texts.clear()
+    snapshot.matches_by_texts[clause] = matches
+    return ScoredDocuments(*matches)
+
+
+def _candidates_by_tokens(
+    clause: SharedTokens, snapshot: TokenSnapshot
+) -> tuple[ScoredDocuments, Callable[[Tokens], int]]:
+    """Return the possible hits, and a function that counts the shared tokens of a document, given its tokens."""
+    upper_bits = [token >> snapshot.dropped_bits for token in clause.tokens]
+    (candidates,) = _match_queries(snapshot, MINHASH, [_TokenQuery(upper_bits, clause.min_should_match)])
+    distinct, repetitions = _distinct_tokens(_token_array(clause.tokens))
+
+    def count(tokens: Tokens) -> int:
+        return int(repetitions[np.isin(distinct, tokens, assume_unique=True)].sum())
+
+    return candidates, count
+
+
+def _candidates_by_bands(
+    clause: SharedBands, snapshot: TokenSnapshot
+) -> tuple[ScoredDocuments, Callable[[Tokens], int]]:
+    """Return the possible hits, and a function that counts the shared bands of a document, given its tokens."""
+    upper_bits = [[token >> snapshot.dropped_bits for token in band] for band in clause.bands]
+    bands = [*map(frozenset, clause.bands)]
+
+    def count(tokens: Tokens) -> int:
+        return sum(map(frozenset(tokens.tolist()).issuperset, bands))
+
+    return _match_bands(snapshot, upper_bits, 1.0), count
 
 
 def _group_parts(plan: Bool[BoundLeaf]) -> Bool[BoundLeaf]:

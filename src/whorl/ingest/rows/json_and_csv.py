@@ -90,7 +90,8 @@ class JsonArrayFormat(RowFormat):
     def rewrite(self, opened: IO[bytes], out: IO[bytes], columns: RowColumns, decide: Decide, added: Added) -> None:
         elements = _array(opened)
         remaining = [
-            _updated(source.encode("utf-8", "surrogatepass"), row.values, more)
+            # Lone surrogates occur only in strings, where JSON can escape them.
+            _updated(source.encode("utf-8", "backslashreplace"), row.values, more)
             for (row, source), more in zip(elements, decide([row for row, _ in elements]), strict=True)
             if more is not None and not isinstance(row.values, DocumentError)
         ]
