@@ -82,7 +82,7 @@ class Clocks:
 #: Timed functions: the part, the module, and the name in it; a method is Class.name.
 PARTS = (
     ("reading documents", "whorl.duplicates.input", "documents_in"),
-    ("words and hashes", "whorl.duplicates.sketching", "hash_together"),
+    ("words and hashes", "whorl.duplicates.sketching", "hash_in_batches"),
     ("importing numba and loading the loops", "whorl.fingerprint.fingerprint_texts", "kernel_if_ready"),
     ("waiting for workers", "whorl.duplicates.worker_pool", "Future.result"),
     ("ending workers", "whorl.duplicates.worker_pool", "ProcessPoolExecutor.shutdown"),

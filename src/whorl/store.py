@@ -238,7 +238,7 @@ class Store:
         return self._prepare_similar(reference, operation_of(SimilarOperation, options, keywords), source)
 
     def _prepare_similar(
-        self, reference: str, options: SimilarOperation, source: str | None, *, recalls: bool = False
+        self, reference: str, options: SimilarOperation, source: str | None, *, caches_sketches: bool = False
     ) -> PreparedSimilar:
         from whorl.search.boilerplate import boilerplate_detector
         from whorl.search.prepared_similar import PreparedSimilar
@@ -247,7 +247,7 @@ class Store:
         texts = None if source is None else {reference: source}
         require_reference(reference)
         self._require_named(reference, source)
-        sources = Sources(self.engine, texts, self.references, recalls=recalls)
+        sources = Sources(self.engine, texts, self.references, caches_sketches=caches_sketches)
         common = boilerplate_detector(
             self.engine, options.common_above, options.boilerplate, ignore_common=options.ignore_common
         )
@@ -267,7 +267,7 @@ class Store:
         Arguments and errors are those of `prepare_similar`.
         """
         options = operation_of(SimilarOperation, options, keywords)
-        prepared = self._prepare_similar(reference, options, source, recalls=True)
+        prepared = self._prepare_similar(reference, options, source, caches_sketches=True)
         return prepared.search(start=options.start, rows=options.rows, exact=options.exact)
 
     def sources(

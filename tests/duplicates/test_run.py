@@ -21,7 +21,7 @@ from whorl.duplicates.run import FILES_SCHEME, duplicates_among, duplicates_in
 from whorl.duplicates.sketch_store import PersistentSketchStore
 from whorl.duplicates.sketching import Sketching
 from whorl.errors import DocumentError, ParameterError, StoppedError, StoreError
-from whorl.fingerprint.fingerprint_texts import Parts, Together, hash_texts, hash_together
+from whorl.fingerprint.fingerprint_texts import HashBatch, Parts, hash_in_batches, hash_texts
 from whorl.fingerprint.shingling import Scheme
 from whorl.request_context import new_request
 
@@ -296,16 +296,16 @@ def test_a_repeated_text_is_sketched_once(monkeypatch: pytest.MonkeyPatch, tmp_p
     """
     read = 0
 
-    def counting(portions: Iterable[Sequence[str]], scheme: Scheme) -> Iterator[Together]:
+    def counting(portions: Iterable[Sequence[str]], scheme: Scheme) -> Iterator[HashBatch]:
         def counted() -> Iterator[Sequence[str]]:
             nonlocal read
             for portion in portions:
                 read += len(portion)
                 yield portion
 
-        return hash_together(counted(), scheme)
+        return hash_in_batches(counted(), scheme)
 
-    monkeypatch.setattr("whorl.duplicates.sketching.hash_together", counting)
+    monkeypatch.setattr("whorl.duplicates.sketching.hash_in_batches", counting)
     text = " ".join(f"w{at}" for at in range(200))
     many = [Document(str(at), text) for at in range(5_000)]
     for folder in (tmp_path, None):

@@ -7,8 +7,8 @@ import pytest
 from whorl.engine.configured_and_guessed_fields import (
     FieldNames,
     TextField,
+    guess_name_field,
     init_command,
-    likely_name,
     listing,
     longest_first,
     require_named_text,
@@ -71,7 +71,7 @@ def test_the_command_names_a_usual_field_of_names(fields: set[str], names: Field
     If the configured field is missing; a title is the text only where there is no other text.
     """
     texts = [TextField(field, 9 - len(field)) for field in ("title", "body") if field in fields]
-    assert init_command("init", texts, names, likely_name(names, fields.__contains__)) == expected
+    assert init_command("init", texts, names, guess_name_field(names, fields.__contains__)) == expected
 
 
 def test_texts_in_another_field_have_to_be_named() -> None:

@@ -823,7 +823,7 @@ def count(node: BoundLeaf) -> int:
 
 def apart(*nodes: BoundLeaf) -> list[BoundLeaf]:
     root: BoundNode = Bool(should=nodes, min_should_match=1)
-    moved = fingerprints_to_move(root, count, movable=(SharedTokens,), count_apart=3, server="Lucene")
+    moved = fingerprints_to_move(root, count, movable=(SharedTokens,), moved_clauses=3, server="Lucene")
     return [node for node in nodes if id(node) in moved]
 
 

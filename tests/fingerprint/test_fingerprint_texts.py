@@ -22,8 +22,8 @@ from whorl.fingerprint.fingerprint_texts import (
     as_npy,
     as_text,
     fingerprints,
+    hash_in_batches,
     hash_texts,
-    hash_together,
     index_numbers,
     index_parts,
     signatures_of,
@@ -79,7 +79,7 @@ def test_hashes_in_text_order(has_loops: bool, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(kernel, "_idle", {})
     scheme, long = Scheme(shingle_size=4), " ".join(f"word {n % 700} e\u0301" for n in range(3000))
     portions = [[*TEXTS[:5], long, "a b c d e a b c d"], TEXTS[5:]]
-    for portion, (hashes, sizes) in zip(portions, hash_together(portions, scheme, in_order=True), strict=True):
+    for portion, (hashes, sizes) in zip(portions, hash_in_batches(portions, scheme, in_order=True), strict=True):
         expected_hashes = [lucene_hashes(murmur_halves(tokens(text), 4), 0)[0].tolist() for text in portion]
         assert sizes.tolist() == [len(own) for own in expected_hashes]
         assert hashes.tolist() == [number for own in expected_hashes for number in own]

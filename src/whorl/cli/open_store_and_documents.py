@@ -195,7 +195,7 @@ def referent(
     return meant
 
 
-def texts_beside(store: Store, names: Iterable[str]) -> dict[str, str]:
+def read_named_files(store: Store, names: Iterable[str]) -> dict[str, str]:
     """Return the texts of the files that a query names, by name; print the notes about all names."""
     texts = {}
     for name in names:

@@ -307,7 +307,7 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
                 find_clusters = partial(
                     result.clusters, complete=True, new=command.shows_only_new, keep=command.search.keep
                 )
-                lines = _write_beside(command, reading, find_clusters)
+                lines = _write_extra_files(command, reading, find_clusters)
                 if command.write_ids:
                     lines.append(_write_ids(result, command))
                 try:
@@ -323,7 +323,7 @@ def _write_duplicates(command: DuplicatesCommand, reading: InputReader) -> int:
     return result.documents
 
 
-def _write_beside(
+def _write_extra_files(
     command: DuplicatesCommand,
     reading: InputReader,
     clusters: Callable[[], Iterable[Cluster]],
@@ -464,7 +464,7 @@ def _write_passages(command: DuplicatesCommand, reading: InputReader) -> int:
     ):
         report_progress("", 0)
         # Write files before printing, because the reader of standard output may have closed it.
-        lines = _write_beside(command, reading, result.clusters)
+        lines = _write_extra_files(command, reading, result.clusters)
         if result.too_short:
             lines.append(f"note: {not_compared_line(result.too_short, 'document', f'of fewer than {words} words')}")
         lines += problem_lines(reading.problems, _UNREADABLE)
@@ -496,7 +496,7 @@ def _write_reference_matches(command: DuplicatesCommand, reading: InputReader) -
     items = result.items()
     lines = [reference_line(result, items), *(f"note: {line}" for line in search.pairs.notes)]
     # Write files before printing, because the reader of standard output may have closed it.
-    lines += _write_beside(command, reading, result.clusters_by_document, search.pairs.metric)
+    lines += _write_extra_files(command, reading, result.clusters_by_document, search.pairs.metric)
     lack = f"of fewer than {search.scheme.shingle_size} words"
     for count, kind in ((result.too_short_references, "reference text"), (result.too_short, search.level.value)):
         if count:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.cli.flags import EXPLAIN, SOURCE_FILE, STORE, operation_options, with_boilerplate_texts
-from whorl.cli.open_store_and_documents import open_existing_store, print_notes, texts_beside
+from whorl.cli.open_store_and_documents import open_existing_store, print_notes, read_named_files
 from whorl.cli.render.plans_and_progress import console, explanation
 from whorl.operations import ExplainOperation, SearchOperation
 from whorl.output.formatting import as_json as json_text
@@ -77,7 +77,7 @@ def _prepare(opened: Store, query: str, source_file: str | None, options: Explai
         texts = {SOURCE: source_text(source_file)}
     options = with_boilerplate_texts(options, [source_file])
     prepared = opened.prepare(query, options, source=texts)
-    files = texts_beside(opened, (name for name in prepared.references if name not in texts))
+    files = read_named_files(opened, (name for name in prepared.references if name not in texts))
     return opened.prepare(query, options, source={**texts, **files}) if files else prepared
 
 

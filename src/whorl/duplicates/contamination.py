@@ -29,7 +29,7 @@ from whorl.duplicates.sketch_store import IdFile
 from whorl.duplicates.sketching import part_of
 from whorl.duplicates.worker_pool import AT_ONCE, check_documents, map_in_processes, start_method
 from whorl.errors import ParameterError
-from whorl.fingerprint.fingerprint_texts import Together, hash_together, words_and_spans
+from whorl.fingerprint.fingerprint_texts import HashBatch, hash_in_batches, words_and_spans
 from whorl.fingerprint.shingling import Scheme
 from whorl.model import Document
 from whorl.operations import DuplicatesOperation
@@ -78,7 +78,7 @@ class ReferenceIndex:
         self.documents, self.scheme = documents, scheme
         self.parts = np.array([part_of(document, within) for document in documents], np.object_)
         portions = map(without_numbers, batches([document.text for document in documents], AT_ONCE))
-        together = list(hash_together(portions, scheme, in_order=True))
+        together = list(hash_in_batches(portions, scheme, in_order=True))
         ordered = np.concatenate([np.empty(0, np.uint64), *(portion.hashes for portion in together)])
         counts = np.concatenate([np.empty(0, np.int64), *(portion.sizes for portion in together)])
         texts = np.repeat(np.arange(counts.size), counts)
@@ -221,7 +221,7 @@ def _find_matches(
 ) -> Iterator[MatchBatch]:
     read = with_made(
         batches(documents, AT_ONCE),
-        lambda ahead: hash_together(
+        lambda ahead: hash_in_batches(
             (without_numbers([document.text for document in batch]) for batch in ahead), options.scheme, in_order=True
         ),
     )
@@ -231,7 +231,7 @@ def _find_matches(
 
 
 def _matches_in_batch(
-    index: ReferenceIndex, options: DuplicatesOptions, documents: Sequence[Document], together: Together
+    index: ReferenceIndex, options: DuplicatesOptions, documents: Sequence[Document], together: HashBatch
 ) -> Iterator[ReferenceMatch]:
     """Yield the matches in a batch of documents, each with its exact counts and its longest shared passage."""
     pairs = options.pairs

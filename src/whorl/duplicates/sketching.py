@@ -14,7 +14,7 @@ import numpy.typing as npt
 from whorl.arrays_and_batches import with_made
 from whorl.duplicates.options import Keep, UnreadValues, seconds_of
 from whorl.duplicates.sketch_arrays import Numbers
-from whorl.fingerprint.fingerprint_texts import Together, hash_together
+from whorl.fingerprint.fingerprint_texts import HashBatch, hash_in_batches
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, sketch_of_distinct
 from whorl.fingerprint.winnowing import mix_bits
@@ -133,12 +133,12 @@ class Sketching:
 
     def sketch(self, portions: Iterable[Sequence[Document]]) -> Iterator[tuple[Sequence[Document], SketchBatch]]:
         distinct = (_distinct(batch, self.within) for batch in portions)
-        read = with_made(distinct, lambda ahead: hash_together((batch.texts for batch in ahead), self.scheme))
+        read = with_made(distinct, lambda ahead: hash_in_batches((batch.texts for batch in ahead), self.scheme))
         for batch, together in read:
             _separate_parts(together, batch.parts)
             yield batch.documents, self._make_batch(batch.documents, together, batch.text_indices)
 
-    def _make_batch(self, documents: Sequence[Document], batch: Together, text_indices: Numbers) -> SketchBatch:
+    def _make_batch(self, documents: Sequence[Document], batch: HashBatch, text_indices: Numbers) -> SketchBatch:
         hashes, counts = _retained_hashes(batch, self.sketch_scheme)
         values, unread = np.full((2, len(documents)), np.nan), list[UnreadValues]()
         if self.keep.column or self.date_column or self.dates is not no_date:
@@ -210,7 +210,7 @@ def no_date(document: Document) -> float | None:
     return None
 
 
-def _separate_parts(batch: Together, parts: Sequence[str]) -> None:
+def _separate_parts(batch: HashBatch, parts: Sequence[str]) -> None:
     """Change the hashes of texts in place, so that texts of different parts of the collection share no hash."""
     ends = np.cumsum(batch.sizes)
     for part, end, size in zip(parts, ends.tolist(), batch.sizes.tolist(), strict=True):
@@ -220,7 +220,7 @@ def _separate_parts(batch: Together, parts: Sequence[str]) -> None:
             own.sort()
 
 
-def _retained_hashes(batch: Together, scheme: SketchScheme) -> tuple[npt.NDArray[np.uint64], Numbers]:
+def _retained_hashes(batch: HashBatch, scheme: SketchScheme) -> tuple[npt.NDArray[np.uint64], Numbers]:
     if batch.sizes.max(initial=0) <= scheme.k:
         return batch.hashes >> np.uint64(64 - scheme.bits), batch.sizes
     parts = np.split(batch.hashes, np.cumsum(batch.sizes)[:-1])

@@ -64,14 +64,14 @@ def listing(texts: Sequence[TextField]) -> str:
     return format_names([*map(str, texts)], 10)
 
 
-def text_elsewhere(texts: Sequence[TextField], names: FieldNames) -> str | None:
+def guess_text_field(texts: Sequence[TextField], names: FieldNames) -> str | None:
     """Return the field with the most text, except the name field; None if the configured field has texts."""
     if any(field.name == names.content for field in texts):
         return None
     return next((field.name for field in texts if field.name != names.name), None)
 
 
-def likely_name(names: FieldNames, exists: Callable[[str], object]) -> str | None:
+def guess_name_field(names: FieldNames, exists: Callable[[str], object]) -> str | None:
     """Return an existing field with a usual display name; None if the configured name field exists."""
     if exists(names.name):
         return None
@@ -81,10 +81,10 @@ def likely_name(names: FieldNames, exists: Callable[[str], object]) -> str | Non
 def init_command(command: str, texts: Sequence[TextField], names: FieldNames, likely: str | None = None) -> str:
     """Return the `init` command with an option for each field that differs from the configured field.
 
-    `texts` has the fields with texts, from most to least text, and `likely` is the result of `likely_name`.
+    `texts` has the fields with texts, from most to least text, and `likely` is the result of `guess_name_field`.
     """
     # Choose the likely name field as the text field only if no other field has texts.
-    content = text_elsewhere(texts, replace(names, name=likely or names.name)) or text_elsewhere(texts, names)
+    content = guess_text_field(texts, replace(names, name=likely or names.name)) or guess_text_field(texts, names)
     options = {"--content": content, "--name": None if likely == content else likely}
     return " ".join([command, *(f"{option} {field}" for option, field in options.items() if field)])
 
@@ -96,7 +96,7 @@ def require_named_text(
 
     The message gives the right `init` command.
     """
-    if text_elsewhere(texts, names) is not None:
+    if guess_text_field(texts, names) is not None:
         raise SchemaError(
             f"no document of {url} has a text in {names.content!r}; stored texts are in {listing(texts)}. Say which: "
             f"{init_command(command, texts, names, likely)}, or --content {names.content} to have a field for texts "

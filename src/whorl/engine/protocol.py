@@ -207,7 +207,7 @@ class CountedPage(CandidatePage):
         return positions, Overlaps.of_complete(source.size, sizes, shared)
 
 
-class RecalledSketch(NamedTuple):
+class CachedSketch(NamedTuple):
     """Cached sketch of a document, from the last search with this document as the source."""
 
     document_id: str
@@ -379,11 +379,11 @@ class Engine(Protocol):
     def resolve_sketches(self, references: Collection[str]) -> Mapping[str, tuple[str, Sketch | None]]:
         """Map references to the id and the sketch of their documents; the sketch may be None."""
 
-    def recall_sketch(self, reference: str) -> RecalledSketch | None:
+    def find_cached_sketch(self, reference: str) -> CachedSketch | None:
         """Return the cached sketch of a source, or None. After the search, `is_current` checks that it was valid."""
         return None
 
-    def is_current(self, recalled: RecalledSketch, candidates: Candidates) -> bool:
+    def is_current(self, cached_sketch: CachedSketch, candidates: Candidates) -> bool:
         """Check whether the cached sketch was still the document's sketch when the candidates were read."""
         return False
 

@@ -558,22 +558,22 @@ MAX_CLAUSES = 1024
 
 
 def fingerprints_to_move(
-    root: BoundNode, count: Callable[[BoundLeaf], int], *, movable: tuple[type, ...], count_apart: int, server: str
+    root: BoundNode, count: Callable[[BoundLeaf], int], *, movable: tuple[type, ...], moved_clauses: int, server: str
 ) -> frozenset[int]:
     """Choose FINGERPRINT clauses to move into functions, so that their tokens do not count as clauses.
 
     The largest clauses move first, until the other clauses fit Lucene's limit. A moved clause becomes a function that
     adds to the score: `query($part0,0)` in Solr, a function of `function_score` in OpenSearch.
 
-    `count` returns the maximum number of leaf clauses of a node, and `count_apart` is their number in a moved node. The
-    result has the `id()` of the nodes that move. If there are too many clauses even then, raise ParameterError.
+    `count` returns the maximum number of leaf clauses of a node, and `moved_clauses` is their number in a moved node.
+    The result has the `id()` of the nodes that move. If there are too many clauses even then, raise ParameterError.
     """
     nodes = list(leaves(root))
     total, moved = sum(map(count, nodes)), set[int]()
     for node in sorted((node for node in nodes if isinstance(node, movable)), key=count, reverse=True):
-        if total <= MAX_CLAUSES or count(node) <= count_apart:
+        if total <= MAX_CLAUSES or count(node) <= moved_clauses:
             break
-        total += count_apart - count(node)
+        total += moved_clauses - count(node)
         moved.add(id(node))
     if total > MAX_CLAUSES:
         raise ParameterError(

@@ -37,7 +37,7 @@ import numpy.typing as npt
 
 from whorl.arrays_and_batches import ranges_of, sort_distinct, spread
 from whorl.errors import require_text
-from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
+from whorl.fingerprint.compiled.kernel import as_loop_array, loops_at_hand
 from whorl.fingerprint.fingerprint_texts import words_and_spans
 from whorl.fingerprint.shingling import Scheme
 from whorl.fingerprint.statistics.metric import Share, Shares
@@ -567,7 +567,7 @@ class Matcher:
         if loops := loops_at_hand():
             first, places = np.zeros(self.kinds + 1, np.int64), np.empty_like(self.b)
             found = np.empty((len(self.a), 3), np.int64)
-            arrays = for_loops(self.a), for_loops(self._positions), for_loops(self.b)
+            arrays = as_loop_array(self.a), as_loop_array(self._positions), as_loop_array(self.b)
             count = loops.text_loops.matches(*arrays, CANDIDATES, first, places, found)
             return found[np.argsort(found[:count, 0], kind="stable")]
         anchored = self.find_anchored()

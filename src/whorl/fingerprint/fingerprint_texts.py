@@ -35,7 +35,7 @@ from whorl.fingerprint.minhash.signature_and_tokens import (
     text_minima,
 )
 from whorl.fingerprint.shingling import JoinedWords, Scheme, join, lucene_hashes, murmur, murmur_pieces, pieces
-from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_numbers_together, sketch_of_distinct
+from whorl.fingerprint.sketch.frac_minhash import Sketch, SketchScheme, lookup_numbers_of_batch, sketch_of_distinct
 from whorl.fingerprint.words.tokenizer import segmenter_of, tokens_and_spans
 from whorl.request_context import report_progress
 
@@ -95,7 +95,7 @@ def index_numbers(
         minima = _split(*distinct_minima(hashes, sizes, scheme.bucket_count))
     else:
         minima = [sort_distinct([hashed.minima[:, 0]]) for hashed in fingerprints]
-    return minima, _split(*lookup_numbers_together(hashes, sizes, sketch_scheme))
+    return minima, _split(*lookup_numbers_of_batch(hashes, sizes, sketch_scheme))
 
 
 def _split(numbers: _Row, counts: npt.NDArray[np.int64]) -> list[_Row]:
@@ -103,7 +103,7 @@ def _split(numbers: _Row, counts: npt.NDArray[np.int64]) -> list[_Row]:
     return [numbers[end - count : end] for count, end in zip(counts.tolist(), ends, strict=True)]
 
 
-class Together(NamedTuple):
+class HashBatch(NamedTuple):
     """The shingle hashes of several texts (high halves), text after text, and the number of hashes of each text.
 
     The hashes of a text are distinct and ascending; with `in_order`, they are the hashes of all its shingles in text
@@ -209,9 +209,9 @@ def hash_texts(
     return chain.from_iterable(_batches(iter(texts), scheme, parts, workers or processors()))
 
 
-def hash_together(
+def hash_in_batches(
     portions: Iterable[Sequence[str]], scheme: Scheme = DEFAULT_SCHEME, *, in_order: bool = False
-) -> Iterator[Together]:
+) -> Iterator[HashBatch]:
     """Yield the shingle hashes of the texts of each portion.
 
     A portion should have some hundred texts, or some hundred thousand characters. Several portions may be read ahead.
@@ -221,7 +221,7 @@ def hash_together(
     return _portion_by_portion(portions, scheme, in_order=in_order)
 
 
-def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme, *, in_order: bool) -> Iterator[Together]:
+def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme, *, in_order: bool) -> Iterator[HashBatch]:
     portions = _read_ahead(iter(portions), lambda texts: sum(map(_work, texts)))
     fast = _kernel_for(scheme)
     was_compiling = is_compiling()
@@ -230,13 +230,13 @@ def _portion_by_portion(portions: Iterable[Sequence[str]], scheme: Scheme, *, in
             if was_compiling and not is_compiling():
                 fast, was_compiling = kernel_if_ready(scheme), False
             if fast:
-                yield Together(*(fast.ordered_hashes(texts) if in_order else fast.distinct_hashes(texts)[:2]))
+                yield HashBatch(*(fast.ordered_hashes(texts) if in_order else fast.distinct_hashes(texts)[:2]))
             else:
                 hashes = [
                     _hash_in_order(text, scheme) if in_order else _plain(text, scheme, Parts.HASHES).hashes
                     for text in texts
                 ]
-                yield Together(np.concatenate([_NO_HASHES, *hashes]), np.array([own.size for own in hashes], np.int64))
+                yield HashBatch(np.concatenate([_NO_HASHES, *hashes]), np.array([own.size for own in hashes], np.int64))
     finally:
         if fast:
             give_back(fast)
@@ -405,7 +405,7 @@ def text_sketch(text: str, scheme: Scheme, sketch_scheme: SketchScheme) -> Sketc
 
 
 def text_sketches(texts: Sequence[str], scheme: Scheme, sketch_scheme: SketchScheme) -> list[Sketch]:
-    (together,) = hash_together([texts], scheme)
+    (together,) = hash_in_batches([texts], scheme)
     return [sketch_of_distinct(own, sketch_scheme) for own in _split(*together)]
 
 

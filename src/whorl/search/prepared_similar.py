@@ -55,7 +55,7 @@ class PreparedSimilar:
         try:
             page = find_similar(self._search, self._filter, start=start, rows=rows, exact=exact)
         except ChangedSourceError:
-            self._sources.recalls = False
+            self._sources.caches_sketches = False
             self._search = self._search_again()
             page = find_similar(self._search, self._filter, start=start, rows=rows, exact=exact)
         if gaps:

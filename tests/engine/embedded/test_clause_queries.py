@@ -396,12 +396,12 @@ def test_no_time_for_all(reader: IndexReader, monkeypatch: pytest.MonkeyPatch) -
     """
     A query that needs more than the remaining time does not start, because tantivy cannot be stopped.
     """
-    reader.rehearse(EVERYTHING)
+    reader.plan_trial_run(EVERYTHING)
     with deadline(60.0):
-        reader.require_time_for_all()
+        reader.run_trials()
     monkeypatch.setattr(reader, "_rehearsed_seconds", 3600.0)
     with deadline(60.0), pytest.raises(StoppedError, match="too short for the patterns"):
-        reader.require_time_for_all()
+        reader.run_trials()
 
 
 @given(

@@ -196,7 +196,7 @@ def test_tested_versions_are_those_that_can_be_started() -> None:
     """
     for servers in (OPENSEARCH, ELASTICSEARCH):
         oldest = {server.version.split(".")[0]: server.version.rpartition(".")[0] for server in servers}
-        assert set(check_index.TRIED[servers[0].key]) == set(oldest.values())
+        assert set(check_index.TESTED_VERSIONS[servers[0].key]) == set(oldest.values())
 
 
 def test_check_reports_version_limits_and_unassigned_shards(url: str) -> None:

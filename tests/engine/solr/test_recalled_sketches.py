@@ -106,7 +106,7 @@ def test_every_change_counts_at_once(url: str, store: Store, size: int) -> None:
             for reference in ("d0", "d1"):
                 expected = answer(store, reference, recalls=False)
                 assert answer(store, reference) == answer(store, reference) == expected, (step, reference)
-                recalled += store.engine.recall_sketch(reference) is not None
+                recalled += store.engine.find_cached_sketch(reference) is not None
     assert recalled
 
 

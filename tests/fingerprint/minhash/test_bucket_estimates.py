@@ -11,8 +11,8 @@ from tests.fingerprint.minhash.made_buckets import at, pair, smallest
 from tests.plain import full_minima
 from whorl.errors import ParameterError, SchemeMismatchError
 from whorl.fingerprint.minhash.bucket_estimates import (
+    BucketOverlaps,
     Buckets,
-    StockOverlaps,
     buckets_of,
     compare_buckets,
     estimate_buckets,
@@ -122,7 +122,7 @@ def test_recall_of_the_judgement(metric: Metric, threshold: Fraction, source_siz
             assert plan.promised_sizes[0] <= hit_size <= plan.promised_sizes[1]
             assert is_found(plan, source, hit)
     arrays = ("sizes", "union_sizes", "source_counts", "counts", "union_counts", "shared")
-    merged = StockOverlaps(
+    merged = BucketOverlaps(
         source_size, True, *(np.concatenate([getattr(one, name) for one in known]) for name in arrays)
     )
     assert np.mean(judge_buckets(merged, metric, threshold, MOST)) >= 0.85

@@ -21,7 +21,7 @@ from whorl.fingerprint.sketch.frac_minhash import (
     compare,
     encode_tokens,
     lookup_numbers,
-    lookup_numbers_together,
+    lookup_numbers_of_batch,
     lookup_tokens,
 )
 from whorl.request_context import new_request
@@ -117,7 +117,7 @@ def test_look_up_numbers_of_several_documents(documents: list[set[int]], scheme:
     hashes = [np.array(sorted(own), np.uint64) for own in documents]
     sizes = np.array([own.size for own in hashes], np.int64)
     together = np.concatenate([np.empty(0, np.uint64), *hashes])
-    numbers, counts = lookup_numbers_together(together, sizes, scheme)
+    numbers, counts = lookup_numbers_of_batch(together, sizes, scheme)
     expected = [lookup_numbers(sketch_of(own, scheme)).tolist() for own in hashes]
     assert counts.tolist() == list(map(len, expected))
     assert numbers.tolist() == [number for own in expected for number in own]

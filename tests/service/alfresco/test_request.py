@@ -17,8 +17,8 @@ from whorl.service.alfresco.request import (
     AlfrescoModel,
     FacetRange,
     IntervalSet,
-    Unasked,
-    UnaskedFlag,
+    UnsupportedFlag,
+    UnsupportedKey,
     to_upper_case,
     wrap_in_list,
 )
@@ -30,8 +30,8 @@ from whorl.settings.settings import Settings
 class Example(AlfrescoModel):
     some_numbers: Annotated[list[int], BeforeValidator(wrap_in_list)] = Field(default_factory=list)
     kind: Annotated[str, BeforeValidator(to_upper_case)] = "A"
-    limits: Unasked = None
-    is_more: UnaskedFlag = False
+    limits: UnsupportedKey = None
+    is_more: UnsupportedFlag = False
     size: Annotated[int, Field(ge=0)] | None = None
 
 

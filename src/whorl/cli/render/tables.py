@@ -63,9 +63,9 @@ def similar_table(page: Similar, width: int) -> Table:
     line, and leaves out the bar, then the name, so that ids and shares stay whole.
     """
     shares = [_shares(similar, " ") for similar in page.found]
-    if _room_beside(shares, width) < _LEAST_ID:
+    if _width_left(shares, width) < _LEAST_ID:
         shares = [_shares(similar, "\n") for similar in page.found]
-    room = _room_beside(shares, width)
+    room = _width_left(shares, width)
     has_bar = room >= _LEAST_ID + _LEAST_NAME + BAR_WIDTH + _GAP
     room -= (BAR_WIDTH + _GAP) * has_bar
     has_name = room >= _LEAST_ID + _LEAST_NAME
@@ -95,7 +95,7 @@ def _shares(similar: SimilarHit, before_residual: str) -> list[Text]:
     return [*shares, Text(f"{similar.estimate.hit_size:,}")]
 
 
-def _room_beside(shares: Sequence[Sequence[Text]], width: int) -> int:
+def _width_left(shares: Sequence[Sequence[Text]], width: int) -> int:
     """Return the width, in characters, that the columns of shares leave for ids, names and bars."""
     widths = _widths(_SHARE_TITLES, [[cell.plain for cell in row] for row in shares])
     return width - sum(widths) - _GAP * len(widths)

@@ -39,12 +39,12 @@ from whorl.duplicates.spark.partitions_and_blocks import (
     batch_of,
     cogroup_blocks,
     count_rows,
-    cut_off,
     decode_columns,
     group_by_part,
     map_batches,
     partition_by_part,
     rows_by_part,
+    truncate_plan,
     whole_numbers,
 )
 from whorl.duplicates.spark.verify import measure_overlaps
@@ -227,9 +227,9 @@ def components(links: DataFrame, cache: MaterialisedRows, most: int = MOST_LINKS
     edges = cache.materialise(map_batches(links.select("a", "b"), _forest, "node long, to long"))
     if count_rows(edges) <= most:
         return cache.materialise(map_batches(edges.coalesce(1), _roots, "key long, root long"))
-    edges = cut_off(edges.distinct())
+    edges = truncate_plan(edges.distinct())
     while not _are_stars(edges):
-        edges = cut_off(_small_star(_large_star(edges)))
+        edges = truncate_plan(_small_star(_large_star(edges)))
     leaves = edges.select(f.col("node").alias("key"), f.col("to").alias("root"))
     return leaves.unionByName(leaves.select(f.col("root").alias("key"), "root").distinct())
 

@@ -127,7 +127,7 @@ class MaterialisedRows:
             self._frames.pop().unpersist()
 
 
-def cut_off(frame: DataFrame) -> DataFrame:
+def truncate_plan(frame: DataFrame) -> DataFrame:
     """Compute and store the rows of a frame, and drop its plan, which would grow with each iteration of a loop.
 
     Unless the session has a checkpoint folder, the loss of an executor loses rows.

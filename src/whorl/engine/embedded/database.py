@@ -71,7 +71,7 @@ CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY AUTOINCREMENT, en
 """
 _CHUNK = 500  # number of ids in one statement; older SQLite libraries allow 999
 _SEAL_BYTES = 4
-_MOST_REMEMBERED = 100_000  # number of documents whose ids and names are kept in memory; about 20 MB
+_MOST_CACHED = 100_000  # number of documents whose ids and names are kept in memory; about 20 MB
 # Size of a page in bytes. Larger pages waste more space after long rows; smaller pages waste more space on short rows.
 _PAGE_BYTES = 2048
 # Size of SQLite's cache in KB. The inner pages of a million documents take 10 MB, so with the default cache of 2 MB,
@@ -111,7 +111,7 @@ class Head(NamedTuple):
         return Document(self.id, text, self.name, self.properties)
 
 
-class _Remembered(NamedTuple):
+class _IdCache(NamedTuple):
     """Cached ids by number, and names by id; valid until the store changes."""
 
     change: int
@@ -166,7 +166,7 @@ class Records:
         # Result of the last read of a single sketch, with its key: the encoded sketch, or the text of a short document.
         self._last_sketch: tuple[str | bytes, Sketch] | None = None
         self._fields: tuple[int, list[tuple[str, Kind]]] | None = None
-        self._remembered = _Remembered(-1, {}, {})
+        self._remembered = _IdCache(-1, {}, {})
         # Change in the number of documents of each field, in the current transaction.
         self._field_changes: Counter[str] = Counter()
         connected = connect_read_only if is_read_only else connect
@@ -229,7 +229,7 @@ class Records:
         """Read all data and raise StoreError if it is damaged."""
         with sqlite_errors(self._path):
             self._require_sound_pages()
-        self._fields, self._remembered = None, _Remembered(-1, {}, {})
+        self._fields, self._remembered = None, _IdCache(-1, {}, {})
         self.fields()
         self.find_changed_since(self.last_change() - len(self._read("SELECT number FROM journal")))
         documents, fields = 0, Counter[str]()
@@ -515,15 +515,15 @@ class Records:
         """Return the numbers of existing documents, in any order."""
         return [number for number, _, _ in self._select("NULL", "id", ids)]
 
-    def _remember(self, wanted: Sequence[object]) -> _Remembered:
+    def _remember(self, wanted: Sequence[object]) -> _IdCache:
         """Return the cache of ids and names, cleared if the store has changed or if `wanted` would overfill it."""
         # Read the number of the last change before the documents, so that the documents are at least as new.
         change, remembered = self.last_change(), self._remembered
         size = len(wanted) + len(remembered.ids) + len(remembered.names)
-        if remembered.change == change and size <= _MOST_REMEMBERED:
+        if remembered.change == change and size <= _MOST_CACHED:
             return remembered
-        remembered = _Remembered(change, {}, {})
-        if len(wanted) <= _MOST_REMEMBERED:
+        remembered = _IdCache(change, {}, {})
+        if len(wanted) <= _MOST_CACHED:
             self._remembered = remembered
         return remembered
 

@@ -263,7 +263,7 @@ class PlanRunner:
         """Return the number of matching documents, the ids and scores of one page, and warnings."""
         reader = IndexReader(self._index, self._records, self._words)
         translation = translate(plan, self._profile, reader)
-        reader.require_time_for_all()
+        reader.run_trials()
         total, scored = self._index.text_index.matches(translation.query, start, rows, is_ranked=translation.is_ranked)
         return total, scored, translation.warnings
 

@@ -28,7 +28,7 @@ from whorl.request_context import require_time
 #: Maximum number of clauses to match at a time, to limit the memory.
 _PARTS_AT_ONCE = 64
 #: Maximum number of clauses whose matches are remembered, if texts were read for them.
-_MOST_REMEMBERED = 16
+_MOST_CACHED = 16
 #: Function that combines several clauses of a plan into one clause.
 Combine: TypeAlias = Callable[[tuple[BoundNode, ...]], BoundNode]
 _NO_NUMBERS, _NO_SCORES = np.empty(0, np.int64), np.empty(0, np.float32)
@@ -125,7 +125,7 @@ def _match_by_texts(
         scores[np.searchsorted(candidates.numbers, number)] = count(tokens)
     is_match = scores >= minimum
     matches = candidates.numbers[is_match], scores[is_match] * np.float32(clause.weight)
-    if len(snapshot.matches_by_texts) >= _MOST_REMEMBERED:
+    if len(snapshot.matches_by_texts) >= _MOST_CACHED:
         snapshot.matches_by_texts.clear()
     snapshot.matches_by_texts[clause] = matches
     return ScoredDocuments(*matches)

@@ -246,7 +246,7 @@ _LONGEST_EXPRESSION = 4000
 #: Maximum exponent for the estimated size of a pattern, which is its length times 2**`state_doublings`. A larger
 #: automaton usually exceeds tantivy's limit.
 _MOST_DOUBLINGS = 4
-#: Number of look-ups without a trial run (`IndexReader.rehearse`). Together they take at most a few tenths of a second.
+#: Number of look-ups without a trial run (`IndexReader.plan_trial_run`). Together they take a few tenths of a second.
 _FEW_LOOK_UPS = 4
 
 
@@ -452,7 +452,7 @@ class ClauseQueries:
             return Query.empty_query()
         query = build(self._reader)
         if self._look_ups > _FEW_LOOK_UPS:
-            self._reader.rehearse(query)
+            self._reader.plan_trial_run(query)
         return query
 
     def _filter_query(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> Query:
@@ -531,7 +531,7 @@ class IndexReader:
 
     def filter_hits(self, query: Query, fields: Sequence[str], is_match: Callable[[Values], bool]) -> list[str]:
         """Return the ids of a query's hits that have a field whose stored values pass `is_match`."""
-        self.require_time_for_all()
+        self.run_trials()
         _, hits = self._index.text_index.matches(query, 0, self._records.count(), is_ranked=False)
         passing = []
         for record in self._records.documents(document_id for document_id, _ in hits):
@@ -543,11 +543,11 @@ class IndexReader:
                 passing.append(document.id)
         return passing
 
-    def rehearse(self, query: Query) -> None:
+    def plan_trial_run(self, query: Query) -> None:
         """Schedule a trial run of one part of a query, to measure its time before the whole query runs."""
         self._pending.append(query)
 
-    def require_time_for_all(self) -> None:
+    def run_trials(self) -> None:
         """Run each scheduled part once; raise StoppedError if the time left is too short to run all parts again.
 
         whorl cannot cancel a search of tantivy, but it can stop between the parts.

@@ -21,10 +21,10 @@ from whorl.engine.check_findings import (
 from whorl.engine.configured_and_guessed_fields import (
     FieldNames,
     TextField,
+    guess_name_field,
+    guess_text_field,
     init_command,
-    likely_name,
     listing,
-    text_elsewhere,
 )
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient, guard_response
 from whorl.engine.opensearch.foreign_minhash import (
@@ -55,7 +55,7 @@ from whorl.query.plan.nodes import Kind
 
 _NAMES = {"opensearch": "OpenSearch", "elasticsearch": "Elasticsearch"}
 #: Oldest and newest versions that whorl is tested with, by distribution.
-TRIED = {"opensearch": ("2.11", "3.8"), "elasticsearch": ("8.19", "9.5")}
+TESTED_VERSIONS = {"opensearch": ("2.11", "3.8"), "elasticsearch": ("8.19", "9.5")}
 
 
 @guard_response
@@ -75,7 +75,7 @@ def check(client: IndexClient, names: FieldNames) -> list[Finding]:
     is_foreign = bool(foreign_fields) and not field_definition(mapping, ID)
     has_vectors = any(field.has_vectors for field in foreign_fields)
     texts = find_stored_texts(client, mapping, names)
-    likely = likely_name(names, partial(field_definition, mapping))
+    likely = guess_name_field(names, partial(field_definition, mapping))
     init = init_command(f"whorl opensearch init {client.shown}", texts, names, likely)
     findings += [
         *_health(client),
@@ -97,14 +97,14 @@ def _version(about: Json) -> Iterator[Finding]:
     distribution, number = version.get("distribution", "elasticsearch"), str(version.get("number", "?"))
     name = _NAMES.get(distribution, distribution)
     yield Finding.note("version", f"this is {name} {number}, Lucene {version.get('lucene_version', '?')}")
-    if not _is_tried(distribution, number):
-        tried = " and ".join(f"{_NAMES[server]} {', '.join(numbers)}" for server, numbers in TRIED.items())
+    if not _is_tested(distribution, number):
+        tried = " and ".join(f"{_NAMES[server]} {', '.join(numbers)}" for server, numbers in TESTED_VERSIONS.items())
         yield untried_version_warning(f"{name} {number}", tried, "try it on a copy of some documents first")
 
 
-def _is_tried(distribution: str, number: str) -> bool:
+def _is_tested(distribution: str, number: str) -> bool:
     """Check whether whorl is tested with this version, or with an earlier version of the same major number."""
-    version, tried = _numbers(number), map(_numbers, TRIED.get(distribution, ()))
+    version, tried = _numbers(number), map(_numbers, TESTED_VERSIONS.get(distribution, ()))
     return any(version[:1] == oldest[:1] and version >= oldest for oldest in tried)
 
 
@@ -148,7 +148,7 @@ def _fields(mapping: Json, init: str, *, is_needed: bool) -> Iterator[Finding]:
 def _texts(texts: Sequence[TextField], init: str, names: FieldNames) -> Iterator[Finding]:
     if texts:
         yield Finding.note("text-fields", f"texts are in {listing(texts)}")
-    if text_elsewhere(texts, names):
+    if guess_text_field(texts, names):
         yield Finding.warning("no-text", f"no document has a text in {names.content!r}, where whorl looks for it", init)
 
 

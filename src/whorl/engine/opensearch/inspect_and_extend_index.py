@@ -16,7 +16,7 @@ from whorl.engine.configured_and_guessed_fields import (
     SAMPLED,
     FieldNames,
     TextField,
-    likely_name,
+    guess_name_field,
     longest_first,
     require_named_text,
 )
@@ -168,7 +168,7 @@ def initialise(
         return
     if content is None and not field_definition(present, ID):
         texts = find_stored_texts(client, present, names)
-        likely = likely_name(names, partial(field_definition, present))
+        likely = guess_name_field(names, partial(field_definition, present))
         require_named_text(client.url, f"whorl opensearch init {client.shown}", texts, names, likely)
     _require_scheme(client, present, passages)
     wanted = mapping(names, passages=passages)
@@ -206,7 +206,7 @@ def _require_scheme(client: IndexClient, present: Json, wanted: PassageScheme | 
 
 def _missing(client: IndexClient, present: Json, wanted: Json) -> Json:
     """Return the wanted fields that the mapping lacks; raise SchemaError if an existing field differs."""
-    require_alike(client, present)
+    require_same_definitions(client, present)
     return {name: field for name, field in wanted.items() if not field_definition(present, name)}
 
 
@@ -237,7 +237,7 @@ def require_fields(client: IndexClient, names: FieldNames, *, passages: PassageS
     if present is None:
         create(client, names, passages=chosen or (PassageScheme() if passages else None))
         present = client.mapping(OWN) or {}
-    require_alike(client, present)
+    require_same_definitions(client, present)
     if missing := sorted(name for name in MAPPING if not field_definition(present, name)):
         raise SchemaError(
             f"{client.url} lacks the fields {', '.join(missing)}; 'whorl opensearch init {client.shown}' adds them"
@@ -273,7 +273,7 @@ def file_base(client: IndexClient, names: FieldNames, choose: Callable[[], Path]
     return None if base is None else Path(base)
 
 
-def require_alike(client: IndexClient, mapping: Json) -> None:
+def require_same_definitions(client: IndexClient, mapping: Json) -> None:
     """Raise SchemaError if fields with whorl's names have other definitions, such as the cluster's guesses."""
     if differing := list(differences(mapping)):
         raise SchemaError(

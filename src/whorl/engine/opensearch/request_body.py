@@ -77,7 +77,7 @@ from whorl.query.plan.nodes import (
 )
 
 #: Number of leaf clauses that a fingerprint needs as a function: a terms query and two filters.
-_LEAVES_APART = 3
+_MOVED_CLAUSES = 3
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens)
 _NO_DOCUMENT: Json = {"match_none": {}}
 #: A score so small that it does not change a sum in 32-bit floats.
@@ -98,7 +98,7 @@ def translate(plan: BoundPlan, scheme: Scheme, tokens: TokenField | None = None)
     `tokens` is the field with the MinHash tokens that the cluster makes, in an index without whorl's fields.
     """
     apart = fingerprints_to_move(
-        plan.root, leaf_clauses, movable=_FINGERPRINTS, count_apart=_LEAVES_APART, server="a cluster"
+        plan.root, leaf_clauses, movable=_FINGERPRINTS, moved_clauses=_MOVED_CLAUSES, server="a cluster"
     )
     translator = _Translator(scheme, apart, tokens)
     query = translator.query(plan.root)
@@ -180,7 +180,7 @@ class _Translator:
                 if minimum > len(terms):
                     return _NO_DOCUMENT
                 if id(node) in self._apart:
-                    counted = _terms_apart(self._minhash, terms)
+                    counted = _clause_per_term(self._minhash, terms)
                     return _weighted_sum(_one_of(self._minhash, terms), counted, minimum, weight)
                 return self._count_query(self._minhash, terms, minimum, weight)
             case SharedBands(bands=bands, weight=weight):
@@ -228,7 +228,7 @@ class _Translator:
         filters = [_term(SCHEME, scheme_value(self._scheme, node.scheme)), {"range": {SIZE: sizes}}]
         if id(node) in self._apart:
             any_token = {"bool": {"filter": [*filters, _one_of(SAMPLE, terms)]}}
-            return _weighted_sum(any_token, _terms_apart(SAMPLE, terms), minimum, 1.0)
+            return _weighted_sum(any_token, _clause_per_term(SAMPLE, terms), minimum, 1.0)
         return {"bool": {"must": [self._count_query(SAMPLE, terms, minimum, 1.0)], "filter": filters}}
 
     def _count_query(self, field: str, terms: Sequence[str], minimum: int, weight: float) -> Json:
@@ -252,7 +252,7 @@ def _one_of(field: str, values: Iterable[str]) -> Json:
     return {"terms": {field: list(dict.fromkeys(values))}}
 
 
-def _terms_apart(field: str, terms: Sequence[str]) -> list[tuple[Json, int]]:
+def _clause_per_term(field: str, terms: Sequence[str]) -> list[tuple[Json, int]]:
     """Return a query for each distinct term, with the number of its occurrences."""
     return [(_term(field, term), count) for term, count in Counter(terms).items()]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
 
-from whorl.engine.configured_and_guessed_fields import FieldNames, TextField, likely_name, require_named_text
+from whorl.engine.configured_and_guessed_fields import FieldNames, TextField, guess_name_field, require_named_text
 from whorl.engine.solr.client import Json, SolrClient, guard_response
 from whorl.engine.solr.field_definitions import (
     NEEDED,
@@ -73,7 +73,7 @@ def initialise(
         config = client.get("config").object("config")
         texts = find_stored_texts(client, schema, wanted) if client.count(EVERYTHING) else []
         if content is None and not schema.is_set_up(wanted):
-            likely = likely_name(wanted, schema.is_stored)
+            likely = guess_name_field(wanted, schema.is_stored)
             require_named_text(client.url, f"whorl solr init {client.url}", texts, wanted, likely)
         fields, types = _fields(wanted, schema), dict(definitions("fieldType"))
         if passages:

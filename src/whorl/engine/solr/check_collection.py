@@ -21,10 +21,10 @@ from whorl.engine.check_findings import (
 from whorl.engine.configured_and_guessed_fields import (
     FieldNames,
     TextField,
+    guess_name_field,
+    guess_text_field,
     init_command,
-    likely_name,
     listing,
-    text_elsewhere,
 )
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, guard_response, term_vectors, texts
 from whorl.engine.solr.document_fields_and_coverage import coverage
@@ -72,7 +72,7 @@ def check(client: SolrClient, wanted: FieldNames) -> list[Finding]:
     schema = read_schema(client)
     with guard_response(client.url):
         text_fields = find_stored_texts(client, schema, wanted)
-        likely = likely_name(wanted, schema.is_stored)
+        likely = guess_name_field(wanted, schema.is_stored)
         init = init_command(f"whorl solr init {client.url}", text_fields, wanted, likely)
         findings: list[Finding] = []
         if not version.is_tried:
@@ -111,7 +111,7 @@ def _texts(
     is_counted = field.get("indexed", True) or not schema.is_stored(name)
     if is_counted and all(field.name != name for field in text_fields) and client.count(EVERYTHING):
         remedy = ""
-        if text_elsewhere(text_fields, wanted):
+        if guess_text_field(text_fields, wanted):
             remedy = init + (" --repair" if schema.is_set_up(wanted) else "")
         yield Finding.warning(
             "no-text",

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from whorl.arrays_and_batches import batches, chunks
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.protocol import (
+    CachedSketch,
     CandidatePage,
     Candidates,
     Costs,
@@ -27,7 +28,6 @@ from whorl.engine.protocol import (
     Facet,
     FacetResult,
     LookUp,
-    RecalledSketch,
     ScanBatch,
     reference_meanings,
 )
@@ -120,7 +120,7 @@ _BITS = 24
 _LOOK_UP, _CANDIDATE = 11.0, 150.0
 #: Assumed number of segments if Solr does not report it: one tier of TieredMergePolicy.
 _SEGMENTS = 10
-#: Number of sources whose sketches are cached for `recall_sketch`, at most 128 KB each; and maximum number of
+#: Number of sources whose sketches are cached for `find_cached_sketch`, at most 128 KB each; and maximum number of
 #: candidates for which a request also returns their versions.
 _MOST_RECALLED, _VERSIONED = 64, 100
 #: Number of update requests that run at the same time.
@@ -136,7 +136,7 @@ class SolrEngine(ServerEngine):
     def __init__(self, client: SolrClient, fields: FieldNames = FieldNames()) -> None:  # noqa: B008 - frozen
         super().__init__(client.commit)
         self._client = client
-        self._recent = LimitedCache[tuple[str, str], RecalledSketch](_MOST_RECALLED)
+        self._recent = LimitedCache[tuple[str, str], CachedSketch](_MOST_RECALLED)
         self._wanted_fields = fields
         self._collection = TtlCache(lambda known: inspect(client, fields, known), _DESCRIPTION_SECONDS)
         self._coverage = self._until_refresh(
@@ -292,18 +292,18 @@ class SolrEngine(ServerEngine):
             # Cache the sketch only if the first meaning of the reference is an id: any other reference can later name
             # another document.
             if sketch and sketch.size and isinstance(version, int) and reference_meanings(reference)[0][0] == "key":
-                self._recent.put((self._sketch_name, reference), RecalledSketch(str(document[key]), version, sketch))
+                self._recent.put((self._sketch_name, reference), CachedSketch(str(document[key]), version, sketch))
         return sketched
 
-    def recall_sketch(self, reference: str) -> RecalledSketch | None:
+    def find_cached_sketch(self, reference: str) -> CachedSketch | None:
         return self._recent.get((self._sketch_name, reference))
 
-    def is_current(self, recalled: RecalledSketch, candidates: Candidates) -> bool:
+    def is_current(self, cached_sketch: CachedSketch, candidates: Candidates) -> bool:
         known = candidates.versions if isinstance(candidates, CandidatePage) else {}
-        if recalled.document_id not in known:
+        if cached_sketch.document_id not in known:
             # The source is not on the page, because of a filter or many copies, so fetch its version.
-            known = self._versions(self._documents([recalled.document_id], [self.collection.names.key, VERSION]))
-        return known.get(recalled.document_id) == recalled.version
+            known = self._versions(self._documents([cached_sketch.document_id], [self.collection.names.key, VERSION]))
+        return known.get(cached_sketch.document_id) == cached_sketch.version
 
     def _versions(self, documents: Sequence[Json]) -> dict[str, int]:
         key = self.collection.names.key

@@ -32,7 +32,7 @@ TRUNCATE = ("truncate", "solr.TruncateTokenFilterFactory", "TruncateTokenFilterF
 _FROM_SHINGLES = (_SHINGLE, MINHASH, TRUNCATE)
 #: Oldest Solr version with the query parser `min_hash`, and the tested versions.
 _OLDEST = (8,)
-_TRIED = ((8, 11), (9,))
+_TESTED_VERSIONS = ((8, 11), (9,))
 #: Parameters of MinHashFilterFactory with their defaults.
 _PARAMETERS = {"bucketCount": 512, "hashCount": 1, "hashSetSize": 1}
 
@@ -318,7 +318,7 @@ class SolrVersion:
 
     @property
     def is_tried(self) -> bool:
-        return numbers_of(self.solr) in _TRIED or numbers_of(self.solr)[:1] in _TRIED
+        return numbers_of(self.solr) in _TESTED_VERSIONS or numbers_of(self.solr)[:1] in _TESTED_VERSIONS
 
     def require(self) -> None:
         """Raise SchemaError if Solr is older than 8: it lacks the query parser that every search needs."""

@@ -71,7 +71,7 @@ from whorl.query.plan.nodes import (
 _PART = 1000
 #: Number of leaf clauses that a fingerprint needs as a function: one for the score, one for the match, and filters on
 #: the scheme, the sizes (two) and the tokens.
-_LEAVES_APART = 6
+_MOVED_CLAUSES = 6
 _FINGERPRINTS = (SharedTokens, SharedBands, SketchTokens, DocumentIds)
 #: Pattern of the names that Solr always reads as fields in a sort.
 _SORTABLE = re.compile(r"\w[\w.:-]*", re.ASCII)
@@ -124,7 +124,7 @@ def search_request(
     # Lucene limits the number of clauses of each query separately, so check each query alone.
     apart = [
         fingerprints_to_move(
-            root, lambda node: _leaves(node, names), movable=_FINGERPRINTS, count_apart=_LEAVES_APART, server="Solr"
+            root, lambda node: _leaves(node, names), movable=_FINGERPRINTS, moved_clauses=_MOVED_CLAUSES, server="Solr"
         )
         for root in roots.values()
     ]

@@ -489,7 +489,7 @@ def loops_at_hand() -> Loops | None:
     return load_loops() if is_loaded() else None
 
 
-def for_loops(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def as_loop_array(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Copy numbers into the array layout of the compiled loops; any other layout would recompile them."""
     return np.array(numbers, np.int64, order="C")
 

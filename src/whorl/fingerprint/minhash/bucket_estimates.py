@@ -81,7 +81,7 @@ def buckets_of(minima: npt.NDArray[np.uint64], is_known: Bools | None = None) ->
 
 
 @dataclass(frozen=True, slots=True)
-class StockOverlaps:
+class BucketOverlaps:
     """Comparison of a source's buckets with the buckets of each hit; int64 arrays of shape (hits,).
 
     Args:
@@ -104,7 +104,7 @@ class StockOverlaps:
     shared: Counts
 
 
-def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int | None = None) -> StockOverlaps:
+def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int | None = None) -> BucketOverlaps:
     """Compare the buckets of a source and each hit; `source_size` is the source's exact size, if known."""
     for hit in hits:
         if hit.minima.size != source.minima.size:
@@ -119,7 +119,7 @@ def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int |
     own_filled, is_filled = source.is_filled & is_known, is_filled & is_known
     either = own_filled | is_filled
     unions = [_size(*rows) for rows in zip(places, either, is_known, strict=True)]
-    return StockOverlaps(
+    return BucketOverlaps(
         source.size if source_size is None else source_size,
         source_size is not None,
         np.array([hit.size for hit in hits], dtype=np.int64),
@@ -131,7 +131,7 @@ def compare_buckets(source: Buckets, hits: Sequence[Buckets], source_size: int |
     )
 
 
-def judge_buckets(overlaps: StockOverlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> Bools:
+def judge_buckets(overlaps: BucketOverlaps, metric: Metric, threshold: Fraction, recall: Fraction) -> Bools:
     """Return a mask of the candidates to keep.
 
     A candidate just at the threshold is kept with a probability of about `recall`.
@@ -144,7 +144,7 @@ def judge_buckets(overlaps: StockOverlaps, metric: Metric, threshold: Fraction, 
     return reaches(population, needed, drawn, overlaps.shared, recall)
 
 
-def estimate_buckets(overlaps: StockOverlaps, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
+def estimate_buckets(overlaps: BucketOverlaps, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
     """Estimate the shares of a source and its hits, with intervals. Sizes and confidence are approximate."""
     columns: list[list[list[float]]] = []
     for metric in (Metric.JACCARD, Metric.A_IN_B, Metric.B_IN_A):
@@ -163,7 +163,7 @@ def estimate_buckets(overlaps: StockOverlaps, confidence: float = CONFIDENCE) ->
     )
 
 
-def _law(overlaps: StockOverlaps, metric: Metric) -> tuple[Counts, Counts]:
+def _law(overlaps: BucketOverlaps, metric: Metric) -> tuple[Counts, Counts]:
     """Return the population and the sample size of the hypergeometric distribution that estimates the metric."""
     if metric is Metric.CONTAINMENT:
         # Containment is the share of the smaller text's shingles.

@@ -230,7 +230,7 @@ def lookup_numbers(sketch: Sketch) -> npt.NDArray[np.uint64]:
     return ascending_distinct(sketch.hashes[:count])
 
 
-def lookup_numbers_together(
+def lookup_numbers_of_batch(
     hashes: npt.NDArray[np.uint64], sizes: npt.NDArray[np.int64], scheme: SketchScheme
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
     """Return the `lookup_numbers` of many documents, concatenated, and their number for each document.

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import ParameterError
-from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
+from whorl.fingerprint.compiled.kernel import as_loop_array, loops_at_hand
 from whorl.fingerprint.statistics.metric import require_fraction
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -45,7 +45,7 @@ def upper_tail(population: npt.ArrayLike, good: npt.ArrayLike, drawn: npt.ArrayL
     sizes, marked, taken, start = _counts(population, good, drawn, least)
     if loops := loops_at_hand():
         tails = np.empty(sizes.size)
-        loops.sketch_loops.upper_tails(*(for_loops(part.ravel()) for part in (sizes, marked, taken, start)), tails)
+        loops.sketch_loops.upper_tails(*(as_loop_array(part.ravel()) for part in (sizes, marked, taken, start)), tails)
         return tails.reshape(sizes.shape)
     lowest, highest = np.maximum(0, taken + marked - sizes), np.minimum(marked, taken)
     tail = np.where(start <= lowest, 1.0, 0.0)
@@ -147,10 +147,10 @@ def least_good_for(population: npt.ArrayLike, drawn: npt.ArrayLike, least: npt.A
             return np.asarray(np.maximum(0, taken + good - sizes) >= start)
         return np.asarray(upper_tail(sizes, good, taken, start) >= float(recall) - SLACK)
 
-    return np.where(start > taken, sizes + 1, first_that(is_enough, np.minimum(start, sizes), sizes))
+    return np.where(start > taken, sizes + 1, bisect_first(is_enough, np.minimum(start, sizes), sizes))
 
 
-def first_that(holds: Callable[[Counts], Bools], low: Counts, high: Counts) -> Counts:
+def bisect_first(holds: Callable[[Counts], Bools], low: Counts, high: Counts) -> Counts:
     """Bisect each row for the first number from `low` to `high` that meets a monotonic condition.
 
     `high` must meet the condition.

@@ -41,9 +41,9 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.errors import ParameterError
-from whorl.fingerprint.compiled.kernel import for_loops, loops_at_hand
+from whorl.fingerprint.compiled.kernel import as_loop_array, loops_at_hand
 from whorl.fingerprint.sketch.frac_minhash import Overlaps, Sketch, compare
-from whorl.fingerprint.statistics.hypergeometric import SLACK, Bools, Counts, first_that, reaches, upper_tail
+from whorl.fingerprint.statistics.hypergeometric import SLACK, Bools, Counts, bisect_first, reaches, upper_tail
 from whorl.fingerprint.statistics.metric import Intervals, Metric, Shares, least_overlap, require_fraction
 
 CONFIDENCE = 0.95
@@ -179,7 +179,7 @@ def shared_shingles(
     if loops := loops_at_hand():
         middle = np.empty(low.shape, np.int64)
         loops.sketch_loops.likeliest(
-            *map(for_loops, (sizes_a, sizes_b, alone_a, alone_b, shared, low, high)), lost, middle
+            *map(as_loop_array, (sizes_a, sizes_b, alone_a, alone_b, shared, low, high)), lost, middle
         )
         return middle, low, high
 
@@ -190,7 +190,7 @@ def shared_shingles(
         gain = (overlaps + 1) * ((in_a - alone_a) / np.maximum(in_a, 1)) * ((in_b - alone_b) / np.maximum(in_b, 1))
         return np.asarray(gain < (overlaps + 1 - shared) * lost)
 
-    return first_that(falls, low, high), low, high
+    return bisect_first(falls, low, high), low, high
 
 
 def overlap_interval(
@@ -207,7 +207,7 @@ def overlap_interval(
     tail = (1 - confidence) / 2 * (1 - SLACK)
     if loops := loops_at_hand():
         low, high = np.empty((2, *shared.shape), np.int64)
-        counts = map(for_loops, (total, is_union, drawn, shared, np.maximum(shared, most)))
+        counts = map(as_loop_array, (total, is_union, drawn, shared, np.maximum(shared, most)))
         loops.sketch_loops.overlap_intervals(*counts, tail, low, high)
         return low, high
     # Search for both ends at once. The first half of each array holds the lower ends.
@@ -226,7 +226,7 @@ def overlap_interval(
         good, least_drawn = np.where(is_lower, (overlaps, shared), (population - overlaps, drawn - shared))
         return np.asarray(upper_tail(population, good, drawn, least_drawn) > tail)
 
-    ends = outer + inwards * first_that(is_possible, np.zeros_like(most), most - shared)
+    ends = outer + inwards * bisect_first(is_possible, np.zeros_like(most), most - shared)
     least, largest = ends[is_lower], ends[~is_lower]
     return least, np.maximum(least, largest)
 

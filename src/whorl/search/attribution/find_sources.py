@@ -241,7 +241,7 @@ class _Chooser:
         #: be shared.
         self._proven_words = 0
         #: Mask of the words that were looked up in the index of words. An unread candidate can share a passage with
-        #: these words only if its `is_holder` is true.
+        #: these words only if its `may_share` is true.
         self._is_closed = np.zeros_like(is_counted)
 
     def add_groups(
@@ -257,7 +257,7 @@ class _Chooser:
             if self._engine.keeps_texts:
                 is_broken = group.has_broken_words
                 self.candidates.append(
-                    Candidate(group.ids, cover, group.possible, is_holder=is_broken, has_broken_words=is_broken)
+                    Candidate(group.ids, cover, group.possible, may_share=is_broken, has_broken_words=is_broken)
                 )
             else:
                 # Only the first document of a group can become a source, so put the others into a second candidate.
@@ -268,7 +268,7 @@ class _Chooser:
         """Add further documents that may contain the words in `possible`, the most promising first."""
         known = set(chain.from_iterable(candidate.ids for candidate in self.candidates))
         # Mark them as holders: they share no passage hash, so the phrases of `_close_gaps` would miss them.
-        self.candidates += [Candidate([own], NO_RANGES, possible, is_holder=True) for own in ids if own not in known]
+        self.candidates += [Candidate([own], NO_RANGES, possible, may_share=True) for own in ids if own not in known]
 
     def find_holders(self, gaps: Numbers, own_id: str | None) -> set[str] | None:
         """Look up gaps in the index of words; return the ids of documents with a passage there, except candidates.
@@ -388,20 +388,20 @@ class _Chooser:
         possible = [candidate.possible for candidate in among]
         open_words = self._count_words(possible, is_open)
         if self._is_closed.any():
-            is_holder = np.array([candidate.is_holder for candidate in among])
-            open_words = np.where(is_holder, open_words, self._count_words(possible, is_open & ~self._is_closed))
+            may_share = np.array([candidate.may_share for candidate in among])
+            open_words = np.where(may_share, open_words, self._count_words(possible, is_open & ~self._is_closed))
         return [among[place] for place in np.flatnonzero(open_words).tolist()]
 
     def _close_gaps(self, promising: list[Candidate], is_open: npt.NDArray[np.bool_]) -> list[Candidate]:
         """Look up the uncovered words in the index of words, to learn which candidates may share them.
 
-        Do nothing if the store has no such index. `is_open` marks the uncovered words. Set `is_holder` of the
+        Do nothing if the store has no such index. `is_open` marks the uncovered words. Set `may_share` of the
         candidates. If only some documents of a candidate may share the words, move these documents to a new candidate.
         Return the given and the new candidates.
         """
         # The documents of candidates without passage hashes were found by the index of words or by windows, so leave
         # these candidates out.
-        unknown = [own for own in promising if (own.cover.size or not own.is_holder) and not own.has_broken_words]
+        unknown = [own for own in promising if (own.cover.size or not own.may_share) and not own.has_broken_words]
         is_asked = is_open & mask_ranges(
             concatenate_ranges([candidate.possible for candidate in unknown]), is_open.size
         )
@@ -416,10 +416,10 @@ class _Chooser:
         others = list[Candidate]()
         for candidate in unknown:
             held = [own for own in candidate.ids if own in holders] if holders else []
-            candidate.is_holder = len(held) == len(candidate.ids)
-            if held and not candidate.is_holder:
+            candidate.may_share = len(held) == len(candidate.ids)
+            if held and not candidate.may_share:
                 others += self._split_candidate(candidate, held)
-                others[-1].is_holder = True
+                others[-1].may_share = True
         return promising + others
 
     def _read_possible(self) -> bool:

@@ -50,7 +50,7 @@ class Candidate:
         ids: Ids of the documents, ascending; only one if its text was read.
         cover: Words of the text in known passages: half-open ranges, ascending, not adjacent.
         possible: Words that may be in further passages, as ranges of the same form; empty once the text was read.
-        is_holder: Whether the index of words has shown that the documents have words of `possible`, or the documents
+        may_share: Whether the index of words has shown that the documents have words of `possible`, or the documents
             were found without passage hashes.
         has_broken_words: Whether words broken at line ends may hide passages from the sketch and the index of words.
         is_narrowed: Whether the sketch has been used to narrow `possible`.
@@ -63,7 +63,7 @@ class Candidate:
     ids: list[str]
     cover: Numbers
     possible: Numbers
-    is_holder: bool = False
+    may_share: bool = False
     has_broken_words: bool = False
     is_narrowed: bool = False
     is_read: bool = False
@@ -88,7 +88,7 @@ class Candidate:
         return [self._with_ids([document_id]) for document_id in others]
 
     def _with_ids(self, ids: list[str]) -> Candidate:
-        return Candidate(ids, self.cover, self.possible, self.is_holder, self.has_broken_words, self.is_narrowed)
+        return Candidate(ids, self.cover, self.possible, self.may_share, self.has_broken_words, self.is_narrowed)
 
 
 class CandidateReader:

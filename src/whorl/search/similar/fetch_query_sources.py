@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from whorl.engine.protocol import Engine, RecalledSketch
+from whorl.engine.protocol import CachedSketch, Engine
 from whorl.errors import ParameterError, UnknownDocumentError, require_text, shorten_repr
 from whorl.fingerprint import fingerprint_texts
 from whorl.fingerprint.minhash.signature_and_tokens import Signature
@@ -36,8 +36,8 @@ class Sources:
         texts: Texts given with the query, by name, or one text, which gets the name `SOURCE`. A reference with the name
             of a given text means this text, not a document.
         references: Resolves paths and names of documents; None to allow only references that the engine knows.
-        recalls: Whether a search may begin with a cached sketch, which may be out of date; the caller then handles
-            ChangedSourceError.
+        caches_sketches: Whether a search may begin with a cached sketch, which may be out of date; the caller then
+            handles ChangedSourceError.
     """
 
     def __init__(
@@ -46,9 +46,9 @@ class Sources:
         texts: str | Mapping[str, str] | None = None,
         references: References | None = None,
         *,
-        recalls: bool = False,
+        caches_sketches: bool = False,
     ) -> None:
-        self.recalls = recalls
+        self.caches_sketches = caches_sketches
         self.engine, self.texts = engine, texts if isinstance(texts, Mapping) else {SOURCE: texts} if texts else {}
         for name, text in self.texts.items():
             require_source(name, text)
@@ -101,8 +101,10 @@ class Sources:
             raise self.unknown_document_error(reference)
         return Source(reference, document_id)
 
-    def recall_sketch(self, reference: str) -> RecalledSketch | None:
-        return self.engine.recall_sketch(reference) if self.recalls and reference not in self.texts else None
+    def find_cached_sketch(self, reference: str) -> CachedSketch | None:
+        return (
+            self.engine.find_cached_sketch(reference) if self.caches_sketches and reference not in self.texts else None
+        )
 
     def unknown_document_error(self, reference: str) -> UnknownDocumentError:
         make_error = self._references.unknown_document_error if self._references else UnknownDocumentError

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whorl.arrays_and_batches import ascending_distinct, run_starts, sort_distinct
-from whorl.engine.protocol import CandidatePage, Candidates, Costs, Engine, RecalledSketch
+from whorl.engine.protocol import CachedSketch, CandidatePage, Candidates, Costs, Engine
 from whorl.errors import ParameterError, UnknownDocumentError, shorten_repr
 from whorl.fingerprint.compare_texts import TextWords, common_shingles, words_of
 from whorl.fingerprint.compiled.kernel import count_search
@@ -114,7 +114,7 @@ class SketchSearch:
         self._phrases: tuple[str, ...] | None = None
         #: Cached sketch of the source, which must be compared with the current sketch; None if the search uses the
         #: current sketch.
-        self.recalled: RecalledSketch | None = None
+        self.cached_sketch: CachedSketch | None = None
         self.plan: SketchPlan = self._make_plan(self._costs)
         self._verifier = TextVerifier(engine, source, criteria)
         self.warnings: tuple[str, ...] = () if sketch.size else (source.no_fingerprint_message(engine.scheme),)
@@ -182,9 +182,9 @@ class SketchSearch:
         candidates = self.engine.candidates(
             look_ups, start=start, rows=FEW if is_cheap else rows or AT_ONCE, in_order=not is_cheap
         )
-        if self.recalled is not None and not self.engine.is_current(self.recalled, candidates):
+        if self.cached_sketch is not None and not self.engine.is_current(self.cached_sketch, candidates):
             raise ChangedSourceError
-        self.recalled = None
+        self.cached_sketch = None
         if is_cheap and candidates.total > FEW:
             self._narrow()
             return None
@@ -380,9 +380,9 @@ def search_for(sources: Sources, reference: str, criteria: SimilarCriteria) -> S
     a sketch, or without a fingerprint.
     """
     engine, scheme = sources.engine, sources.engine.sketch_scheme
-    if scheme is not None and (recalled := sources.recall_sketch(reference)):
-        search = SketchSearch(engine, Source(reference, recalled.document_id), recalled.sketch, criteria)
-        search.recalled = recalled
+    if scheme is not None and (cached_sketch := sources.find_cached_sketch(reference)):
+        search = SketchSearch(engine, Source(reference, cached_sketch.document_id), cached_sketch.sketch, criteria)
+        search.cached_sketch = cached_sketch
         # Use the cached sketch only if the engine searches candidates: its response also shows whether the sketch is
         # current.
         if search.look_ups() is not None:

@@ -90,9 +90,9 @@ def _require_false(value: bool) -> bool:
 
 
 #: An option of Alfresco that whorl does not support; only an empty value is accepted.
-Unasked: TypeAlias = Annotated[Any, BeforeValidator(_require_empty)]
+UnsupportedKey: TypeAlias = Annotated[Any, BeforeValidator(_require_empty)]
 #: A flag of Alfresco that whorl does not support; only false is accepted.
-UnaskedFlag: TypeAlias = Annotated[bool, AfterValidator(_require_false)]
+UnsupportedFlag: TypeAlias = Annotated[bool, AfterValidator(_require_false)]
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 
 
@@ -222,11 +222,11 @@ class Stats(NamedFacet):
     mean: bool = True
     stddev: bool = True
     sum_of_squares: bool = True
-    distinct_values: UnaskedFlag = False
-    count_distinct: UnaskedFlag = False
-    cardinality: UnaskedFlag = False
+    distinct_values: UnsupportedFlag = False
+    count_distinct: UnsupportedFlag = False
+    cardinality: UnsupportedFlag = False
     cardinality_accuracy: float | None = None
-    percentiles: Unasked = None
+    percentiles: UnsupportedKey = None
     exclude_filters: list[Text] = []
 
 
@@ -404,7 +404,7 @@ class Localization(AlfrescoModel):
     """
 
     timezone: Annotated[str, AfterValidator(_require_utc)] = "UTC"
-    locales: Unasked = None
+    locales: UnsupportedKey = None
 
 
 class SearchRequest(AlfrescoModel):
@@ -435,7 +435,7 @@ class SearchRequest(AlfrescoModel):
     ranges: Annotated[list[FacetRange], BeforeValidator(wrap_in_list), Field(max_length=MOST_FACETS)] = []
     stats: Annotated[list[Stats], BeforeValidator(wrap_in_list), Field(max_length=MOST_FACETS)] = []
     pivots: Annotated[list[Pivot], Field(max_length=MOST_FACETS)] = []
-    limits: Unasked = None
+    limits: UnsupportedKey = None
     highlight: Highlight | None = None
     spellcheck: Spellcheck | None = None
 
