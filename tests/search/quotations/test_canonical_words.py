@@ -203,3 +203,29 @@ def test_long_texts_check_for_each_piece(word: str) -> None:
     with new_request("", checks):
         CanonicalText(word * (500_000 // len(word)))
     assert checks.count >= 8
+
+
+FOOTNOTED = "The roof[1] leaks.[2] The tenant[3], who pays, left."
+
+
+@pytest.mark.parametrize(
+    ("text", "is_footnoted"),
+    [
+        (FOOTNOTED, True),
+        (f"{FOOTNOTED} The tenant[3] and the roof[1] stay.", True),
+        (FOOTNOTED.replace("[3]", "[4]"), False),
+        (FOOTNOTED.replace("[2]", ""), False),
+        (FOOTNOTED.replace(".[2]", "[2]."), False),
+        (f"{FOOTNOTED} The roof[2] is new.", False),
+        (f"{FOOTNOTED} See items[0].", False),
+        ("names[1], names[2], names[3] and names[4].", False),
+    ],
+)
+def test_numbers_of_footnotes(text: str, *, is_footnoted: bool) -> None:
+    """
+    Numbers after words are footnote marks if all numbers count from 1, one is after a full stop, and no word has two.
+    """
+    canonical = CanonicalText(text)
+    assert canonical.is_footnoted == is_footnoted
+    plain = CanonicalText("The roof leaks. The tenant, who pays, left.")
+    assert (CanonicalText(FOOTNOTED).without_numbers.words, plain.without_numbers) == (plain.words, plain)

@@ -76,6 +76,25 @@ CASES = [
 ]
 
 
+def test_footnote_marks_after_words(tmp_path: Path) -> None:
+    """
+    Numbers after words are ignored, with a note, where they are footnote marks; where they are indices, they count.
+    """
+    notes = "The roof[1] of the old house leaks.[2] The tenant[3], who pays the rent, has left the town for good."
+    code = "The loop reads names[3], which holds the sum, and it then writes names[4] into the file of all sums."
+    with open_store(tmp_path / "store") as store:
+        store.index([Document("notes", notes), Document("code", code)])
+        found = judged(store, "the tenant, who pays the rent, has left the town for good")
+        assert (found.verdict, found.places[0].content) == (Verdict.EXACT, notes)
+        assert notes[slice(*found.places[0].document)] == notes[notes.index("The tenant") : -1]
+        assert found.notes == ("numbers in brackets after words were taken for footnote marks",)
+        again = judged(store, "the tenant[3], who pays the rent, has left the town for good")
+        assert (again.verdict, again.notes) == (Verdict.EXACT, ())
+        for index in ("", "[4]"):
+            other = judged(store, f"The loop reads names{index}, which holds the sum, and it then writes")
+            assert other.verdict is Verdict.EDITED
+
+
 @pytest.mark.parametrize(("quote", "source", "verdict", "ids"), CASES)
 def test_verdicts(store: Store, quote: str, source: str | None, verdict: str, ids: list[str]) -> None:
     """

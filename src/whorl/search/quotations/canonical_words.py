@@ -73,6 +73,11 @@ _EDITOR_MARK = re.compile(
     r"|failed verification|(?:(?:according to |by )?whom|who|when|where|which)\?|(?:note|nb) \d{1,3})\]",
     re.IGNORECASE,
 )
+#: A number in brackets without a blank before it: the mark of a footnote, or an index.
+_NUMBER = re.compile(r"\[(?<=[^\s(\[]\[)(\d{1,3})\]")
+_NUMBERS_AFTER_WORD = re.compile(rf"\[(?<={_LETTER}{{2}}\[)\d{{1,3}}\](?:\[\d{{1,3}}\])*(?=[.,;:!?]?(?:[\s\"'”’)]|\Z))")
+#: Minimum number of different footnotes in a text with footnotes.
+_FEWEST_FOOTNOTES = 3
 #: The target of a link in Markdown, with the bracket that ends its label; `names[i](x)` is a call.
 _LINK_TARGET = re.compile(
     r"(\[(?<![\w)\]]\[)[^\[\]\n]{1,300})(\]\((?=[^()\s]*[./#:])(?:[^()\s]|\([^()\s]*\)){1,1000}\))"
@@ -202,6 +207,34 @@ class CanonicalText:
         """This text; if it has en dashes between letters, also a version that reads them as dashes, not as hyphens."""
         dashed = _EN_DASH.sub("—", self.text) if "–" in self.text else self.text
         return (self,) if dashed == self.text else (self, CanonicalText(dashed))
+
+    @cached_property
+    def is_footnoted(self) -> bool:
+        """Whether the numbers in brackets are footnote marks: they count from 1, and one is after a full stop.
+
+        If a word has two different numbers, they are indices.
+        """
+        last, is_at_end, numbers = 0, False, dict[str, str]()
+        for found in timely(_NUMBER.finditer(self.text)):
+            at, number = found.start(), int(found[1])
+            if not 0 < number <= last + 1:
+                return False
+            last = max(last, number)
+            is_at_end |= self.text[at - 1] in ".!?" and self.text[at - 2 : at - 1].isalnum()
+            word = re.search(r"\w*\Z", self.text[max(at - _LONGEST_WORD, 0) : at])
+            if word and word[0] and numbers.setdefault(word[0], found[1]) != found[1]:
+                return False
+        return is_at_end and last >= _FEWEST_FOOTNOTES
+
+    @cached_property
+    def without_numbers(self) -> CanonicalText:
+        """This text without numbers in brackets after words; positions stay the same."""
+        blanked = _NUMBERS_AFTER_WORD.sub(lambda found: " " * len(found[0]), self.text)
+        if blanked == self.text:
+            return self
+        without = CanonicalText(blanked)
+        without.text = self.text
+        return without
 
     @cached_property
     def _starts(self) -> Sequence[int]:

@@ -220,6 +220,7 @@ class _Match:
         alignments: The best place of each part; empty if the document was not aligned.
         runs: Runs of the quotation's words in the document.
         end: Index after the last word in the document, if it has the quotation in one piece.
+        ignores_numbers: Whether numbers in brackets after words were taken for footnote marks.
     """
 
     id: str
@@ -228,6 +229,7 @@ class _Match:
     alignments: tuple[Alignment, ...] = ()
     runs: tuple[_Run, ...] = ()
     end: int = 0
+    ignores_numbers: bool = False
 
     @property
     def distance(self) -> float:
@@ -290,6 +292,8 @@ class _Verifier:
         read = len({*self._holders_read, *(match.id for match in others)})
         looked_up = LookUp(tuple(self._runs), self._store.count, read, self._is_complete) if self._runs else None
         notes = []
+        if verdict is Verdict.EXACT and any(match.ignores_numbers for match in (own, *others) if match):
+            notes.append("numbers in brackets after words were taken for footnote marks")
         if self._holders_unread:
             notes.append(
                 f"{self._holders_unread:,} more documents with its words were not read; one of them may have it word "
@@ -529,6 +533,11 @@ class _Verifier:
             if (at := text.find(quote.words)) is not None:
                 whole = _Run(0, len(self._words), at)
                 return _Match(document_id, text, (at,), runs=(whole,), end=at + len(quote.words))
+        if document.is_footnoted:
+            words, text = self._whole.without_numbers.words, document.without_numbers
+            if words and (at := text.find(words)) is not None:
+                whole = _Run(0, len(self._words), at)
+                return _Match(document_id, text, (at,), runs=(whole,), end=at + len(words), ignores_numbers=True)
         if len(self._parts) > 1 and (starts := self._find_in_order(document)):
             return _Match(document_id, document, starts)
         return None
