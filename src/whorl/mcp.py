@@ -256,7 +256,7 @@ _Quotations = Annotated[
 def _refuse_truth_value(value: Any) -> Any:
     """Refuse true and false, which pydantic takes for 1 and 0."""
     if isinstance(value, bool):
-        raise PydanticCustomError("number", "Input should be a number, not a truth value")
+        raise PydanticCustomError("number", "this is a number, not true or false")
     return value
 
 

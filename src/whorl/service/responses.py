@@ -242,6 +242,8 @@ def _describe_mistake(error: Mapping[str, Any]) -> str:
     ).lstrip(".")
     is_unknown = error["type"] in ("extra_forbidden", "unexpected_keyword_argument")
     message = "there is no such part" if is_unknown else error["msg"]
+    if error["type"] == "tuple_type":
+        message = "this must be a list"
     return f"{name or 'the body'}: {message.removeprefix('Value error, ')}"
 
 

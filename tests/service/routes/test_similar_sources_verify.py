@@ -129,6 +129,14 @@ def test_mistakes(client: TestClient, wrong: dict[str, Any], status: int) -> Non
     assert answer.json()["error"]["message"]
 
 
+def test_one_part_instead_of_a_list(client: TestClient) -> None:
+    """
+    The message for a text in place of a list says that it must be a list.
+    """
+    answer = client.post("/api/v1/sources", json={"id": "a", "without": "quotations"})
+    assert (answer.status_code, answer.json()["error"]["message"]) == (400, "without: this must be a list")
+
+
 def test_compare(service: TestClient) -> None:
     """
     A document and a text have exact shares and one passage; the texts are returned on request.
