@@ -215,6 +215,7 @@ def text(value: object) -> str:
         ("a.arrow", b"ARROW1\0\0\xff\xff", "Arrow"),
         ("a.parquet.gz", packed(MADE["parquet"]), "unpack it"),
         ("a.orc", b"ORC\x08\x03", "ORC"),
+        ("a.parquet", b"PARE\x10\0\0\0", "encrypted Parquet"),
         ("a.avro", b"Obj\x01\x04", "Avro"),
         ("a.csv", b"", "no column 'text'"),
         ("a.csv", b'id,"text', "the first line"),
@@ -230,6 +231,17 @@ def test_unsupported_formats_are_refused_by_name(tmp_path: Path, name: str, cont
     problems: list[Problem] = []
     assert list(documents_in(tmp_path / name, problems.append, on_text_table=None)) == []
     assert [(reason in problem.reason, problem.documents) for problem in problems] == [(True, None)]
+
+
+@pytest.mark.parametrize("text", ["ORCHESTRA rehearsal\ton Tuesday", "PARENTS and teachers\r\nmet", "FEA1 is a name"])
+def test_texts_that_begin_like_other_formats(tmp_path: Path, text: str) -> None:
+    """
+    A text that begins with the letters of an unsupported format is a document.
+    """
+    (tmp_path / "a.txt").write_bytes(text.encode())
+    problems: list[Problem] = []
+    assert [document.text for document in documents_in(tmp_path / "a.txt", problems.append)] == [text]
+    assert problems == []
 
 
 def test_missing_libraries(monkeypatch: pytest.MonkeyPatch) -> None:

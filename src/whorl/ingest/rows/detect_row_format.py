@@ -35,6 +35,8 @@ _NOT_READ = (
     (b"SQLite format 3", "a database of SQLite"),
     (b"PARE", "encrypted Parquet"),
 )
+#: Bytes that a text does not have. A text may begin with the letters of a format: "ORCHESTRA".
+_BINARY = re.compile(rb"[\0-\x08\x0e-\x1a]")
 _PARQUET, _ARROW, _ARROW_STREAM, _WARC = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff", b"WARC/1."
 #: Longest first line, in bytes, that is checked for JSON.
 _FIRST_LINE = 1_000_000
@@ -133,7 +135,7 @@ def _plain(
 ) -> RowFormat | None:
     suffix = file.suffix.lower()
     for mark, name in _NOT_READ:
-        if head.startswith(mark):
+        if head.startswith(mark) and _BINARY.search(head):
             raise UnreadRowsError(f"this is {name}, which is not read; make Parquet or JSON lines of it")
     if head.startswith((_PARQUET, _ARROW, _ARROW_STREAM)):
         _require("pyarrow", "Parquet" if head.startswith(_PARQUET) else "Arrow")
