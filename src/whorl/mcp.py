@@ -56,7 +56,7 @@ from whorl.search.quotations.results import GivenQuotation
 from whorl.search.similar.fetch_query_sources import SOURCE
 from whorl.store import Store
 
-#: A list is shortened to fewer items than this only after all other lists have been shortened to this number.
+#: Every list is shortened to this number of items before one of them is shortened further.
 _FEW = 3
 #: A text is shortened to fewer characters than the first number only after all lists have been shortened, and to fewer
 #: than the second never.
