@@ -31,7 +31,7 @@ from duplicates_processes import WHORL, say
 from million_stores import NAME, started
 from whorl import Document, Store, open_store
 from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.solr.atomic_updates import prepare
+from whorl.engine.solr.backfill_and_cluster_labels import prepare
 from whorl.engine.solr.client import SolrClient
 from writers import Writer, lost, lost_by_now, write
 

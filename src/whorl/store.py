@@ -421,7 +421,7 @@ class Store:
                 raise self.references.unknown_document_error(name)
 
     def _matching(self, query: str) -> Iterator[tuple[Hit, ...]]:
-        """Yield the documents that a query matches in batches, in the order of their ids.
+        """Yield, in batches, the documents that a query matches, in the order of their ids.
 
         Each document is yielded once, even if the store changes in between.
         """

@@ -125,8 +125,8 @@ def file_documents(
 ) -> Iterator[Document]:
     """Yield the documents in files. Ids are relative to the store's base folder, which must be set.
 
-    Unless the user named the text column, a table is one document. `on_text_table` is called with its name, and with
-    the name of JSON that may have rows, but is read as one document.
+    Unless the user named the text column, a table is one document. `on_text_table` gets the name of each such table,
+    and of each JSON file that may have rows but is read as one document.
     """
     from whorl.ingest.find_and_read_files import documents_in
     from whorl.search.document_references import file_id

@@ -1,4 +1,4 @@
-"""Commands simhash-find-all and simhash-find-clusters: read codes, and write pairs or clusters.
+"""Commands `simhash-find-all` and `simhash-find-clusters`: read SimHash codes, write pairs or clusters of similar ones.
 
 The input has one code per line. Options, messages and exit codes are the same as in simhash-cpp. (The help of its
 find-all wrongly says that the number of blocks may equal the distance.) In two cases simhash-cpp aborts, but these

@@ -134,7 +134,7 @@ def solr_backfill(url: str, batch: int, dry_run: bool, repair: bool) -> None:
     They are made from the stored texts, and nothing else in a document is changed. If Solr would lose anything, the
     command says so and does nothing. It can be stopped at any time; run it again to continue.
     """
-    from whorl.engine.solr.atomic_updates import backfill, prepare
+    from whorl.engine.solr.backfill_and_cluster_labels import backfill, prepare
 
     client, fields = _client(url), _load_settings().fields
     if dry_run:
@@ -254,7 +254,7 @@ def opensearch_backfill(url: str, content: str | None, batch: int, again: bool, 
     Nothing else in a document is changed. It can be stopped at any time; run it again to continue.
     """
     client, names = _open_index(url, content)
-    from whorl.engine.opensearch.partial_updates import backfill, prepare
+    from whorl.engine.opensearch.backfill_and_cluster_labels import backfill, prepare
 
     if dry_run:
         click.echo(f"{plural(prepare(client, names, again=again), 'document')} would be checked")

@@ -48,7 +48,7 @@ AT_ONCE = 1 << 22
 
 
 class CandidatePairs(NamedTuple):
-    """The smaller and the larger document of each pair that may be near-duplicates."""
+    """Numbers of the smaller and the larger document of each pair that may be near-duplicates."""
 
     smaller: Numbers
     larger: Numbers

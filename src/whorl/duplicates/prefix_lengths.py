@@ -1,4 +1,4 @@
-"""Chooses how many of a document's rarest hashes are compared in each round of the prefix filter (prefix length).
+"""Chooses prefix lengths: how many of a document's rarest hashes each round of the prefix filter compares.
 
 A prefix is a document's rarest hashes, and the search looks up partners by these hashes only; `prefix_filter` describes
 the algorithm. Level L has the hashes in the lowest fraction 2**-L of the hash space. A prefix length depends only on

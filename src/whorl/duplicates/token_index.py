@@ -1,4 +1,4 @@
-"""Indexes the hashes that several documents share, for the prefix filter.
+"""Indexes the hashes that several documents share, and drops documents that cannot reach the threshold.
 
 Level L has the hashes in the lowest fraction 2**-L of the hash space; the members of a level are the documents that are
 compared by these hashes. An entry is one hash of one member. The hash values are divided into ranges, and each pass

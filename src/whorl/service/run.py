@@ -383,7 +383,7 @@ class _Parts:
 
 
 class _Remote:
-    """Stands for a part of the shared state in another process: each method call is sent to that process."""
+    """Proxy for a part of the shared state in another process: sends each method call to that process."""
 
     def __init__(self, parts: _Parts, part: str) -> None:
         self._parts, self._part = parts, part

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.index_terms import BETWEEN_WORDS
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.mapping_and_fields import (
     FIELDS,
@@ -38,6 +37,7 @@ from whorl.engine.opensearch.mapping_and_fields import (
     word_term,
     word_terms,
 )
+from whorl.engine.word_and_value_terms import BETWEEN_WORDS
 from whorl.fingerprint.fingerprint_texts import Parts, hash_texts, least_stored_size
 from whorl.fingerprint.shingling import Scheme, join
 from whorl.fingerprint.sketch.frac_minhash import SketchScheme, lookup_tokens

@@ -20,7 +20,7 @@ from whorl.cli.main import main
 from whorl.engine.check_findings import Severity
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
-from whorl.engine.solr.atomic_updates import backfill
+from whorl.engine.solr.backfill_and_cluster_labels import backfill
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine

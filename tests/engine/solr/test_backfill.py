@@ -26,7 +26,7 @@ from whorl.engine.backfill import BackfillReport
 from whorl.engine.check_findings import Severity
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
-from whorl.engine.solr.atomic_updates import backfill, prepare
+from whorl.engine.solr.backfill_and_cluster_labels import backfill, prepare
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient, SolrResponse
 from whorl.engine.solr.engine import SolrEngine

@@ -15,7 +15,7 @@ from whorl import Document, Store, open_store
 from whorl.cli.main import main
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
-from whorl.engine.solr.atomic_updates import backfill, prepare
+from whorl.engine.solr.backfill_and_cluster_labels import backfill, prepare
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.engine import SolrEngine

@@ -25,7 +25,7 @@ from whorl.engine.protocol import CountedPage
 from whorl.engine.server_engine import MAX_CLAUSES
 from whorl.engine.solr import engine
 from whorl.engine.solr.add_missing_fields import initialise
-from whorl.engine.solr.atomic_updates import backfill
+from whorl.engine.solr.backfill_and_cluster_labels import backfill
 from whorl.engine.solr.check_collection import check
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.document_fields_and_coverage import read_sketches, sketch_fields

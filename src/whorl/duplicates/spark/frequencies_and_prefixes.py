@@ -1,4 +1,4 @@
-"""Counts, on Spark, the documents of each hash, and selects the rarest hashes of each document (its prefix).
+"""On Spark, counts how many documents have each hash, and selects each document's rarest hashes (its prefix).
 
 The document frequency of a hash is the number of documents with it. A round is one pass of the prefix filter; each
 round uses more hashes of a document than the previous one. Level L has the hashes in the lowest fraction 2**-L of the

@@ -347,7 +347,7 @@ def compile_java(java: Path, class_path: str, source: Path, classes: Path) -> No
 
 
 def tail(log: Path) -> str:
-    """Return the last lines of a log, without stack frames, so that they include the causes of errors."""
+    """Return the last lines of a log without stack frames, so that these lines show the causes of errors."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     causes = [line for line in lines if not line.lstrip().startswith(("at ", "... "))]
     return f"The end of {log}:\n" + "\n".join(causes[-_TAIL_LINES:])

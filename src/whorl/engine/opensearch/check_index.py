@@ -26,6 +26,7 @@ from whorl.engine.configured_and_guessed_fields import (
     init_command,
     listing,
 )
+from whorl.engine.opensearch.backfill_and_cluster_labels import missing_fields_query
 from whorl.engine.opensearch.client import RESULT_WINDOW, IndexClient, guard_response
 from whorl.engine.opensearch.foreign_minhash import (
     LONG_PROBE,
@@ -46,7 +47,6 @@ from whorl.engine.opensearch.inspect_and_extend_index import (
     splits_names,
 )
 from whorl.engine.opensearch.mapping_and_fields import ID, MAPPING, OWN, PASSAGES, SCHEME, Json, passage_scheme
-from whorl.engine.opensearch.partial_updates import missing_fields_query
 from whorl.engine.opensearch.request_body import sort_keys
 from whorl.engine.server_engine import MAX_CLAUSES
 from whorl.errors import EngineError, EngineResponseError, SchemaError

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from whorl.arrays_and_batches import batches
 from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.index_terms import places_by_field
+from whorl.engine.opensearch.backfill_and_cluster_labels import OpenSearchLabels, missing_fields_query
 from whorl.engine.opensearch.client import MOST_ID_BYTES, RESULT_WINDOW, IndexClient, guard_responses
 from whorl.engine.opensearch.foreign_minhash import ForeignTokens, TokenField, foreign_tokens, read_texts
 from whorl.engine.opensearch.inspect_and_extend_index import (
@@ -45,7 +45,6 @@ from whorl.engine.opensearch.mapping_and_fields import (
     text_in,
     without_text,
 )
-from whorl.engine.opensearch.partial_updates import OpenSearchLabels, missing_fields_query
 from whorl.engine.opensearch.request_body import (
     Translation,
     facet_aggregations,
@@ -67,6 +66,7 @@ from whorl.engine.protocol import (
 )
 from whorl.engine.server_engine import Holders, ServerEngine, TtlCache, explain_refusals
 from whorl.engine.stored_sketches_and_passages import decode_sketches, finds_only_short
+from whorl.engine.word_and_value_terms import places_by_field
 from whorl.errors import DocumentError, EngineError, EngineResponseError, SchemaError
 from whorl.fingerprint.fingerprint_texts import hash_texts, index_parts, sign, signatures_by_id
 from whorl.fingerprint.minhash.signature_and_tokens import Signature

@@ -13,10 +13,10 @@ from typing import Any
 
 from whorl.arrays_and_batches import batches
 from whorl.engine.configured_and_guessed_fields import FieldNames
-from whorl.engine.index_terms import PROBE
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.inspect_and_extend_index import field_definition
 from whorl.engine.opensearch.mapping_and_fields import ID, OWN, Json, text_in
+from whorl.engine.word_and_value_terms import PROBE
 from whorl.errors import EngineResponseError, ParameterError, SchemaError
 from whorl.fingerprint.fingerprint_texts import sign
 from whorl.fingerprint.minhash.signature_and_tokens import Signature, Spelling, from_distinct, smallest_in_buckets
@@ -39,8 +39,8 @@ class MinHashField:
     """A field of MinHash tokens, as described by the mapping and the settings of the index.
 
     Args:
-        name: The field's name, with dots after names of objects and parent fields.
-        place: Field of a document that contains the text: the token field itself, or its parent.
+        name: Full name in the mapping, such as `object.field.subfield`.
+        place: Field that has the text in a document: the token field itself, or its parent.
         shingle_size: Number of words in a shingle; 1 if the filter gets single words.
         rotation: Whether the filter fills empty buckets.
         has_vectors: Whether the index stores term vectors. If not, the cluster makes them from the source.

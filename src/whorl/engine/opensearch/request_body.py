@@ -16,14 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from whorl.engine.index_terms import (
-    BETWEEN_WORDS,
-    clause_fields,
-    decode_sortable,
-    encode_sortable,
-    value_prefix,
-    value_term,
-)
 from whorl.engine.opensearch.foreign_minhash import TokenField
 from whorl.engine.opensearch.mapping_and_fields import (
     FIELDS,
@@ -46,6 +38,14 @@ from whorl.engine.opensearch.mapping_and_fields import (
 from whorl.engine.protocol import Facet, FacetResult, MatchCount, Statistics, StatisticsFacet, ValueCount, ValueFacet
 from whorl.engine.server_engine import fingerprints_to_move
 from whorl.engine.stored_sketches_and_passages import passage_hash_terms
+from whorl.engine.word_and_value_terms import (
+    BETWEEN_WORDS,
+    clause_fields,
+    decode_sortable,
+    encode_sortable,
+    value_prefix,
+    value_term,
+)
 from whorl.errors import ParameterError, SchemaError
 from whorl.fingerprint.minhash.signature_and_tokens import spell_integers
 from whorl.fingerprint.shingling import Scheme, well_formed
@@ -297,7 +297,7 @@ return params.missing;
 """
 #: The prefix "=" sorts an empty text before a missing text in descending order.
 _AS_TEXT = "return '=' + spelled;"
-#: Script that decodes integers and floats of `index_terms.encode_sortable`, to sort both kinds together by value.
+#: Script that decodes integers and floats of `encode_sortable`, to sort both kinds together by value.
 _AS_NUMBER = """
 long bits = Long.parseUnsignedLong(spelled, 16);
 if (params.whole[at]) { return (double) (bits + Long.MIN_VALUE); }

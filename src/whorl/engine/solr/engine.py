@@ -33,7 +33,7 @@ from whorl.engine.protocol import (
 )
 from whorl.engine.server_engine import Holders, LimitedCache, ServerEngine, TtlCache, explain_refusals
 from whorl.engine.solr.add_missing_fields import file_base
-from whorl.engine.solr.atomic_updates import SolrLabels
+from whorl.engine.solr.backfill_and_cluster_labels import SolrLabels
 from whorl.engine.solr.client import (
     BEGINNING,
     Json,

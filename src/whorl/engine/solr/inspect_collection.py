@@ -15,10 +15,10 @@ from xml.sax.saxutils import escape
 
 from whorl.arrays_and_batches import batches
 from whorl.engine.configured_and_guessed_fields import SAMPLED, FieldNames, TextField, longest_first
-from whorl.engine.index_terms import PROBE
 from whorl.engine.solr.client import Json, SolrClient, SolrResponse, first_text, guard_response, whole_text
 from whorl.engine.solr.field_definitions import NEEDED, PASSAGES, SPLIT_PATTERN, passage_scheme
 from whorl.engine.solr.request_body import EVERYTHING, SolrFields, escape_field_names, exists
+from whorl.engine.word_and_value_terms import PROBE
 from whorl.errors import EngineError, ParameterError, SchemaError
 from whorl.fingerprint.minhash.signature_and_tokens import ALFRESCO_TOKEN, Spelling
 from whorl.fingerprint.shingling import Scheme

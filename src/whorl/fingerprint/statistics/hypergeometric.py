@@ -183,7 +183,7 @@ def _counts(*parts: npt.ArrayLike) -> tuple[Counts, ...]:
     """Convert population, good, drawn and other numbers to arrays of one shape; raise ParameterError if invalid."""
     counts = [np.asarray(part, dtype=np.int64) for part in parts]
     shape = np.broadcast(*counts).shape
-    # numpy's broadcasting would take longer than the computations on a few numbers.
+    # For a few numbers, np.broadcast_arrays would take longer than the computation, so add zeros instead.
     counts = [part if part.shape == shape else part + np.zeros(shape, np.int64) for part in counts]
     population, good, drawn = counts[:3]
     valid = (good >= 0) & (good <= population) & (drawn >= 0) & (drawn <= population) & (population <= LARGEST)

@@ -29,7 +29,8 @@ from whorl.ingest.rows.row_format import (
 #: Modules that read compressed files, by patterns of the first bytes.
 _MARKS = {rb"\x1f\x8b\x08": "gzip", rb"BZh[1-9]1AY&": "bz2", rb"\xfd7zXZ\0": "lzma", rb"\x28\xb5\x2f\xfd": "zstandard"}
 _BUFFER = 1 << 18
-#: Number of compressed bytes that Zstandard unpacks at a time. It is small, because blanks expand 30,000 times.
+#: Number of compressed bytes that Zstandard unpacks at a time. It is small, because a file of blanks unpacks to
+#: 30,000 times its size.
 _PACKED_AT_ONCE = 1 << 12
 #: The limits apply only to a file of more than `_HARMLESS` unpacked bytes that has expanded more than `_MOST_TIMES`
 #: times. Even uniform text expands only about 100 times.

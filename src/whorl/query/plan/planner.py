@@ -347,7 +347,7 @@ class _Resolver:
     def _find_places(self, name: str, span: Span) -> list[Places]:
         """Return the types and engine fields of each field that a name refers to.
 
-        If there is no such field, add a warning if the store may lack the field; otherwise raise an error.
+        If the store has no such field, add a warning if the caller allows that; otherwise raise an error.
         """
         if name not in self._names:
             if name in DATA_TYPES and self._fields.find(name) is None:

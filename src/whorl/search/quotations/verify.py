@@ -63,7 +63,8 @@ FEWEST_WORDS = 8
 #: Maximum share of differing words in an edited quotation, and minimum number of edits at which runs from several
 #: places may explain the quotation better.
 MOST_EDITED, MANY_EDITS = 0.25, 5
-#: Maximum share of a stitched quotation's words that are in no run.
+#: For a quotation stitched together from several places: maximum share of its words that are in none of the
+#: common runs.
 MOST_UNEXPLAINED = 0.2
 #: Maximum numbers of runs in a look-up, of documents to read after a look-up, and of look-ups for a quotation.
 _RUNS_AT_ONCE, _ROWS, _ROUNDS = 64, 4, 5
@@ -485,7 +486,7 @@ class _Verifier:
         return []
 
     def _is_pair(self, at: int) -> bool:
-        """Check whether a word and the next are in the same part, and both in a script with blanks between words."""
+        """Check whether a word and the next one are in one part and in a script that puts blanks between words."""
         is_inside = 0 <= at < len(self._words) - 1 and at + 1 not in self._bounds
         return is_inside and not any(map(is_unspaced, self._words[at : at + 2]))
 

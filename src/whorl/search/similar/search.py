@@ -1,4 +1,4 @@
-"""Searches for documents that share content with a source, and states its recall (the share of them that it finds).
+"""Searches for documents that share content with a source, and says how many of them it finds (its recall).
 
 The source is a document or a text. The plan lists tokens of the source's sketch to look up, and the minimum number of
 matches. The engine returns candidates, which are verified on their sketches, or on their texts if sketches cannot
@@ -79,7 +79,7 @@ from whorl.search.similar.verify import TextVerifier, compare_with_documents
 
 #: Maximum number of candidates that a search verifies. The best candidates come first.
 MOST_VERIFIED = 10_000
-#: Number of candidates to fetch at a time if the page includes their sketches, which take about 3 MB.
+#: Number of candidates to fetch at a time with their sketches, which take about 3 MB together.
 AT_ONCE = 2_000
 #: Maximum number of candidates of a first query with few tokens. If it matches more documents, a second query with more
 #: tokens pays off.

@@ -1,4 +1,4 @@
-"""Reads the texts of hits and compares them with the source, if sketches cannot decide or exact shares are wanted."""
+"""Compares the texts of hits with the source, if sketches cannot decide or if the user wants exact percentages."""
 
 from __future__ import annotations
 

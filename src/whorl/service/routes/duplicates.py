@@ -1,4 +1,4 @@
-"""Routes for duplicate searches of the store, which are background jobs: one at a time, with progress and cancellation.
+"""Routes that search the store for duplicates in background jobs: one at a time, with progress and cancellation.
 
 If no client asks about a job for a while, it is cancelled, so that the next job can start.
 """

@@ -10,10 +10,10 @@ import pytest
 from whorl import Document, Store, open_store
 from whorl.engine.backfill import BackfillReport
 from whorl.engine.configured_and_guessed_fields import FieldNames
+from whorl.engine.opensearch.backfill_and_cluster_labels import backfill, prepare
 from whorl.engine.opensearch.client import IndexClient
 from whorl.engine.opensearch.inspect_and_extend_index import initialise, source_trap
 from whorl.engine.opensearch.mapping_and_fields import OWN, SIZE
-from whorl.engine.opensearch.partial_updates import backfill, prepare
 from whorl.errors import EngineUnavailableError, ParameterError, SchemaError
 from whorl.settings.settings import Settings
 

@@ -12,7 +12,7 @@ from tests.engine.solr.indexed import (
 )
 from whorl.engine.configured_and_guessed_fields import FieldNames
 from whorl.engine.solr.add_missing_fields import initialise
-from whorl.engine.solr.atomic_updates import backfill, prepare, require_safe
+from whorl.engine.solr.backfill_and_cluster_labels import backfill, prepare, require_safe
 from whorl.engine.solr.client import SolrClient
 from whorl.engine.solr.field_definitions import NEEDED, SIZE
 from whorl.engine.solr.inspect_collection import inspect
