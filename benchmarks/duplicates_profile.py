@@ -88,7 +88,7 @@ PARTS = (
     ("ending workers", "whorl.duplicates.worker_pool", "ProcessPoolExecutor.shutdown"),
     ("columns and keys of sketches", "whorl.duplicates.sketching", "Sketching._make_batch"),
     ("putting documents aside", "whorl.duplicates.sketch_store", "TemporarySketchStore.add"),
-    ("looking for ids that came before", "whorl.duplicates.sketch_store", "IdFile._find_repeated"),
+    ("looking for ids that came before", "whorl.duplicates.sketch_store", "IdFile._occurrences"),
     ("candidates", "whorl.duplicates.all_pairs", "find_candidates"),
     ("hashes that meet, of these", "whorl.duplicates.prefix_filter", "index_tokens"),
     ("verification", "whorl.duplicates.all_pairs", "verify_pairs"),
